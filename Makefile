@@ -1,0 +1,44 @@
+# Everything here works on a fresh clone: the environment is made first and kept in .venv.
+#   make run      the main simulation, with its result in runs/
+#   make test     the tests; real data are used where LDPSIM_DATA names their folder
+#   make lint     ruff and mypy
+#   make bench    the benchmarks: ratios, with the machine beside absolute figures
+#   make tables   the accuracy tables of docs/results (long)
+# PYTHON names another interpreter (3.11 or newer), PIP_ARGS adds to `pip install`, for example
+#   make run PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
+# for a PyTorch without CUDA; TEST_ARGS adds to pytest.
+
+PYTHON ?= python3
+VENV ?= .venv
+PIP_ARGS ?=
+TEST_ARGS ?=
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := run
+.PHONY: run test lint bench tables clean
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e '.[dev]'
+	touch $@
+
+run: $(READY)
+	$(BIN)/ldpsim run --clients 3000 --method hogs
+
+test: $(READY)
+	$(BIN)/python -m pytest -q -m "not slow and not deployment" $(TEST_ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+tables: $(READY)
+	$(BIN)/python benchmarks/tables.py
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
