@@ -1,0 +1,6 @@
+"""What a person's device is: what it holds, what it answers, and what it refuses.
+
+Nothing here imports ``curator``, ``strategies``, ``cli`` or Ray, and torch or PyG are
+imported only inside functions: a device has no GPU stack, and a worker process has to
+start in well under a second.
+"""

@@ -1,0 +1,105 @@
+"""Populations by name or file: ``load``; what there is: ``describe``.
+
+Importing this imports neither torch nor PyG nor scipy: readers do that themselves.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+from devices.datasets import (
+    amazon,
+    citation_full,
+    citeseer_npz,
+    fair_graphs,
+    generated,
+    large,
+    lastfm,
+    musae,
+    planetoid,
+)
+from devices.datasets.files import Entry, default_root, locate
+from devices.datasets.npz_file import read_npz_file
+from devices.datasets.pyg_file import read_pyg_file
+from devices.datasets.sampling import induced_sample
+from devices.population import Population
+
+GENERATED = "generated"
+SMALLEST_GENERATED = 20
+
+_ORDER = (
+    "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp", "computers", "facebook",
+    "github", "german", "student", "lastfm", "ogbn-arxiv", "reddit",
+)  # fmt: skip
+_FAMILIES = (planetoid, citation_full, amazon, musae, citeseer_npz, fair_graphs, lastfm, large)
+_FOUND = {entry.name: entry for family in _FAMILIES for entry in family.ENTRIES}
+TABLE: dict[str, Entry] = {name: _FOUND[name] for name in _ORDER}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names that :func:`load` knows."""
+    return (GENERATED, *TABLE)
+
+
+def load(name_or_path: str, *, data_dir: Path | None = None, clients: int | None = None, seed: int = 0) -> Population:
+    """Return a population.
+
+    Args:
+        name_or_path: A name of :func:`names`, or the path of a ``.npz`` (``npz_file.py``)
+            or ``.pt`` (``pyg_file.py``).
+        data_dir: Folder of the data sets; None: ``LDPSIM_DATA``, else the user's cache.
+        clients: Number of people: the size of the generated graph, or of an induced
+            sample; None: all (generated: 3,000).
+        seed: Seed of the generated graph or the sample (the population seed).
+
+    Raises:
+        ValueError: one line: an unknown name (with the nearest ones), files that are not
+            there (with the folder, the names and the source), data that is not as it
+            should be (with row and column), more clients than there are.
+    """
+    if name_or_path == GENERATED:
+        n = generated.CLIENTS if clients is None else clients
+        if n < SMALLEST_GENERATED:
+            raise ValueError(f"--clients {n}: the generated graph has at least {SMALLEST_GENERATED} nodes")
+        return generated.generate(n, seed=seed)
+    population = _read(name_or_path, data_dir)
+    return population if clients is None else induced_sample(population, clients, seed)
+
+
+def _read(name_or_path: str, data_dir: Path | None) -> Population:
+    entry = TABLE.get(name_or_path)
+    if entry is None:
+        path = Path(name_or_path).expanduser()
+        if path.suffix == ".npz":
+            return read_npz_file(path.stem, path)
+        if path.suffix in (".pt", ".pth"):
+            return read_pyg_file(path.stem, path)
+        near = difflib.get_close_matches(name_or_path.lower(), names(), n=3, cutoff=0.5)
+        known = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names())}"
+        raise ValueError(f"--dataset {name_or_path}: no such data set; {known} (or the path of a .npz or .pt file)")
+    root = default_root() if data_dir is None else Path(data_dir)
+    form = locate(entry, root)
+    folder = root / form.folder
+    try:
+        return form.read(entry.name, folder)
+    except ValueError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(
+            f"{entry.name}: {', '.join(form.files)} in {folder} cannot be read ({reason}); source: {entry.source}"
+        ) from error
+
+
+def describe(data_dir: Path | None = None) -> list[dict[str, Any]]:
+    """Return one line a data set: name, source, on_disk, nodes, edges, features, classes."""
+    root = default_root() if data_dir is None else Path(data_dir)
+    n, d = generated.CLIENTS, generated.FEATURES
+    lines = [(GENERATED, "made up by ldpsim, any size", True, n, generated.EDGES, d, generated.CLASSES)]
+    lines += [
+        (e.name, e.source, e.find(root) is not None, e.nodes, e.edges, e.features, e.classes) for e in TABLE.values()
+    ]
+    keys = ("name", "source", "on_disk", "nodes", "edges", "features", "classes")
+    return [dict(zip(keys, line, strict=True)) for line in lines]

@@ -1,0 +1,101 @@
+"""A graph of a person's own in one ``.npz`` file. It is read without pickle.
+
+Arrays:
+
+=================  ======================  ==================================================
+``edge_index``     whole numbers (2, m)    edges in any direction; self-loops and repeats drop
+``labels``         whole numbers (n,)      class of each node, -1 where it has none
+``x``              numbers (n, d)          features, dense; or instead of it the CSR parts:
+``indptr``         whole numbers (n + 1,)  row i has entries ``indptr[i]`` to ``indptr[i + 1]``
+``indices``        whole numbers (nnz,)    their columns
+``values``         numbers (nnz,)          their values; left out: all 1
+``num_features``   whole number            d, with the CSR parts
+=================  ======================  ==================================================
+
+Optional: ``feature_range`` (2,) the public smallest and largest value, default 0 and 1;
+``num_classes``, else the number of ``class_names``, else the largest label + 1 (a number
+taken from the data: state it where it is not public); ``class_names`` (text); ``train``,
+``val`` and ``test``, masks or node numbers, for ``--split file``.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.datasets.arrays import csr_of, edges_of, labels_of, split_of
+from devices.population import Population, build_population
+
+_PARTS = ("train", "val", "test")
+
+
+def read_npz_file(name: str, path: Path, *, domains: tuple[int, ...] = ()) -> Population:
+    """Read a ``.npz`` of the schema above.
+
+    Args:
+        name: Name of the population.
+        path: The file.
+        domains: Categories of each attribute, where features are one-hot coded.
+
+    Raises:
+        ValueError: one line: no such file or no ``.npz``, an array that is missing or has
+            the wrong shape, or the first offending row and column, edge or node.
+    """
+    file = path.name
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {key: stored[key] for key in stored.files}
+    except FileNotFoundError:
+        raise ValueError(f"no such file: {path}") from None
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} cannot be read as a .npz of plain arrays: {' '.join(str(error).split())}") from error
+    _require(file, arrays, "edge_index", "labels")
+    values: NDArray[Any] | None
+    if "x" in arrays:
+        indptr, indices, values = csr_of(file, arrays["x"])
+        d = arrays["x"].shape[1]
+    else:
+        if "indptr" not in arrays:
+            raise ValueError(f"{file}: the features are missing: x, or indptr, indices and num_features")
+        _require(file, arrays, "indptr", "indices", "num_features")
+        indptr = _whole(file, arrays, "indptr")
+        indices, values = _whole(file, arrays, "indices"), arrays.get("values")
+        d = int(_whole(file, arrays, "num_features", ndim=0))
+    n = len(indptr) - 1
+    labels = labels_of(file, arrays["labels"], n)
+    class_names = tuple(str(text) for text in np.atleast_1d(arrays.get("class_names", ())))
+    if "num_classes" in arrays:
+        classes = int(_whole(file, arrays, "num_classes", ndim=0))
+    else:
+        classes = len(class_names) or int(labels.max(initial=-1)) + 1
+    span = np.asarray(arrays.get("feature_range", (0.0, 1.0)))
+    if span.shape != (2,) or span.dtype.kind not in "iuf" or not np.isfinite(span).all() or not span[0] < span[1]:
+        raise ValueError(f"{file}: feature_range must be two finite numbers, the smaller one first")
+    population = build_population(
+        name, n=n, d=d, edges=edges_of(file, arrays["edge_index"]), feature_indptr=indptr, feature_indices=indices,
+        feature_values=values, labels=labels, classes=classes, feature_range=(float(span[0]), float(span[1])),
+        domains=domains, class_names=class_names,
+    )  # fmt: skip
+    given = [part for part in _PARTS if part in arrays]
+    if not given:
+        return population
+    _require(file, arrays, *_PARTS)
+    return split_of(file, population, {part: arrays[part] for part in _PARTS})
+
+
+def _require(file: str, arrays: dict[str, NDArray[Any]], *names: str) -> None:
+    for name in names:
+        if name not in arrays:
+            raise ValueError(f"{file}: the array {name} is missing; found {', '.join(sorted(arrays)) or 'nothing'}")
+
+
+def _whole(file: str, arrays: dict[str, NDArray[Any]], name: str, ndim: int = 1) -> NDArray[Any]:
+    array = arrays[name]
+    if array.ndim != ndim or array.dtype.kind not in "iu":
+        what = "a list of whole numbers" if ndim else "one whole number"
+        raise ValueError(f"{file}: {name} must be {what}, not {array.dtype} {array.shape}")
+    return array

@@ -1,0 +1,217 @@
+"""A graph cut into devices.
+
+A population is four read-only CSR-like arrays and a label vector. It is saved once as
+plain ``.npy`` files and memory-mapped by every worker: never captured in a closure,
+never sent in a message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.facts import PublicFacts, Split
+
+FORMAT = 1
+_ARRAYS = ("feature_indptr", "feature_indices", "feature_values", "neighbour_indptr", "neighbour_indices", "labels")
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One person's data: what exactly one device holds.
+
+    Args:
+        feature_indices: int32, sorted columns of the non-zero features.
+        feature_values: float32, their values.
+        neighbours: int32, sorted ids of the neighbours, never the person itself.
+        label: class, or -1 where the person has none.
+    """
+
+    feature_indices: NDArray[np.int32]
+    feature_values: NDArray[np.float32]
+    neighbours: NDArray[np.int32]
+    label: int
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """All records of a population, by node.
+
+    Args:
+        name: Data set name.
+        facts: What is public about it.
+        feature_indptr, feature_indices, feature_values: CSR form of the n x d features;
+            int64 (n + 1,), int32 (nnz,), float32 (nnz,); columns sorted in a row.
+        neighbour_indptr, neighbour_indices: CSR form of the symmetric adjacency without
+            self-loops; int64 (n + 1,), int32 (2 m,); sorted in a row.
+        labels: int64 (n,), -1 where a person has none.
+        own_split: The split that the data set's own files give, or None. Not part of the
+            data on a device: neither saved nor in the digest.
+    """
+
+    name: str
+    facts: PublicFacts
+    feature_indptr: NDArray[np.int64] = field(repr=False)
+    feature_indices: NDArray[np.int32] = field(repr=False)
+    feature_values: NDArray[np.float32] = field(repr=False)
+    neighbour_indptr: NDArray[np.int64] = field(repr=False)
+    neighbour_indices: NDArray[np.int32] = field(repr=False)
+    labels: NDArray[np.int64] = field(repr=False)
+    own_split: Split | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return self.facts.n
+
+    def record(self, node: int) -> Record:
+        """Return the record of one person (views, not copies)."""
+        f0, f1 = self.feature_indptr[node], self.feature_indptr[node + 1]
+        a0, a1 = self.neighbour_indptr[node], self.neighbour_indptr[node + 1]
+        return Record(
+            self.feature_indices[f0:f1],
+            self.feature_values[f0:f1],
+            self.neighbour_indices[a0:a1],
+            int(self.labels[node]),
+        )
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """int64 (n,): number of neighbours of each person."""
+        return np.diff(self.neighbour_indptr)
+
+    @property
+    def edges(self) -> NDArray[np.int64]:
+        """int64 (2, m): every undirected edge once, with row 0 < row 1."""
+        rows = np.repeat(np.arange(len(self)), self.degrees)
+        cols = np.asarray(self.neighbour_indices, dtype=np.int64)
+        once = rows < cols
+        return np.stack([rows[once], cols[once]])
+
+    @property
+    def homophily(self) -> float:
+        """Share of the edges that join two people of one class; nan without edges."""
+        left, right = self.edges
+        return float(np.mean(self.labels[left] == self.labels[right])) if len(left) else float("nan")
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the facts and all arrays: what identifies the data."""
+        state = hashlib.sha256(json.dumps([FORMAT, self.facts.to_dict()], sort_keys=True).encode())
+        for name in _ARRAYS:
+            array = np.ascontiguousarray(getattr(self, name))
+            state.update(f"{name}:{array.dtype.str}:{array.shape}".encode())
+            state.update(array.data)
+        return state.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write the population as plain ``.npy`` files; ``population.json`` comes last."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in _ARRAYS:
+            np.save(folder / f"{name}.npy", getattr(self, name), allow_pickle=False)
+        head = {"format": FORMAT, "name": self.name, "digest": self.digest, "facts": self.facts.to_dict()}
+        (folder / "population.json").write_text(json.dumps(head, indent=1))
+
+    @classmethod
+    def load(cls, folder: Path) -> Population:
+        """Memory-map a population written by :meth:`save`.
+
+        Raises:
+            FileNotFoundError: where the folder holds none.
+            ValueError: for a format this version does not read.
+        """
+        head = json.loads((folder / "population.json").read_text())
+        if head["format"] != FORMAT:
+            raise ValueError(f"{folder} holds a population of format {head['format']}, this version reads {FORMAT}")
+        # Plain array views of the maps: a memmap's own indexing costs several times more.
+        arrays: dict[str, Any] = {
+            name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)) for name in _ARRAYS
+        }
+        population = cls(name=head["name"], facts=PublicFacts.from_dict(head["facts"]), **arrays)
+        population.__dict__["digest"] = head["digest"]
+        return population
+
+
+def build_population(
+    name: str,
+    *,
+    n: int,
+    d: int,
+    edges: NDArray[np.integer],
+    feature_indptr: NDArray[np.integer],
+    feature_indices: NDArray[np.integer],
+    feature_values: NDArray[np.floating] | None,
+    labels: NDArray[np.integer],
+    classes: int,
+    feature_range: tuple[float, float] = (0.0, 1.0),
+    domains: tuple[int, ...] = (),
+    class_names: tuple[str, ...] = (),
+) -> Population:
+    """Check raw arrays and make a population of them.
+
+    Self-loops and repeated edges are removed and every edge is made undirected; columns
+    are sorted in a row. ``edges`` is (2, any) in any direction; ``feature_values`` None
+    means that every stored entry is 1.
+
+    Raises:
+        ValueError: one line naming the first offending row and column (or edge): a
+            non-finite or out-of-range feature, an edge to a node that does not exist, a
+            label outside its classes, arrays of wrong shape.
+    """
+    facts = PublicFacts(
+        n=n, d=d, classes=classes, feature_low=float(feature_range[0]), feature_high=float(feature_range[1]),
+        domains=domains, class_names=class_names,
+    )  # fmt: skip
+    indptr = np.asarray(feature_indptr, dtype=np.int64)
+    columns = np.asarray(feature_indices, dtype=np.int64)
+    values = np.ones(len(columns), np.float32) if feature_values is None else np.asarray(feature_values, np.float32)
+    if indptr.shape != (n + 1,) or indptr[0] != 0 or indptr[-1] != len(columns) or np.any(np.diff(indptr) < 0):
+        raise ValueError(f"{name}: the feature rows do not describe {n} people")
+    if values.shape != columns.shape:
+        raise ValueError(f"{name}: {len(columns)} feature positions but {len(values)} values")
+    rows = np.repeat(np.arange(n), np.diff(indptr))
+    _refuse_first(name, rows, columns, (columns < 0) | (columns >= d), f"feature column outside 0..{d - 1}")
+    _refuse_first(name, rows, columns, ~np.isfinite(values), "feature that is not a finite number")
+    outside = (values < facts.feature_low) | (values > facts.feature_high)
+    _refuse_first(name, rows, columns, outside, f"feature outside [{facts.feature_low:g}, {facts.feature_high:g}]")
+    order = np.lexsort((columns, rows))
+    rows, columns, values = rows[order], columns[order], values[order]
+    repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
+    _refuse_first(name, rows[1:], columns[1:], repeated, "feature given twice")
+    kept = values != 0
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(rows[kept], minlength=n), out=indptr[1:])
+
+    pairs = np.asarray(edges, dtype=np.int64).reshape(2, -1) if np.size(edges) else np.zeros((2, 0), np.int64)
+    wrong = np.flatnonzero(np.any((pairs < 0) | (pairs >= n), axis=0))
+    if len(wrong):
+        left, right = pairs[:, wrong[0]]
+        raise ValueError(f"{name}: edge {wrong[0]} joins {left} and {right}, but nodes are 0..{n - 1}")
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    both = np.unique(np.concatenate([pairs[0] * n + pairs[1], pairs[1] * n + pairs[0]]))
+    neighbour_indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(both // n, minlength=n), out=neighbour_indptr[1:])
+
+    classes_of = np.asarray(labels, dtype=np.int64)
+    if classes_of.shape != (n,):
+        raise ValueError(f"{name}: {classes_of.shape} labels for {n} people")
+    bad = np.flatnonzero((classes_of < -1) | (classes_of >= classes))
+    if len(bad):
+        raise ValueError(f"{name}: node {bad[0]} has label {classes_of[bad[0]]}, but classes are 0..{classes - 1}")
+    return Population(
+        name, facts, indptr, columns[kept].astype(np.int32), values[kept], neighbour_indptr,
+        (both % n).astype(np.int32), classes_of,
+    )  # fmt: skip
+
+
+def _refuse_first(
+    name: str, rows: NDArray[np.integer], columns: NDArray[np.integer], wrong: NDArray[np.bool_], what: str
+) -> None:
+    first = np.flatnonzero(wrong)
+    if len(first):
+        raise ValueError(f"{name}: row {rows[first[0]]}, column {columns[first[0]]}: {what}")

@@ -1,0 +1,124 @@
+"""Missing files, downloads that fail or break, names that do not exist."""
+
+from __future__ import annotations
+
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from devices import datasets
+from devices.datasets import TABLE, files, load
+
+CONTRACT_NAMES = (
+    "generated", "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp", "computers",
+    "facebook", "github", "german", "student", "lastfm", "ogbn-arxiv", "reddit",
+)  # fmt: skip
+
+
+class _Answer(SimpleNamespace):
+    def __enter__(self) -> _Answer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_: Any, **__: Any) -> None:
+        raise OSError("Network is\nunreachable")
+
+    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
+
+
+@pytest.fixture
+def online(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urllib.request, "urlopen", lambda *_, **__: _Answer())
+
+
+def test_every_name_of_the_contract_exists() -> None:
+    assert set(datasets.names()) == set(CONTRACT_NAMES)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_missing_files_are_named_in_one_line(name: str, tmp_path: Path, offline: None) -> None:
+    entry = TABLE[name]
+    with pytest.raises(ValueError, match=rf"^{name}: not on disk") as caught:
+        load(name, data_dir=tmp_path)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert f"{', '.join(entry.forms[0].files)} into {tmp_path / entry.forms[0].folder}" in text
+    assert entry.source in text and "http" in text
+    assert ("Network is unreachable" in text) == (entry.fetch is not None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_is_missing_is_named(tmp_path: Path, offline: None) -> None:
+    form = TABLE["cora"].forms[0]
+    (tmp_path / form.folder).mkdir(parents=True)
+    for file in form.files[:-1]:
+        (tmp_path / form.folder / file).touch()
+    with pytest.raises(ValueError, match=r"put ind\.cora\.test\.index into ") as caught:
+        load("cora", data_dir=tmp_path)
+    assert "ind.cora.x" not in str(caught.value)
+
+
+def test_a_download_ends_in_the_data_folder(tmp_path: Path, online: None) -> None:
+    def fetch(root: Path) -> None:
+        folder = root / "Computers" / "raw"
+        folder.mkdir(parents=True)
+        (folder / "amazon_electronics_computers.npz").write_bytes(b"raw")
+        (root / "Computers" / "processed").mkdir()
+
+    entry = replace(TABLE["computers"], fetch=fetch)
+    form = files.locate(entry, tmp_path / "new")
+    assert sorted(path.name for path in (tmp_path / "new").rglob("*")) == ["Computers", *form.files, "raw"]
+
+
+def test_a_broken_download_leaves_nothing_behind(tmp_path: Path, online: None) -> None:
+    def fetch(root: Path) -> None:
+        (root / "half").write_bytes(b"")
+        raise RuntimeError("connection reset")
+
+    entry = replace(TABLE["computers"], fetch=fetch)
+    with pytest.raises(ValueError, match="the download failed: connection reset"):
+        files.locate(entry, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ogb_missing_is_said(tmp_path: Path, online: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ogb.nodeproppred", None)
+    with pytest.raises(ValueError, match="needs the package ogb"):
+        load("ogbn-arxiv", data_dir=tmp_path)
+
+
+def test_damaged_files_are_named(tmp_path: Path) -> None:
+    form = TABLE["computers"].forms[0]
+    (tmp_path / form.folder).mkdir(parents=True)
+    (tmp_path / form.folder / form.files[0]).write_bytes(b"PK\x03\x04 cut short")
+    with pytest.raises(ValueError, match=r"amazon_electronics_computers\.npz in .* cannot be read") as caught:
+        load("computers", data_dir=tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("wrong", "near"), [("coar", "cora"), ("Citeseer", "citeseer"), ("pub-med", "pubmed")])
+def test_unknown_name_gets_the_nearest(wrong: str, near: str) -> None:
+    with pytest.raises(ValueError, match=f"--dataset {wrong}: no such data set; did you mean .*{near}"):
+        load(wrong)
+
+
+def test_a_name_like_nothing_gets_the_list() -> None:
+    with pytest.raises(ValueError, match=r"known are generated, cora, .*reddit"):
+        load("qqqqqqqq")
+
+
+def test_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LDPSIM_DATA", str(tmp_path))
+    assert files.default_root() == tmp_path
+    monkeypatch.delenv("LDPSIM_DATA")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert files.default_root() == tmp_path / "cache" / "ldpsim" / "datasets"

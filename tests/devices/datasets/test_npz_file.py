@@ -1,0 +1,124 @@
+"""A person's own ``.npz``: what is read, and what is refused with which line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from devices.datasets import load
+
+GOOD: dict[str, Any] = {
+    "x": np.array([[0, 1, 0], [0.5, 0, 0], [0, 0, 0], [1, 1, 1]], np.float64),
+    "edge_index": np.array([[0, 1, 1, 2], [1, 0, 2, 2]]),
+    "labels": np.array([0, 1, 2, -1]),
+}
+
+
+def _write(folder: Path, **changes: Any) -> str:
+    arrays = {key: value for key, value in {**GOOD, **changes}.items() if value is not None}
+    np.savez(folder / "mine.npz", **arrays)
+    return str(folder / "mine.npz")
+
+
+def test_dense(tmp_path: Path) -> None:
+    population = load(_write(tmp_path))
+    assert (population.name, population.facts.n, population.facts.d, population.facts.classes) == ("mine", 4, 3, 3)
+    np.testing.assert_array_equal(population.edges, [[0, 1], [1, 2]])
+    np.testing.assert_array_equal(population.record(1).feature_values, [0.5])
+    assert population.own_split is None
+
+
+def test_sparse_is_the_same_population(tmp_path: Path) -> None:
+    parts = {"indptr": [0, 1, 2, 2, 5], "indices": [1, 0, 2, 0, 1], "values": [1, 0.5, 1, 1, 1], "num_features": 3}
+    dense = load(_write(tmp_path))
+    assert load(_write(tmp_path, x=None, **parts)).digest == dense.digest
+
+
+def test_optional_facts_and_split(tmp_path: Path) -> None:
+    masks = {"train": np.array([True, False, False, False]), "val": np.array([1]), "test": np.array([2])}
+    extra = {"num_classes": 4, "feature_range": [-1.0, 2.0], "class_names": ["a", "b", "c", "d"]}
+    population = load(_write(tmp_path, **masks, **extra))
+    facts = population.facts
+    assert (facts.classes, facts.feature_low, facts.feature_high) == (4, -1.0, 2.0)
+    assert facts.class_names == ("a", "b", "c", "d")
+    assert population.own_split is not None
+    assert [part.tolist() for part in (population.own_split.train, population.own_split.test)] == [[0], [2]]
+
+
+def _table(row: int, column: int, value: float) -> np.ndarray:
+    table = GOOD["x"].copy()
+    table[row, column] = value
+    return table
+
+
+BAD = [
+    ({"x": _table(2, 1, np.nan)}, "row 2, column 1: feature that is not a finite number"),
+    ({"x": _table(3, 2, np.inf)}, "row 3, column 2: feature that is not a finite number"),
+    ({"x": _table(1, 0, -0.01)}, r"row 1, column 0: feature outside \[0, 1\]"),
+    ({"x": _table(0, 2, 1.01)}, r"row 0, column 2: feature outside \[0, 1\]"),
+    ({"x": _table(0, 2, 1.01), "feature_range": [1, 0]}, "feature_range must be two finite numbers"),
+    ({"x": GOOD["x"][0]}, r"x must be a table of numbers \(n, d\)"),
+    ({"x": np.array([["a"]])}, "x must be a table of numbers"),
+    ({"x": None}, "the features are missing"),
+    ({"x": None, "indptr": [0, 1, 1, 1, 1], "num_features": 3}, "the array indices is missing"),
+    (
+        {"x": None, "indptr": [0, 1, 1, 1, 2], "indices": [0, 3], "num_features": 3},
+        r"row 3, column 3: feature column outside 0\.\.2",
+    ),
+    ({"x": None, "indptr": [0, 2, 1, 1, 2], "indices": [0, 1], "num_features": 3}, "do not describe 4 people"),
+    ({"x": None, "indptr": [0, 0, 0, 0, 0.5], "indices": [0], "num_features": 3}, "indptr must be a list of whole"),
+    ({"x": None, "indptr": [0, 0, 0, 0, 1], "indices": [0], "num_features": [3]}, "num_features must be one whole"),
+    ({"edge_index": np.array([[0, 1], [1, 4]])}, r"edge 1 joins 1 and 4, but nodes are 0\.\.3"),
+    ({"edge_index": np.array([[0, -1], [1, 2]])}, "edge 1 joins -1 and 2"),
+    (
+        {"edge_index": np.array([[0, 1, 2], [1, 2, 3], [0, 0, 0]])},
+        r"edge_index must be whole numbers of shape \(2, m\)",
+    ),
+    ({"edge_index": np.array([[0.0], [1.0]])}, "edge_index must be whole numbers"),
+    ({"edge_index": None}, "the array edge_index is missing; found labels, x"),
+    ({"labels": np.array([0, 1])}, "labels must be 4 whole numbers"),
+    ({"labels": np.array([0.0, 1.0, np.nan, 0.0])}, "labels must be 4 whole numbers"),
+    ({"labels": np.array([0, 1, -2, 0])}, "node 2 has label -2"),
+    ({"num_classes": 2}, r"node 2 has label 2, but classes are 0\.\.1"),
+    ({"class_names": ["a", "b"], "num_classes": 3}, "2 class names for 3 classes"),
+    ({"train": [0], "val": [1]}, "the array test is missing"),
+    ({"train": [0], "val": [0], "test": [1]}, "node 0 is in train and in val"),
+    ({"train": [0], "val": [1], "test": [4]}, "test names node 4"),
+    ({"train": [0], "val": [1], "test": [3]}, "node 3 is in test but has no label"),
+    ({"train": [0], "val": [1], "test": np.zeros(4, bool)}, "test must be a mask or a list of node numbers"),
+    ({"train": np.ones(3, bool), "val": [1], "test": [2]}, r"train mask has shape \(3,\)"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD)
+def test_bad_arrays_get_one_line(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = _write(tmp_path, **changes)
+    with pytest.raises(ValueError, match=message) as caught:
+        load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_object_arrays_are_not_unpickled(tmp_path: Path) -> None:
+    np.savez(tmp_path / "mine.npz", x=np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"cannot be read as a \.npz of plain arrays"):
+        load(str(tmp_path / "mine.npz"))
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04"])
+def test_no_npz(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "mine.npz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"cannot be read as a \.npz"):
+        load(str(tmp_path / "mine.npz"))
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no such file: .*mine\.npz"):
+        load(str(tmp_path / "mine.npz"))
+
+
+def test_more_clients_than_nodes(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--clients 5: mine has 4 nodes; give 1 to 4, or leave --clients out"):
+        load(_write(tmp_path), clients=5)

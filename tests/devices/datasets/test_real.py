@@ -1,0 +1,133 @@
+"""Every data set on disk against its published figures."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from devices.datasets import TABLE, describe, load
+from devices.datasets.fair_graphs import categories, columns_of
+from devices.datasets.lastfm import COUNTRIES, GRAPH_ONLY
+from devices.population import Population
+
+# nodes, edges, features, classes, edge homophily, features a node
+FIGURES = {
+    "cora": (2708, 5278, 1433, 7, 0.8100, 18.2),
+    "citeseer": (3327, 4552, 3703, 6, 0.7355, 31.6),
+    "citeseer-3312": (3312, 4536, 3703, 6, 0.7377, 31.8),
+    "citeseer-lcc": (2110, 3668, 3703, 6, 0.7364, 32.1),
+    "citeseer-full": (4230, 5337, 602, 6, 0.9494, 4.6),
+    "pubmed": (19717, 44324, 500, 3, 0.8024, 50.1),
+    "dblp": (17716, 52867, 1639, 4, 0.8279, 5.2),
+    "computers": (13752, 245861, 767, 10, 0.7772, 267.2),
+    "facebook": (22470, 170823, 4714, 4, 0.8853, 14.0),
+    "github": (37700, 289003, 4005, 2, 0.8453, 18.3),
+    "german": (955, 9990, 46, 2, 0.9049, 11.9),
+    "student": (577, 4243, 60, 2, 0.8265, 17.3),
+}
+
+
+@cache
+def loaded(name: str, root: Path) -> Population:
+    return load(name, data_dir=root)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_published_figures(name: str, data_dir: Path) -> None:
+    population = loaded(name, data_dir)
+    nodes, edges, features, classes, homophily, ones = FIGURES[name]
+    facts = population.facts
+    assert (facts.n, population.edges.shape[1], facts.d, facts.classes) == (nodes, edges, features, classes)
+    assert population.homophily == pytest.approx(homophily, abs=5e-5)
+    assert len(population.feature_values) / nodes == pytest.approx(ones, abs=0.06)
+    assert len(np.unique(population.labels)) == classes
+    assert (facts.feature_low, facts.feature_high) == ((0.0, 1.3) if name == "pubmed" else (0.0, 1.0))
+    entry = TABLE[name]
+    assert (entry.nodes, entry.edges, entry.features, entry.classes) == (nodes, edges, features, classes)
+    if name != "pubmed":
+        assert np.all(population.feature_values == 1)
+
+
+def test_isolated_nodes_of_citeseer_stay(data_dir: Path) -> None:
+    assert int(np.sum(loaded("citeseer", data_dir).degrees == 0)) == 48
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("cora", (140, 500, 1000)), ("citeseer", (120, 500, 1000))])
+def test_planetoid_brings_its_split(name: str, sizes: tuple[int, int, int], data_dir: Path) -> None:
+    split = loaded(name, data_dir).own_split
+    assert split is not None
+    assert (len(split.train), len(split.val), len(split.test)) == sizes
+    np.testing.assert_array_equal(split.train, np.arange(sizes[0]))
+    assert not np.intersect1d(split.labelled, split.test).size
+
+
+@pytest.mark.parametrize(("name", "below"), [("cora", "Cora"), ("citeseer-full", "citeseer_full"), ("computers", "")])
+def test_same_as_the_class_of_pyg(name: str, below: str, data_dir: Path, tmp_path: Path) -> None:
+    from torch_geometric.datasets import Amazon, CitationFull, Planetoid
+
+    form = TABLE[name].forms[0]
+    raw = tmp_path / form.folder
+    raw.mkdir(parents=True)
+    for file in form.files:
+        (raw / file).symlink_to((data_dir / form.folder / file).resolve())
+    if name == "cora":
+        data = Planetoid(str(tmp_path), "Cora")[0]
+    elif name == "computers":
+        data = Amazon(str(tmp_path), "Computers")[0]
+    else:
+        data = CitationFull(str(tmp_path / below), "CiteSeer")[0]
+    population = loaded(name, data_dir)
+    dense = np.zeros(data.x.shape, np.float32)
+    rows = np.repeat(np.arange(len(population)), np.diff(population.feature_indptr))
+    dense[rows, population.feature_indices] = population.feature_values
+    np.testing.assert_array_equal(dense, data.x.numpy())
+    np.testing.assert_array_equal(population.labels, data.y.numpy())
+    once = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
+    np.testing.assert_array_equal(population.edges, once[:, np.lexsort(once[::-1])])
+
+
+@pytest.mark.parametrize("name", ["german", "student"])
+def test_categories_come_back_from_the_bits(name: str, data_dir: Path) -> None:
+    population = loaded(name, data_dir)
+    spans = columns_of(population.facts)
+    assert spans[-1].stop == population.facts.d
+    with np.load(data_dir / f"{name}.npz", allow_pickle=False) as arrays:
+        sizes = arrays["cat_card"]
+        order = np.argsort(sizes > 2, kind="stable")
+        assert population.facts.domains == tuple(sizes[order])
+        np.testing.assert_array_equal(categories(population), arrays["x_cat"][:, order])
+        names = [str(arrays["cat_names"][place]) for place in order]
+        columns = arrays["feature_names"]
+    for attribute, span in zip(names, spans, strict=True):
+        assert all(str(column).startswith(attribute) for column in columns[span])
+
+
+def test_the_ten_countries_of_lastfm_are_the_largest(data_dir: Path) -> None:
+    with np.load(data_dir / GRAPH_ONLY, allow_pickle=False) as arrays:
+        sizes = np.bincount(arrays["labels"])
+    assert sorted(np.argsort(-sizes)[:10].tolist()) == list(COUNTRIES)
+    assert int(sizes[list(COUNTRIES)].sum()) == TABLE["lastfm"].nodes
+
+
+def test_lastfm_says_that_the_features_are_missing(data_dir: Path) -> None:
+    with pytest.raises(ValueError, match=r"lastfm_asia_features\.json, are what is missing") as caught:
+        load("lastfm", data_dir=data_dir)
+    assert str(data_dir / "lastfm_asia") in str(caught.value)
+    assert "lastfm_asia_edges.csv, lastfm_asia_features.json, lastfm_asia_target.csv" in str(caught.value)
+
+
+def test_describe_says_what_is_on_disk(data_dir: Path, tmp_path: Path) -> None:
+    on_disk = {line["name"]: line["on_disk"] for line in describe(data_dir)}
+    assert {name for name, there in on_disk.items() if there} >= {"generated", *FIGURES}
+    assert not on_disk["lastfm"]
+    assert [line["name"] for line in describe(tmp_path) if line["on_disk"]] == ["generated"]
+
+
+def test_loading_writes_nothing_into_the_data_folder(data_dir: Path) -> None:
+    before = sorted(data_dir.rglob("*"))
+    load("cora", data_dir=data_dir)
+    load("citeseer-full", data_dir=data_dir)
+    assert sorted(data_dir.rglob("*")) == before

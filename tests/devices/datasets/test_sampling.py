@@ -1,0 +1,95 @@
+"""Induced samples: the size asked for, connected as far as the graph is, the same by seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from devices.datasets import load
+from devices.datasets.generated import generate
+from devices.datasets.sampling import induced_sample, subset
+from devices.facts import Split
+from devices.population import Population, build_population
+
+
+def _components(population: Population) -> np.ndarray:
+    n = len(population)
+    indices, indptr = population.neighbour_indices, population.neighbour_indptr
+    _, component = connected_components(csr_array((np.ones(len(indices)), indices, indptr), shape=(n, n)))
+    return np.sort(np.bincount(component))[::-1]
+
+
+def _of_edges(n: int, edges: list[tuple[int, int]]) -> Population:
+    pairs = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    return build_population(
+        "small", n=n, d=n, edges=pairs, feature_indptr=np.arange(n + 1), feature_indices=np.arange(n),
+        feature_values=None, labels=np.zeros(n, np.int64), classes=1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 500, 2000, 2900, 3000])
+def test_size_and_connectedness(n: int) -> None:
+    whole = generate(3000, seed=3)
+    sample = induced_sample(whole, n, seed=1)
+    assert len(sample) == sample.facts.n == n
+    largest = _components(whole)[0]
+    if n <= largest:
+        assert len(_components(sample)) == 1
+    assert induced_sample(whole, n, seed=1).digest == sample.digest
+
+
+def test_seeds_differ() -> None:
+    whole = generate(3000, seed=3)
+    assert induced_sample(whole, 300, seed=1).digest != induced_sample(whole, 300, seed=2).digest
+
+
+def test_far_denser_than_a_uniform_sample(data_dir: Path) -> None:
+    cora = load("cora", data_dir=data_dir)
+    sample = load("cora", data_dir=data_dir, clients=500, seed=0)
+    uniform = subset(cora, np.random.default_rng(0).permutation(len(cora))[:500])
+    assert len(_components(sample)) == 1
+    assert sample.edges.shape[1] > 3 * uniform.edges.shape[1]
+    assert sample.facts.classes == 7 and sample.facts.d == 1433
+
+
+def test_components_by_size_when_one_is_not_enough() -> None:
+    edges = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (7, 8)]
+    whole = _of_edges(10, edges)
+    sizes = {n: _components(induced_sample(whole, n, seed=n)).tolist() for n in range(1, 11)}
+    assert sizes[3] == [3] and sizes[4] == [4] and sizes[5] == [4, 1] and sizes[7] == [4, 3]
+    assert sizes[9] == [4, 3, 2] and sizes[10] == [4, 3, 2, 1]
+
+
+def test_induced_exactly() -> None:
+    whole = generate(200, seed=5)
+    nodes = np.arange(0, 200, 3)
+    part = subset(whole, nodes)
+    expected = {(int(a), int(b)) for a, b in whole.edges.T if a % 3 == 0 and b % 3 == 0}
+    assert {(int(nodes[a]), int(nodes[b])) for a, b in part.edges.T} == expected
+    for place, node in enumerate(nodes):
+        old, new = whole.record(int(node)), part.record(place)
+        np.testing.assert_array_equal(old.feature_indices, new.feature_indices)
+        assert old.label == new.label
+
+
+def test_own_split_follows_or_goes() -> None:
+    whole = _of_edges(6, [(i, i + 1) for i in range(5)])
+    object.__setattr__(whole, "own_split", Split(*(np.array(part) for part in ([0, 1], [2, 3], [4, 5]))))
+    part = subset(whole, np.array([1, 2, 5])).own_split
+    assert part is not None
+    assert [part.train.tolist(), part.val.tolist(), part.test.tolist()] == [[0], [1], [2]]
+    assert subset(whole, np.array([1, 2])).own_split is None
+
+
+def test_no_edges_at_all() -> None:
+    assert len(induced_sample(_of_edges(5, []), 3, seed=0)) == 3
+
+
+@pytest.mark.parametrize("n", [0, -1, 6])
+def test_impossible_sizes_name_the_graph_and_the_fix(n: int) -> None:
+    with pytest.raises(ValueError, match=f"--clients {n}: small has 5 nodes; give 1 to 5, or leave --clients out"):
+        induced_sample(_of_edges(5, [(0, 1)]), n, seed=0)
