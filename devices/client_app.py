@@ -1,0 +1,147 @@
+"""The Flower ``ClientApp``: decode, call the device, encode.
+
+Which device a message is for comes from the node's own configuration: ``partition-id``
+(the device's key in its state folder) and ``state-dir``. Only where the node says
+nothing about a state folder, as in Flower's simulation runtime, the run's configuration
+is used. Flower's node id is never an identity, and Flower's ``Context.state`` is never a
+ledger.
+
+Flower puts the text of an exception into its reply. Nothing may therefore escape from
+here: whatever goes wrong is one of the fixed refusals.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from flwr.app import Context, Message, MessageType
+from flwr.clientapp import ClientApp
+
+from devices.device import Device, Refusal
+from devices.enrolment import State
+from devices.ledger import LedgerDamaged
+from devices.query import InvalidQuery
+from devices.wire import introduction, read_query, reply
+
+_opened: list[State] = []
+
+
+@lru_cache(maxsize=8)
+def open_state(folder: str, process: int) -> State:
+    """Open a state folder, once a process (an SQLite connection must not cross a fork)."""
+    state = State(Path(folder))
+    _opened.append(state)
+    return state
+
+
+def release_states() -> None:
+    """Forget every state folder this process opened; SQLite tidies up beside the ledgers.
+
+    Only open files are given up: what a device may answer stands in its ledger.
+    """
+    # A cache does not say what it holds, so the states are kept here as well.
+    while _opened:
+        _opened.pop().close()
+    open_state.cache_clear()
+
+
+def state_folder(context: Context) -> str:
+    """Return where this node's devices live; the node's own word comes first."""
+    named = context.node_config.get("state-dir") or context.run_config.get("state-dir")
+    return str(named) if named else str(default_state_folder(context.run_id))
+
+
+def default_state_folder(run_id: int) -> Path:
+    """Where a simulation started by ``flwr run`` alone keeps the devices of one run."""
+    home = Path(os.environ.get("LDPSIM_HOME", Path.home() / ".ldpsim"))
+    return home / "flwr" / f"run-{run_id}" / "state"
+
+
+def device_of(context: Context) -> Device:
+    """Return the device that this node is.
+
+    Raises:
+        LedgerDamaged, ValueError, IndexError, KeyError, OSError: where there is none.
+    """
+    return open_state(state_folder(context), os.getpid()).device(int(context.node_config["partition-id"]))
+
+
+class DeviceApp(ClientApp):
+    """A ClientApp from which no exception escapes."""
+
+    def __call__(self, message: Message, context: Context) -> Message:
+        """Answer a message; an unknown kind of message is an unknown question."""
+        try:
+            return super().__call__(message, context)
+        except LedgerDamaged:
+            if _in_batch(context):
+                raise  # the fleet gives up the whole batch: nothing of it was committed
+            refusal = Refusal.LEDGER_DAMAGED
+        except Exception:
+            refusal = _refusal_of(message, context)
+        return reply(refusal, message, device=-1)
+
+
+def _refusal_of(message: Message, context: Context) -> Refusal:
+    """Return the refusal of a message that no handler took, or whose handler failed."""
+    try:
+        device = device_of(context)
+        if message.metadata.message_type.partition(".")[0] in (MessageType.TRAIN, MessageType.EVALUATE):
+            return device.refuse_mode()
+        return device.refuse_unknown()
+    except Exception:
+        return Refusal.LEDGER_DAMAGED
+
+
+def _in_batch(context: Context) -> bool:
+    try:
+        state = open_state(state_folder(context), os.getpid())
+        return state.ledger(int(context.node_config["partition-id"])).in_transaction
+    except (LedgerDamaged, ValueError, KeyError, OSError):
+        return False  # what cannot be opened holds no transaction either
+
+
+app = DeviceApp()
+
+
+@app.query("report")
+def report(message: Message, context: Context) -> Message:
+    """Answer the one question a device answers."""
+    try:
+        device = device_of(context)
+    except (LedgerDamaged, ValueError, KeyError, IndexError, OSError):
+        return reply(Refusal.LEDGER_DAMAGED, message, device=-1)
+    try:
+        question = read_query(message)
+    except InvalidQuery:
+        question = b""  # no query is empty: the device says what it says to any malformed question
+    return reply(device.answer(question), message, device=device.index)
+
+
+@app.query("whoami")
+def whoami(message: Message, context: Context) -> Message:
+    """Say which device this node is: a public number from its configuration; nothing private is opened."""
+    own_state = bool(context.node_config.get("state-dir"))
+    return introduction(message, device=int(context.node_config["partition-id"]), own_state=own_state)
+
+
+@app.train()
+def train(message: Message, context: Context) -> Message:
+    """Refuse to train: a reporting device has no other answer."""
+    return _refuse_mode(message, context)
+
+
+@app.evaluate()
+def evaluate(message: Message, context: Context) -> Message:
+    """Refuse to evaluate: a crafted model would make the accuracy return the label."""
+    return _refuse_mode(message, context)
+
+
+def _refuse_mode(message: Message, context: Context) -> Message:
+    try:
+        device = device_of(context)
+    except (LedgerDamaged, ValueError, KeyError, IndexError, OSError):
+        return reply(Refusal.LEDGER_DAMAGED, message, device=-1)
+    return reply(device.refuse_mode(), message, device=device.index)

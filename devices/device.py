@@ -1,0 +1,209 @@
+"""One person's device: policy, ledger, mechanism, ledger, reply.
+
+What is answered, which code and which path is taken depend on the query, the ledger and
+the policy alone, never on the present private values: a refusal that says "my data
+changed" would be a noiseless release. Usable with no Flower at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from devices.ledger import Collected, Ledger, LedgerDamaged, Replay
+from devices.mechanisms import OneBit, RandomizedResponse
+from devices.mechanisms.base import Mechanism
+from devices.noise import NoiseStream, derive_key
+from devices.policy import Policy
+from devices.population import Record
+from devices.query import Ask, InvalidQuery, Query
+
+_LENGTH = struct.Struct("<I").pack
+
+
+class Refusal(Enum):
+    """Why a device says no: a code for Flower's ``Error`` and a fixed text."""
+
+    UNKNOWN_QUERY = 4001
+    MODE_REFUSED = 4002
+    POLICY_REFUSED = 4003
+    REPORT_COLLECTED = 4004
+    LEDGER_DAMAGED = 4005
+
+
+@dataclass(frozen=True)
+class Report:
+    """A private report as it leaves the device.
+
+    Args:
+        data: The packed bytes (:func:`unpack_report` splits them by attribute).
+        replayed: Whether these are bytes that were released before.
+    """
+
+    data: bytes
+    replayed: bool
+
+
+class Device:
+    """A device answers one question about its data, once.
+
+    Args:
+        index: The person's public number, 0 .. n - 1.
+        record: The private data; only read when a report is drawn.
+        secret: 32 bytes that never leave the device.
+        policy: What was agreed at enrolment.
+        ledger: Where releases are entered.
+    """
+
+    __slots__ = ("_policy", "_record", "_seal_key", "_secret", "index", "ledger")
+
+    def __init__(self, index: int, record: Record, secret: bytes, policy: Policy, ledger: Ledger) -> None:
+        self.index = index
+        self.ledger = ledger
+        self._record = record
+        self._secret = secret
+        self._policy = policy
+        self._seal_key = derive_key(secret, b"seal")
+
+    def answer(self, question: bytes | Query) -> Report | Refusal:
+        """Answer a query, following the table of ``device.md`` row by row.
+
+        The release is committed when this returns, unless the caller holds
+        ``ledger.transaction()`` for a batch: then when that ends, and no reply may leave before.
+
+        Raises:
+            LedgerDamaged: only inside a caller's transaction, which has to be given up whole.
+        """
+        try:
+            query = question if isinstance(question, Query) else Query.from_bytes(question)
+        except InvalidQuery:
+            return self._refuse(Refusal.UNKNOWN_QUERY)
+        if self._policy.mode != "report":
+            return self._refuse(Refusal.MODE_REFUSED)
+        if not self._policy.allows(query, device=self.index):
+            return self._refuse(Refusal.POLICY_REFUSED)
+        if self.ledger.in_transaction:
+            return self._claim(query)
+        try:
+            with self.ledger.transaction():
+                return self._claim(query)
+        except LedgerDamaged:
+            return Refusal.LEDGER_DAMAGED
+
+    def refuse_mode(self) -> Refusal:
+        """Answer a message of another mode (``train`` or ``evaluate`` to a reporting device)."""
+        return self._refuse(Refusal.MODE_REFUSED)
+
+    def refuse_unknown(self) -> Refusal:
+        """Answer a message that is no question."""
+        return self._refuse(Refusal.UNKNOWN_QUERY)
+
+    def _refuse(self, refusal: Refusal) -> Refusal:
+        # A damaged ledger answers everything alike, also what would be refused anyway.
+        return refusal if self.ledger.readable(self.index, self._seal_key) else Refusal.LEDGER_DAMAGED
+
+    def _claim(self, query: Query) -> Report | Refusal:
+        replay = self._policy.on_requery == "replay"
+        try:
+            decision = self.ledger.decide(self.index, query, seal_key=self._seal_key, replay=replay)
+        except LedgerDamaged:  # found while reading: nothing was written, other devices of the batch go on
+            return Refusal.LEDGER_DAMAGED
+        if isinstance(decision, Collected):
+            return Refusal.REPORT_COLLECTED
+        if isinstance(decision, Replay):
+            return Report(pack_report(decision.reports), replayed=True)
+        reports: dict[str, bytes] = {}
+        digests: dict[str, bytes] = {}
+        for ask in query.asks:
+            digests[ask.attribute] = self._data_digest(ask.attribute)
+            key = derive_key(self._secret, b"noise", query.question(ask.attribute), digests[ask.attribute])
+            reports[ask.attribute] = pack_parts(self._perturb(ask, query, key))
+        self.ledger.enter(self.index, query, reports, digests, seal_key=self._seal_key)
+        return Report(pack_report(tuple(reports.values())), replayed=False)
+
+    def _data_digest(self, attribute: str) -> bytes:
+        record = self._record
+        if attribute == "adjacency":
+            data = np.ascontiguousarray(record.neighbours, "<i4").tobytes()
+        elif attribute == "features":
+            columns = np.ascontiguousarray(record.feature_indices, "<i4").tobytes()
+            data = columns + np.ascontiguousarray(record.feature_values, "<f4").tobytes()
+        else:
+            data = struct.pack("<q", record.label)
+        return derive_key(self._secret, b"data", attribute.encode(), data)
+
+    def _perturb(self, ask: Ask, query: Query, key: bytes) -> Iterator[bytes]:
+        for stream, mechanism in enumerate(ask.mechanisms):
+            noise = NoiseStream(key, stream)
+            yield mechanism.encode(self._draw(mechanism, query, noise))
+
+    def _draw(self, mechanism: Mechanism, query: Query, noise: NoiseStream) -> object:
+        record = self._record
+        if isinstance(mechanism, RandomizedResponse):
+            return mechanism.perturb(mechanism.row(self.index, record.neighbours), noise)
+        if isinstance(mechanism, OneBit):
+            return mechanism.perturb_sparse(record.feature_indices, record.feature_values, noise)
+        if "label" in mechanism.attributes:
+            return mechanism.perturb(record.label, noise)
+        if "features" in mechanism.attributes:
+            dense = np.zeros(self._policy.facts.d, np.float32)
+            dense.put(record.feature_indices, record.feature_values, mode="clip")
+            return mechanism.perturb(dense, noise)
+        # Any other adjacency mechanism (a degree, counts by group) is given the neighbour list itself.
+        return mechanism.perturb(record.neighbours, noise)
+
+
+def pack_parts(parts: Iterable[bytes]) -> bytes:
+    """Join the reports of an attribute's mechanisms, each preceded by its length."""
+    return b"".join([_LENGTH(len(part)) + part for part in parts])
+
+
+def pack_report(attributes: tuple[bytes, ...]) -> bytes:
+    """Join the attributes' bytes, in the query's order, each preceded by its length."""
+    return pack_parts(attributes)
+
+
+def unpack_parts(data: bytes) -> tuple[bytes, ...]:
+    """Split :func:`pack_parts`; ValueError for bytes that are not of that form."""
+    parts: list[bytes] = []
+    at = 0
+    while at < len(data):
+        if at + 4 > len(data):
+            raise ValueError("a report is cut off")
+        (size,) = struct.unpack_from("<I", data, at)
+        part = data[at + 4 : at + 4 + size]
+        if len(part) != size:
+            raise ValueError("a report is cut off")
+        parts.append(part)
+        at += 4 + size
+    return tuple(parts)
+
+
+def unpack_report(data: bytes, query: Query) -> dict[str, tuple[bytes, ...]]:
+    """Split a report by attribute and mechanism.
+
+    Raises:
+        ValueError: where it does not hold what the query asked for.
+    """
+    attributes = unpack_parts(data)
+    if len(attributes) != len(query.asks):
+        raise ValueError(f"{len(attributes)} attributes were reported, {len(query.asks)} were asked")
+    found = {ask.attribute: unpack_parts(part) for ask, part in zip(query.asks, attributes, strict=True)}
+    if any(len(found[ask.attribute]) != len(ask.mechanisms) for ask in query.asks):
+        raise ValueError("a mechanism's report is missing")
+    return found
+
+
+def reports_digest(reports: dict[int, bytes]) -> str:
+    """SHA-256 (hex) over all report bytes in device order: equal on every engine for one seed."""
+    state = hashlib.sha256()
+    for device in sorted(reports):
+        state.update(struct.pack("<qI", device, len(reports[device])))
+        state.update(reports[device])
+    return state.hexdigest()
+

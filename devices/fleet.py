@@ -1,0 +1,65 @@
+"""Many devices in one process: one commit a batch, before any reply leaves.
+
+The fleet hands every message to the ClientApp itself, one by one, inside one ledger
+transaction. If the transaction fails, nothing was released, and every message of the
+batch is answered so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from flwr.app import Context, Message, RecordDict, UserConfig
+
+from devices.client_app import app, open_state
+from devices.device import Refusal
+from devices.enrolment import SHARD
+from devices.ledger import LedgerDamaged
+from devices.wire import reply
+
+BATCH = 512
+
+
+class Fleet:
+    """Answers messages for the devices of one state folder.
+
+    Args:
+        folder: An enrolled state folder.
+        batch: How many messages share a commit.
+    """
+
+    def __init__(self, folder: Path, *, batch: int = BATCH) -> None:
+        self.folder = folder
+        self.batch = batch
+
+    def answer(self, messages: Iterable[Message]) -> Iterator[Message]:
+        """Yield the replies; those of a batch leave after its commit.
+
+        The device of a message is the node it is sent to: node id - 1 is the partition id.
+        """
+        iterator = iter(messages)
+        while chunk := list(islice(iterator, self.batch)):
+            shards: dict[int, list[Message]] = {}
+            for message in chunk:
+                shards.setdefault((message.metadata.dst_node_id - 1) // SHARD, []).append(message)
+            for shard, group in shards.items():
+                yield from self._answer_batch(shard, group)
+
+    def _answer_batch(self, shard: int, messages: Sequence[Message]) -> list[Message]:
+        nobody = RecordDict()
+        replies: list[Message] = []
+        try:
+            state = open_state(str(self.folder), os.getpid())
+            with state.ledger(shard * SHARD).transaction():
+                for message in messages:
+                    node = message.metadata.dst_node_id
+                    config: UserConfig = {
+                        "state-dir": str(self.folder), "num-partitions": len(state), "partition-id": node - 1
+                    }  # fmt: skip
+                    replies.append(app(message, Context(message.metadata.run_id, node, config, nobody, {})))
+        except (LedgerDamaged, ValueError, OSError):
+            return [reply(Refusal.LEDGER_DAMAGED, message, device=-1) for message in messages]
+        return replies

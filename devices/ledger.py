@@ -1,0 +1,329 @@
+"""What a device has released: SQLite, write-ahead log, ``synchronous=FULL``.
+
+One row is one release (or, for a plan, the reservation of an attribute that a later
+stage will ask). The claim on an attribute and the report's bytes are written in one
+transaction that is committed before the reply exists anywhere else. Many devices of one
+process share a transaction (:meth:`Ledger.transaction`); their replies leave after it.
+
+A row carries a seal, an HMAC over its content under the device's own key, so that an
+edited or rotten row is noticed. A ledger that cannot be read, or that contradicts
+itself, answers nothing.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import sqlite3
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devices.mechanisms.base import Loss
+from devices.query import Query
+
+SCHEMA = 1
+_APPLICATION = 0x6C647053  # "ldpS"
+_TABLE = """
+CREATE TABLE IF NOT EXISTS release (
+    device INTEGER NOT NULL,
+    attribute TEXT NOT NULL,
+    stage INTEGER NOT NULL,
+    collection TEXT NOT NULL,
+    fingerprint BLOB NOT NULL,
+    grouping BLOB NOT NULL,
+    loss_bit REAL NOT NULL,
+    loss_vector REAL NOT NULL,
+    delta REAL NOT NULL,
+    report BLOB NOT NULL,
+    data_digest BLOB NOT NULL,
+    time REAL NOT NULL,
+    seal BLOB NOT NULL,
+    PRIMARY KEY (device, attribute, stage)
+)
+"""
+_COLUMNS = (
+    "device, attribute, stage, collection, fingerprint, grouping, loss_bit, loss_vector, delta, report, "
+    "data_digest, time, seal"
+)
+_SELECT = f"SELECT {_COLUMNS} FROM release WHERE device = ? ORDER BY attribute, stage"
+_INSERT = f"INSERT INTO release ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_LENGTH = struct.Struct("<I").pack
+_NUMBERS = struct.Struct("<qqdddd").pack
+# A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
+_FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
+
+
+class LedgerDamaged(Exception):
+    """The ledger cannot be read or written, or contradicts itself."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: what was released, when, to whom, at which loss."""
+
+    device: int
+    attribute: str
+    stage: int
+    collection: str
+    fingerprint: bytes
+    grouping: bytes
+    loss: Loss
+    report: bytes
+    data_digest: bytes
+    time: float
+    seal: bytes
+
+    def sealed_by(self, key: bytes) -> bytes:
+        """HMAC of all columns under the device's seal key."""
+        loss = self.loss
+        numbers = _NUMBERS(self.device, self.stage, loss.bit, loss.vector, loss.delta, self.time)
+        texts = (self.attribute.encode(), self.collection.encode())
+        body = b""
+        for part in (*texts, self.fingerprint, self.grouping, self.report, self.data_digest, numbers):
+            body += _LENGTH(len(part)) + part
+        return hmac.digest(key, body, "sha256")
+
+
+@dataclass(frozen=True)
+class Release:
+    """Nothing was released yet: draw the report, enter it, then reply."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The stored bytes of each attribute asked, in the query's order."""
+
+    reports: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Another question about a released attribute, or the same from another collection."""
+
+
+class Ledger:
+    """The ledger file of one or many devices.
+
+    Args:
+        path: The SQLite file; made when missing. A file that is there but blank is damaged.
+        synchronous: ``FULL`` (default: survives power loss) or ``NORMAL``.
+
+    Raises:
+        LedgerDamaged: where the file is not a ledger, or cannot be opened.
+    """
+
+    def __init__(self, path: Path, *, synchronous: str = "FULL") -> None:
+        if synchronous not in ("FULL", "NORMAL"):
+            raise ValueError(f"synchronous is FULL or NORMAL, not {synchronous}")
+        self.path = path
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._holder = 0  # the thread whose transaction it is
+        try:
+            if not path.exists():
+                _create(path)
+            # mode=rw: a file that vanishes in between is not made anew, blank.
+            address = f"{path.absolute().as_uri()}?mode=rw"
+            self._db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
+            try:
+                self._db.execute(f"PRAGMA synchronous={synchronous}")
+                self._check()
+            except BaseException:
+                self._db.close()  # else its -wal and -shm files stay beside the ledger
+                raise
+        except (*_FAILURES, OSError) as error:
+            raise LedgerDamaged(f"{path.name} cannot be opened") from error
+
+    def _check(self) -> None:
+        (application,) = self._db.execute("PRAGMA application_id").fetchone()
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if (application, version) != (_APPLICATION, SCHEMA):
+            raise LedgerDamaged(f"{self.path.name} is not a ledger of a version that this program reads")
+        # Not quick_check: a rotten key in the index would hide a row, and the device would report again.
+        if self._db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            raise LedgerDamaged(f"{self.path.name} is damaged")
+
+    def close(self) -> None:
+        """Close the file; what was committed stays."""
+        self._db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the write lock; commit at the outermost exit, undo everything on an exception.
+
+        Raises:
+            LedgerDamaged: where SQLite fails (full disk, read-only file, damage).
+        """
+        with self._lock:
+            if self._depth:
+                self._depth += 1
+                try:
+                    yield
+                finally:
+                    self._depth -= 1
+                return
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._depth, self._holder = 1, threading.get_ident()
+                yield
+                self._db.execute("COMMIT")
+            except BaseException as error:
+                self._undo()
+                if isinstance(error, _FAILURES):
+                    raise LedgerDamaged("the ledger cannot be written") from error
+                raise
+            finally:
+                self._depth = self._holder = 0
+
+    def _undo(self) -> None:
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except _FAILURES:
+            # The connection is of no more use; closing it undoes the transaction, and every
+            # later call finds it closed, which is a damaged ledger.
+            self._db.close()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether the calling thread holds a transaction; one of another thread has to be waited for."""
+        return self._holder == threading.get_ident()
+
+    def readable(self, device: int, seal_key: bytes) -> bool:
+        """Whether the rows of this device can be read and all carry their seal."""
+        try:
+            self._known(device, seal_key)
+        except LedgerDamaged:
+            return False
+        return True
+
+    def entries(self, device: int) -> list[Entry]:
+        """Return the rows of one device, by attribute and stage."""
+        try:
+            with self._lock:  # never the uncommitted rows of another thread
+                rows = self._db.execute(_SELECT, (device,)).fetchall()
+        except _FAILURES as error:
+            raise LedgerDamaged("the ledger cannot be read") from error
+        return [_entry(row) for row in rows]
+
+    def all_entries(self) -> Iterator[Entry]:
+        """Yield every row of every device, by device, attribute and stage."""
+        try:
+            query = f"SELECT {_COLUMNS} FROM release ORDER BY device, attribute, stage"
+            yield from (_entry(row) for row in self._db.execute(query))
+        except _FAILURES as error:
+            raise LedgerDamaged("the ledger cannot be read") from error
+
+    def _known(self, device: int, seal_key: bytes) -> dict[tuple[str, int], Entry]:
+        known: dict[tuple[str, int], Entry] = {}
+        for entry in self.entries(device):
+            if not hmac.compare_digest(entry.seal, entry.sealed_by(seal_key)):
+                raise LedgerDamaged("a row does not carry its seal")
+            known[entry.attribute, entry.stage] = entry
+        if any((attribute, 0) not in known for attribute, _ in known):
+            raise LedgerDamaged("a later stage was entered without the first")
+        return known
+
+    def decide(self, device: int, query: Query, *, seal_key: bytes, replay: bool) -> Release | Replay | Collected:
+        """Say what the device does about a query that its policy allows (``device.md``).
+
+        Call it inside :meth:`transaction`, and enter the release in the same one.
+
+        Args:
+            device: Whose rows count.
+            query: The question.
+            seal_key: The device's key for seals.
+            replay: Whether a repeat from another collection gets the stored bytes.
+
+        Raises:
+            LedgerDamaged: for a row whose seal is wrong, or rows that contradict each other.
+        """
+        known = self._known(device, seal_key)
+        asked = [ask.attribute for ask in query.asks]
+        planned = [known.get((name, 0)) for name in query.attributes]
+        if query.stage == 0 and all(entry is None for entry in planned):
+            return Release()
+        # From here on something of the plan was released or reserved before.
+        relevant = query.attributes if query.stage else asked
+        heads = [known.get((name, 0)) for name in relevant]
+        if any(head is None or head.fingerprint != query.fingerprint(head.attribute) for head in heads):
+            return Collected()
+        same = all(head is not None and head.collection == query.collection for head in heads)
+        stored = [known.get((name, query.stage)) for name in asked]
+        if all(entry is not None for entry in stored):
+            if any(entry is not None and entry.grouping != query.grouping_digest for entry in stored):
+                return Collected()
+            if not (same or replay):
+                return Collected()
+            return Replay(tuple(entry.report for entry in stored if entry is not None))
+        if any(entry is not None for entry in stored) or not same or query.stage == 0:
+            return Collected()
+        earlier = [(ask.attribute, stage) for stage in range(query.stage) for ask in query.plan[stage]]
+        return Release() if all(key in known for key in earlier) else Collected()
+
+    def enter(
+        self, device: int, query: Query, reports: dict[str, bytes], digests: dict[str, bytes], *, seal_key: bytes
+    ) -> None:
+        """Write the release of a stage; with stage 0 the whole plan and its loss are entered.
+
+        Raises:
+            LedgerDamaged: where SQLite fails; the transaction has to be given up.
+        """
+        now = time.time()
+        names = query.attributes if query.stage == 0 else tuple(reports)
+        rows: list[tuple[Any, ...]] = []
+        for name in names:
+            loss = query.loss(name, device=device) if query.stage == 0 else Loss(0.0, 0.0)
+            entry = Entry(
+                device, name, query.stage, query.collection, query.fingerprint(name), query.grouping_digest, loss,
+                reports.get(name, b""), digests.get(name, b""), now, b"",
+            )  # fmt: skip
+            rows.append(
+                (device, name, query.stage, query.collection, entry.fingerprint, entry.grouping, loss.bit, loss.vector,
+                 loss.delta, entry.report, entry.data_digest, now, entry.sealed_by(seal_key))
+            )  # fmt: skip
+        try:
+            self._db.executemany(_INSERT, rows)
+        except _FAILURES as error:
+            raise LedgerDamaged("the ledger cannot be written") from error
+
+
+def _create(path: Path) -> None:
+    """Make an empty ledger; the name is given to a finished file, so no blank one is ever seen."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    os.close(handle)
+    try:
+        db = sqlite3.connect(name, isolation_level=None)
+        try:
+            db.execute("PRAGMA synchronous=FULL")
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute(f"PRAGMA application_id={_APPLICATION}")
+            db.execute(f"PRAGMA user_version={SCHEMA}")
+            db.execute(_TABLE)
+        finally:
+            db.close()
+        with suppress(FileExistsError):  # another process was first
+            os.link(name, path)
+    finally:
+        os.unlink(name)
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    try:
+        bit, vector, delta = (float(value) for value in row[6:9])
+        blobs = [row[4], row[5], row[9], row[10], row[12]]
+        if not all(isinstance(blob, bytes) for blob in blobs) or not isinstance(row[1], str):
+            raise TypeError
+        return Entry(
+            int(row[0]), row[1], int(row[2]), str(row[3]), row[4], row[5], Loss(bit, vector, delta), row[9], row[10],
+            float(row[11]), row[12],
+        )  # fmt: skip
+    except (TypeError, ValueError) as error:
+        raise LedgerDamaged("a row is not of the ledger's form") from error

@@ -1,0 +1,100 @@
+"""Bits on the wire: packed, or as gaps between the ones, whichever is smaller.
+
+The first byte says which. Gaps are LEB128 varints: seven bits a byte, the high bit set
+on all but the last byte of a number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from devices.noise import BoolArray
+
+PACKED, GAPS = 0, 1
+
+
+def pack_plain(bits: BoolArray) -> bytes:
+    """Return ceil(len / 8) bytes, first bit highest."""
+    return np.packbits(bits).tobytes()
+
+
+def unpack_plain(data: bytes, size: int) -> BoolArray:
+    """Read :func:`pack_plain`; ValueError where the length is not that of ``size`` bits."""
+    if len(data) != (size + 7) // 8:
+        raise ValueError(f"{len(data)} bytes do not hold {size} bits")
+    if size % 8 and data[-1] & (0xFF >> size % 8):
+        raise ValueError(f"a bit is set beyond {size} bits")
+    return np.unpackbits(np.frombuffer(data, np.uint8), count=size).view(np.bool_)
+
+
+def pack_bits(bits: BoolArray) -> bytes:
+    """Return the smaller of the packed and the gap form, the packed one on a tie."""
+    packed_size = (len(bits) + 7) // 8
+    ones = np.flatnonzero(bits)
+    if len(ones) < packed_size:  # a gap takes at least one byte
+        gaps = _encode_gaps(ones)
+        if len(gaps) < packed_size:
+            return bytes([GAPS]) + gaps
+    return bytes([PACKED]) + pack_plain(bits)
+
+
+def unpack_bits(data: bytes, size: int) -> BoolArray:
+    """Read :func:`pack_bits` back as bool (size,); ValueError where it is no such form."""
+    if data[:1] == bytes([PACKED]):
+        return unpack_plain(data[1:], size)
+    bits = np.zeros(size, np.bool_)
+    bits[unpack_positions(data, size)] = True
+    return bits
+
+
+def unpack_positions(data: bytes, size: int) -> np.ndarray:
+    """Return the sorted positions of the ones, int64; ValueError for a wrong form."""
+    if data[:1] == bytes([PACKED]):
+        return np.flatnonzero(unpack_plain(data[1:], size))
+    if data[:1] != bytes([GAPS]):
+        raise ValueError("neither packed bits nor gaps")
+    if len(data) - 1 >= (size + 7) // 8:
+        raise ValueError("gaps that are no smaller than packed bits")
+    positions = _decode_gaps(np.frombuffer(data, np.uint8, offset=1))
+    if len(positions) and (positions[-1] >= size or positions[0] < 0 or np.any(np.diff(positions) <= 0)):
+        raise ValueError(f"gaps run past {size} bits")
+    return positions
+
+
+def _encode_gaps(positions: np.ndarray) -> bytes:
+    if len(positions) < 64:  # a loop over a few numbers costs less than numpy's calls
+        out, last = bytearray(), -1
+        for position in positions.tolist():
+            gap, last = position - last - 1, position
+            while gap > 0x7F:
+                out.append(gap & 0x7F | 0x80)
+                gap >>= 7
+            out.append(gap)
+        return bytes(out)
+    gaps = np.diff(positions, prepend=-1) - 1
+    lengths = np.ones(len(gaps), np.int64)
+    for shift in (7, 14, 21, 28):
+        lengths += gaps >= 1 << shift
+    ends = np.cumsum(lengths)
+    coded = np.zeros(int(ends[-1]), np.uint8)
+    for place in range(int(lengths.max())):
+        rows = lengths > place
+        more = np.where(lengths[rows] > place + 1, 0x80, 0)
+        coded[(ends - lengths)[rows] + place] = ((gaps[rows] >> 7 * place) & 0x7F) | more
+    return coded.tobytes()
+
+
+def _decode_gaps(data: np.ndarray) -> np.ndarray:
+    if not len(data):
+        return np.zeros(0, np.int64)
+    last = data < 0x80
+    if not last[-1]:
+        raise ValueError("a gap is cut off")
+    number: np.ndarray = np.cumsum(last) - last
+    starts = np.concatenate([[0], np.flatnonzero(last)[:-1] + 1])
+    place = np.arange(len(data)) - starts[number]
+    if place.max() > 4 or np.any((data == 0) & (place > 0)):
+        raise ValueError("a gap is longer than its number")
+    values = np.zeros(int(number[-1]) + 1, np.int64)
+    np.add.at(values, number, (data & 0x7F).astype(np.int64) << (7 * place))
+    return np.cumsum(values + 1) - 1

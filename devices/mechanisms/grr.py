@@ -1,0 +1,105 @@
+"""Generalised randomised response over g categories (k-ary RR), used for labels.
+
+The truth is told with probability p = e^eps / (e^eps + g - 1), each other category with
+q = 1 / (e^eps + g - 1). Loss: eps = ln(p / q) between any two categories.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from devices.facts import PublicFacts
+from devices.mechanisms.base import ONE, Loss, Mechanism, log_ratio, probability_threshold
+from devices.noise import NoiseStream
+
+
+@dataclass(frozen=True)
+class GRR(Mechanism):
+    """Report one category of ``categories``.
+
+    ``value`` and ``report``: an integer 0 .. categories - 1. A value outside the domain
+    counts as category 0, silently.
+
+    Args:
+        lie: 64-bit threshold of the probability that another category is reported.
+        categories: Size g of the domain, at least 2.
+
+    Raises:
+        ValueError: for a domain below 2 or a threshold that makes the truth the least
+            likely answer.
+    """
+
+    lie: int
+    categories: int
+
+    name: ClassVar[str] = "grr"
+    version: ClassVar[int] = 1
+    attributes: ClassVar[frozenset[str]] = frozenset({"label"})
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.categories <= 1 << 16:
+            raise ValueError(f"GRR needs a domain of 2..65536 categories, not {self.categories}")
+        if self.lie <= 0 or self.lie * self.categories >= ONE * (self.categories - 1):
+            raise ValueError(f"the threshold {self.lie} does not favour the truth")
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, categories: int) -> GRR:
+        """Return the mechanism whose loss is at most ``epsilon``."""
+        if categories < 2:
+            raise ValueError(f"GRR needs a domain of at least 2 categories, not {categories}")
+        return cls(lie=probability_threshold(epsilon, categories - 1), categories=categories)
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        return self.categories == facts.classes
+
+    @property
+    def truth_probability(self) -> float:
+        """p, the probability of the true category."""
+        return (ONE - self.lie) / ONE
+
+    @property
+    def other_probability(self) -> float:
+        """q, the probability of each other category."""
+        return self.lie / ONE / (self.categories - 1)
+
+    def category(self, value: int) -> int:
+        """Return the value, or 0 where it lies outside the domain."""
+        return value if 0 <= value < self.categories else 0
+
+    def perturb(self, value: int, noise: NoiseStream) -> int:
+        truth = self.category(value)
+        # Both draws are always made: the time taken does not tell which one was used.
+        lies = bool(noise.bernoulli(self.lie, 1)[0])
+        other = noise.uniform_integer(self.categories - 1)
+        return other + (other >= truth) if lies else truth
+
+    def encode(self, report: int) -> bytes:
+        return int(report).to_bytes(2, "little")
+
+    def decode(self, data: bytes, *, device: int) -> int:
+        report = int.from_bytes(data, "little")
+        if len(data) != 2 or report >= self.categories:
+            raise ValueError("not a GRR report")
+        return report
+
+    def log_probability(self, report: int, value: int) -> float:
+        truth = self.category(value)
+        return math.log(self.truth_probability if report == truth else self.other_probability)
+
+    def estimate(self, report: int) -> np.ndarray:
+        """float (categories,): unbiased estimate of the one-hot value, P^-1 e_report."""
+        onehot = np.arange(self.categories) == report
+        return (onehot - self.other_probability) / (self.truth_probability - self.other_probability)
+
+    def variance(self, value: int) -> np.ndarray:
+        p, q = self.truth_probability, self.other_probability
+        share = np.where(np.arange(self.categories) == self.category(value), p, q)
+        return share * (1 - share) / (p - q) ** 2
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        exact = log_ratio((ONE - self.lie) * (self.categories - 1), self.lie)
+        return Loss(bit=exact, vector=exact)

@@ -1,0 +1,108 @@
+"""The only source of randomness on a device.
+
+Key = HMAC-SHA256(secret, fingerprint || keyed data digest); keystream = ChaCha20 under
+that key. The same question about the same data therefore gives the same report even
+when the ledger is lost; another question, or other data, gives independent noise. Both
+must be in the key: common noise across budgets would make some answers impossible
+(infinite loss), and two reports of changed data under one noise could be subtracted.
+
+A Bernoulli trial compares 64 random bits with a threshold. The upper 32 bits decide,
+except on a tie (one in 2**32), when the lower 32 come from a second keystream; the
+answer is that of the full 64-bit comparison.
+
+Statement: exact for ideal uniform noise; computational through ChaCha20 and HMAC. What
+is drawn for a key is fixed by ``SAMPLER_VERSION``; a version's meaning never changes.
+"""
+
+from __future__ import annotations
+
+import hmac
+import struct
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
+from numpy.typing import NDArray
+
+BoolArray = NDArray[np.bool_]
+SAMPLER_VERSION = 1
+_LOW, _HIGH = 0, 1
+# ChaCha20's initial block counter, then twelve bytes that name the stream and its lane.
+_NONCE = struct.Struct("<4xII4x").pack
+
+
+def derive_key(secret: bytes, *parts: bytes) -> bytes:
+    """HMAC-SHA256(secret, parts), each part preceded by its length so that no two lists collide."""
+    message = b""
+    for part in parts:
+        message += len(part).to_bytes(8, "little") + part
+    return hmac.digest(secret, message, "sha256")
+
+
+class NoiseStream:
+    """Random draws under one 32-byte key, in order.
+
+    Args:
+        key: 32 bytes from :func:`derive_key`.
+        stream: Which of the key's independent streams; one mechanism of a question uses one.
+    """
+
+    def __init__(self, key: bytes, stream: int = 0) -> None:
+        self._key = key
+        self._stream = stream
+        self._words = [0, 0]
+        self._lanes: list[CipherContext | None] = [None, None]
+
+    def _draw(self, lane: int, size: int) -> NDArray[np.uint32]:
+        keystream = self._lanes[lane]
+        if keystream is None:
+            nonce = _NONCE(self._stream, lane)
+            keystream = self._lanes[lane] = Cipher(algorithms.ChaCha20(self._key, nonce), mode=None).encryptor()
+        self._words[lane] += size
+        return np.frombuffer(keystream.update(bytes(4 * size)), "<u4")
+
+    def bernoulli(self, threshold: int | NDArray[np.uint64], size: int) -> BoolArray:
+        """Return ``size`` trials with probability threshold / 2**64 (one threshold, or one each).
+
+        Raises:
+            ValueError: for a threshold of 0 or of 2**64 and beyond: no noise at all.
+        """
+        high = self._draw(_HIGH, size)
+        if isinstance(threshold, int):
+            if not 0 < threshold < 1 << 64:
+                raise ValueError(f"a threshold of {threshold} draws no noise")
+            top, rest = np.uint32(threshold >> 32), np.uint32(threshold & 0xFFFFFFFF)
+            result = high < top
+            tie = high == top
+            if not tie.any():
+                return result
+            result[tie] = self._lower(size)[tie] < rest
+            return result
+        if not threshold.all():
+            raise ValueError("a threshold of 0 draws no noise")
+        tops = (threshold >> np.uint64(32)).astype(np.uint32)
+        result = high < tops
+        tie = high == tops
+        if tie.any():
+            result[tie] = self._lower(size)[tie] < (threshold & np.uint64(0xFFFFFFFF)).astype(np.uint32)[tie]
+        return result
+
+    def _lower(self, size: int) -> NDArray[np.uint32]:
+        # The lower words of the last `size` upper ones: skip those that never were needed.
+        behind = self._words[_HIGH] - size - self._words[_LOW]
+        if behind > 0:
+            self._draw(_LOW, behind)
+        return self._draw(_LOW, size)
+
+    def uniform_integer(self, bound: int) -> int:
+        """Return a uniform integer 0 .. bound - 1 without modulo bias (rejection).
+
+        Raises:
+            ValueError: for a bound outside 1 .. 2**32.
+        """
+        if not 1 <= bound <= 1 << 32:
+            raise ValueError(f"the bound of a uniform integer must lie in 1..2**32, not {bound}")
+        limit = (1 << 32) - (1 << 32) % bound
+        while True:
+            word = int(self._draw(_HIGH, 1)[0])
+            if word < limit:
+                return word % bound

@@ -1,0 +1,244 @@
+"""What is asked: queries, plans, canonical bytes and fingerprints. No Flower in it.
+
+A query names a *collection* and a *plan*: one or more stages, each a list of attributes
+with the mechanisms to be used on them. Most plans have one stage. The plan is fixed with
+stage 0; a later stage may only fill in a public ``grouping`` of the nodes.
+
+The fingerprint of an attribute covers all that is asked about it in every stage and
+nothing else: not the collection, not the other attributes. Unknown fields make a query
+invalid, so nothing can ride along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from devices import mechanisms
+from devices.mechanisms.base import Loss, Mechanism
+from devices.noise import SAMPLER_VERSION
+
+FORMAT = 1
+ATTRIBUTES = ("adjacency", "features", "label")
+_COLLECTION = re.compile(r"[A-Za-z0-9._-]{1,64}")
+MAX_BYTES = 1 << 22
+
+
+class InvalidQuery(ValueError):
+    """The query is malformed or asks for something unknown."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One attribute and the mechanisms applied to it (their losses add)."""
+
+    attribute: str
+    mechanisms: tuple[Mechanism, ...]
+
+    def __post_init__(self) -> None:
+        if self.attribute not in ATTRIBUTES or not 1 <= len(self.mechanisms) <= 4:
+            raise InvalidQuery(f"cannot ask about {self.attribute!r}")
+        if any(self.attribute not in m.attributes for m in self.mechanisms):
+            raise InvalidQuery(f"a mechanism does not apply to {self.attribute}")
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        """Return the sum of the mechanisms' losses."""
+        first, *rest = (m.loss(device=device) for m in self.mechanisms)
+        return sum(rest, start=first)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the canonical JSON values."""
+        asked = [
+            {"name": m.name, "version": m.version, "sampler": SAMPLER_VERSION, **m.parameters()}
+            for m in self.mechanisms
+        ]
+        return {"attribute": self.attribute, "mechanisms": asked}
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question to a device.
+
+    Args:
+        collection: Id of the collection it belongs to, 1..64 of ``A-Za-z0-9._-``.
+        plan: Stages; each a tuple of :class:`Ask`, at most one an attribute.
+        stage: Which stage is asked now.
+        grouping: Public group of every node, filled in for a stage after the first.
+
+    Raises:
+        InvalidQuery: for anything that is not of this form.
+    """
+
+    collection: str
+    plan: tuple[tuple[Ask, ...], ...]
+    stage: int = 0
+    grouping: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.collection, str) and _COLLECTION.fullmatch(self.collection)):
+            raise InvalidQuery("the collection id is malformed")
+        if not 1 <= len(self.plan) <= 8 or not all(self.plan) or not 0 <= self.stage < len(self.plan):
+            raise InvalidQuery("the plan is malformed")
+        for stage in self.plan:
+            names = [ask.attribute for ask in stage]
+            if len(set(names)) != len(names) or names != sorted(names):
+                raise InvalidQuery("attributes are repeated or out of order")
+        if self.stage == 0 and self.grouping is not None:
+            raise InvalidQuery("a first stage takes no grouping")
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """What this stage asks."""
+        return self.plan[self.stage]
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """Attributes of the whole plan, in canonical order."""
+        return tuple(sorted({ask.attribute for stage in self.plan for ask in stage}))
+
+    def loss(self, attribute: str, *, device: int | None = None) -> Loss:
+        """Loss of one attribute over the whole plan: what the ledger enters with stage 0."""
+        # A one-end row has a loss of its own for each device; all else is the same for everybody.
+        own = device if self._one_end else None
+        loss = self._losses.get((attribute, own))
+        if loss is None:
+            parts = [a.loss(device=own) for stage in self.plan for a in stage if a.attribute == attribute]
+            loss = self._losses[attribute, own] = sum(parts[1:], start=parts[0])
+        return loss
+
+    @cached_property
+    def _losses(self) -> dict[tuple[str, int | None], Loss]:
+        return {}
+
+    @cached_property
+    def _one_end(self) -> bool:
+        return any(
+            getattr(m, "reporting", "both") != "both" for stage in self.plan for a in stage for m in a.mechanisms
+        )
+
+    @cached_property
+    def _fingerprints(self) -> dict[str, bytes]:
+        return {name: self._fingerprint(name) for name in self.attributes}
+
+    def fingerprint(self, attribute: str) -> bytes:
+        """SHA-256 of the canonical bytes of all that the plan asks about this attribute."""
+        return self._fingerprints[attribute]
+
+    def _fingerprint(self, attribute: str) -> bytes:
+        asked = [[a.to_dict() for a in stage if a.attribute == attribute] for stage in self.plan]
+        return hashlib.sha256(_canonical({"v": FORMAT, "attribute": attribute, "plan": asked})).digest()
+
+    @cached_property
+    def grouping_digest(self) -> bytes:
+        """SHA-256 of the stage's grouping, empty where there is none."""
+        return hashlib.sha256(_canonical(self.grouping)).digest() if self.grouping is not None else b""
+
+    def question(self, attribute: str) -> bytes:
+        """What this stage asks of an attribute: the fingerprint, and stage and grouping after the first.
+
+        This, and not the collection, is what the noise is bound to.
+        """
+        if self.stage == 0:
+            return self.fingerprint(attribute)
+        stage = self.stage.to_bytes(4, "little")
+        return hashlib.sha256(self.fingerprint(attribute) + stage + self.grouping_digest).digest()
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of all the query's fingerprints: what a policy's verdict depends on."""
+        return hashlib.sha256(b"".join(self.fingerprint(name) for name in self.attributes)).digest()
+
+    def at_stage(self, stage: int, grouping: tuple[int, ...] | None = None) -> Query:
+        """Return the same plan at another stage."""
+        return replace(self, stage=stage, grouping=grouping)
+
+    def to_bytes(self) -> bytes:
+        """Return the canonical bytes (JSON, sorted keys, no spaces, ASCII)."""
+        return _canonical(
+            {
+                "v": FORMAT,
+                "collection": self.collection,
+                "plan": [[ask.to_dict() for ask in stage] for stage in self.plan],
+                "stage": self.stage,
+                "grouping": self.grouping,
+            }
+        )
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Query:
+        """Read a query; only canonical bytes are accepted.
+
+        Raises:
+            InvalidQuery: for malformed bytes, unknown fields, mechanisms or versions.
+        """
+        if not isinstance(data, bytes):
+            raise InvalidQuery("a query is bytes")
+        return _parse(data)
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+@lru_cache(maxsize=64)
+def _parse(data: bytes) -> Query:
+    if len(data) > MAX_BYTES:
+        raise InvalidQuery("the query is too long")
+    try:
+        top = json.loads(data)
+        head = _take(top, {"v", "collection", "plan", "stage", "grouping"})
+        if head["v"] != FORMAT or type(head["stage"]) is not int:
+            raise InvalidQuery("unknown query format")
+        plan = tuple(tuple(_ask(ask) for ask in stage) for stage in head["plan"])
+        grouping = head["grouping"]
+        if grouping is not None:
+            if not isinstance(grouping, list) or not all(type(g) is int and 0 <= g < 1 << 31 for g in grouping):
+                raise InvalidQuery("the grouping is malformed")
+            grouping = tuple(grouping)
+        query = Query(head["collection"], plan, head["stage"], grouping)
+        if query.to_bytes() != data:
+            raise InvalidQuery("the bytes are not canonical")
+    except InvalidQuery:
+        raise
+    except Exception as error:  # strangers wrote it, and an installed mechanism may raise anything
+        raise InvalidQuery("the query is malformed") from error
+    return query
+
+
+def _take(value: Any, names: set[str]) -> Mapping[str, Any]:
+    if not isinstance(value, dict) or set(value) != names:
+        raise InvalidQuery("a field is missing or unknown")
+    return value
+
+
+def _ask(value: Any) -> Ask:
+    taken = _take(value, {"attribute", "mechanisms"})
+    return Ask(taken["attribute"], tuple(_mechanism(m) for m in taken["mechanisms"]))
+
+
+def _mechanism(value: Any) -> Mechanism:
+    if not isinstance(value, dict):
+        raise InvalidQuery("a mechanism is malformed")
+    kind = mechanisms.find(str(value.get("name")))
+    if kind is None or [value.get("version"), value.get("sampler")] != [kind.version, SAMPLER_VERSION]:
+        raise InvalidQuery("unknown mechanism or version")
+    given = {key: entry for key, entry in value.items() if key not in ("name", "version", "sampler")}
+    # A type is text, or the class itself where the mechanism's module does not defer annotations.
+    expected = {
+        entry.name: getattr(entry.type, "__name__", entry.type)
+        for entry in fields(kind)  # type: ignore[arg-type]
+    }
+    if set(given) != set(expected):
+        raise InvalidQuery("a mechanism's parameter is missing or unknown")
+    for name, entry in given.items():
+        # JSON cannot tell 1 from True or 1.0 in a comparison, and types decide the canonical bytes.
+        if type(entry).__name__ != expected[name] and expected[name] in ("int", "float", "str", "bool"):
+            raise InvalidQuery("a mechanism's parameter has the wrong type")
+        if isinstance(entry, list):
+            given[name] = tuple(entry)
+    return kind(**given)

@@ -1,0 +1,93 @@
+"""Queries and reports to and from Flower records.
+
+A query is one ``bytes`` value; a report is one ``bytes`` value, the device's public
+number and whether it is a replay. Nothing else is accepted: a record that carries more
+is not a query.
+"""
+
+from __future__ import annotations
+
+from flwr.app import ConfigRecord, Error, Message, RecordDict
+
+from devices.device import Refusal, Report
+from devices.query import InvalidQuery, Query
+
+QUERY_TYPE = "query.report"
+WHOAMI_TYPE = "query.whoami"
+TEXTS = {
+    Refusal.UNKNOWN_QUERY: "UNKNOWN_QUERY: the device does not know this question",
+    Refusal.MODE_REFUSED: "MODE_REFUSED: the device is enrolled in another mode",
+    Refusal.POLICY_REFUSED: "POLICY_REFUSED: the question is outside the device's policy",
+    Refusal.REPORT_COLLECTED: "REPORT_COLLECTED: the device has given its report",
+    Refusal.LEDGER_DAMAGED: "LEDGER_DAMAGED: the device cannot read its ledger and answers nothing",
+}
+_CODES = {refusal.value: refusal for refusal in Refusal}
+
+
+def query_content(query: Query) -> RecordDict:
+    """Return the content of a query message; one may be shared by all messages."""
+    return RecordDict({"query": ConfigRecord({"query": query.to_bytes()})})
+
+
+def payload_bytes(content: RecordDict) -> int:
+    """Size of a message's payload: names and values as encoded, without Flower's framing."""
+    return sum(len(name) + record.count_bytes() for name, record in content.items())
+
+
+def read_query(message: Message) -> bytes:
+    """Return the query's bytes.
+
+    Raises:
+        InvalidQuery: for a message that carries anything else, or nothing.
+    """
+    if not message.has_content():
+        raise InvalidQuery("the message is empty")
+    content = message.content
+    if set(content) != {"query"} or not isinstance(record := content["query"], ConfigRecord):
+        raise InvalidQuery("the message holds something else than a query")
+    if set(record) != {"query"} or not isinstance(data := record["query"], bytes):
+        raise InvalidQuery("the message holds something else than a query")
+    return data
+
+
+def reply(answer: Report | Refusal, message: Message, *, device: int) -> Message:
+    """Return the device's reply to a message."""
+    if isinstance(answer, Refusal):
+        return Message(Error(answer.value, TEXTS[answer]), reply_to=message)
+    record = ConfigRecord({"report": answer.data, "device": device, "replayed": answer.replayed})
+    return Message(RecordDict({"report": record}), reply_to=message)
+
+
+def read_reply(message: Message) -> tuple[int, Report] | Refusal | None:
+    """Return who reported what, why it was refused, or None for a reply that failed otherwise."""
+    if message.has_error():
+        return _CODES.get(message.error.code)
+    record = message.content.get("report")
+    if not isinstance(record, ConfigRecord):
+        return None
+    data, device, replayed = record.get("report"), record.get("device"), record.get("replayed")
+    if not (isinstance(data, bytes) and type(device) is int and isinstance(replayed, bool)):
+        return None
+    return device, Report(data, replayed)
+
+
+def introduction(message: Message, *, device: int, own_state: bool) -> Message:
+    """Return the reply that says which device a node is: public, and no release.
+
+    Args:
+        message: The message that is answered.
+        device: The device's public number.
+        own_state: Whether the node itself says where its device lives.
+    """
+    return Message(RecordDict({"whoami": ConfigRecord({"device": device, "own-state": own_state})}), reply_to=message)
+
+
+def read_introduction(message: Message) -> tuple[int, bool] | None:
+    """Return a node's device and whether its state is its own, or None where it did not say."""
+    record = message.content.get("whoami") if message.has_content() else None
+    if not isinstance(record, ConfigRecord):
+        return None
+    device, own_state = record.get("device"), record.get("own-state")
+    if not (type(device) is int and device >= 0 and isinstance(own_state, bool)):
+        return None
+    return device, own_state

@@ -1,0 +1,181 @@
+"""A small population, questions about it, and the two doors by which a device is asked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.supercore.task_identity import TaskIdentity
+
+from devices import wire
+from devices.client_app import open_state
+from devices.device import Device, Refusal, Report
+from devices.enrolment import State, enrol
+from devices.fleet import Fleet
+from devices.mechanisms import GRR, OneBit, RandomizedResponse
+from devices.policy import Cap, Policy
+from devices.population import Population, Record, build_population
+from devices.query import Ask, Query
+
+N, D, CLASSES = 12, 10, 3
+WIDE = Cap(bit=100.0, vector=1e6, user=1e6)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def flower_identity() -> None:
+    """Flower builds no message in a process that has no task; set as its own runtime does."""
+    TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
+
+
+@pytest.fixture(autouse=True)
+def fresh_states() -> Iterator[None]:
+    """A process keeps state folders open; a test must not see those of another."""
+    open_state.cache_clear()
+    yield
+    open_state.cache_clear()
+
+
+def make_population(n: int = N, d: int = D, *, seed: int = 0) -> Population:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, d, n)
+    return build_population(
+        "people",
+        n=n,
+        d=d,
+        edges=rng.integers(0, n, (2, 2 * n)),
+        feature_indptr=np.concatenate([[0], np.cumsum(sizes)]),
+        feature_indices=np.concatenate([rng.choice(d, size, replace=False) for size in sizes]),
+        feature_values=None,
+        labels=rng.integers(0, CLASSES, n),
+        classes=CLASSES,
+    )
+
+
+def make_query(
+    collection: str = "first", *, n: int = N, d: int = D, eps: float = 1.0, attributes: str = "afl"
+) -> Query:
+    asks = {
+        "a": Ask("adjacency", (RandomizedResponse.from_epsilon(eps, n=n),)),
+        "f": Ask("features", (OneBit.from_epsilon(eps, d=d),)),
+        "l": Ask("label", (GRR.from_epsilon(eps, categories=CLASSES),)),
+    }
+    return Query(collection, (tuple(asks[letter] for letter in attributes),))
+
+
+def make_policy(population: Population, **changes: object) -> Policy:
+    policy = Policy(
+        "report",
+        dict.fromkeys(("adjacency", "features", "label"), WIDE),
+        frozenset({"randomized_response", "one_bit", "grr"}),
+        population.facts,
+    )
+    return replace(policy, **changes)  # type: ignore[arg-type]
+
+
+def opposite(record: Record, index: int, *, n: int = N, d: int = D) -> Record:
+    """Another person's data for the same device: every bit and the label differ."""
+    others = np.setdiff1d(np.arange(n, dtype=np.int32), record.neighbours)
+    columns = np.setdiff1d(np.arange(d, dtype=np.int32), record.feature_indices)
+    return Record(columns, np.ones(len(columns), np.float32), others[others != index], (record.label + 1) % CLASSES)
+
+
+class Devices:
+    """An enrolled folder whose devices are asked directly or by Flower messages."""
+
+    def __init__(self, folder: Path, door: str) -> None:
+        self.folder = folder
+        self.door = door
+
+    @property
+    def state(self) -> State:
+        return open_state(str(self.folder), os.getpid())
+
+    def device(self, index: int) -> Device:
+        return self.state.device(index)
+
+    def ask(self, question: Query | bytes, index: int = 3) -> Report | Refusal | None:
+        if self.door == "direct":
+            try:
+                return self.device(index).answer(question if isinstance(question, bytes) else question.to_bytes())
+            except Exception:  # a ledger that does not open: what the ClientApp says
+                return Refusal.LEDGER_DAMAGED
+        return self.say([self.message(question, index)])[0]
+
+    def in_mode(self, kind: str, index: int = 3) -> Report | Refusal | None:
+        if self.door == "direct":
+            try:
+                return self.device(index).refuse_mode()
+            except Exception:
+                return Refusal.LEDGER_DAMAGED
+        return self.say([Message(RecordDict({}), index + 1, kind)])[0]
+
+    @staticmethod
+    def message(question: Query | bytes, index: int, kind: str = wire.QUERY_TYPE) -> Message:
+        content = wire.query_content(question) if isinstance(question, Query) else raw_content(question)
+        return Message(content, index + 1, kind)
+
+    def say(self, messages: Sequence[Message], *, batch: int = 512) -> list[Report | Refusal | None]:
+        answers = []
+        for reply in Fleet(self.folder, batch=batch).answer(messages):
+            if reply.has_error():
+                assert reply.error.reason in wire.TEXTS.values()
+            read = wire.read_reply(reply)
+            answers.append(read[1] if isinstance(read, tuple) else read)
+        return answers
+
+    def rows(self, index: int = 3) -> list[tuple[object, ...]]:
+        return [
+            (e.attribute, e.stage, e.collection, e.report, e.loss) for e in self.state.ledger(index).entries(index)
+        ]
+
+    def copy(self, folder: Path) -> Devices:
+        self.state.close()
+        shutil.copytree(self.folder, folder)
+        return Devices(folder, self.door)
+
+
+def raw_content(data: bytes) -> RecordDict:
+    return RecordDict({"query": ConfigRecord({"query": data})})
+
+
+@pytest.fixture
+def population() -> Population:
+    return make_population()
+
+
+@pytest.fixture
+def ask_for() -> Callable[..., Query]:
+    """Build a query; ``attributes`` is any of the letters a, f, l in that order."""
+    return make_query
+
+
+@pytest.fixture
+def policy_of() -> Callable[..., Policy]:
+    return make_policy
+
+
+@pytest.fixture
+def people() -> Callable[..., Population]:
+    return make_population
+
+
+@pytest.fixture
+def flipped() -> Callable[..., Record]:
+    return opposite
+
+
+@pytest.fixture(params=["direct", "flower"])
+def enrolled(request: pytest.FixtureRequest, tmp_path: Path, population: Population) -> Callable[..., Devices]:
+    """Enrol the small population with changes to a policy that allows everything."""
+
+    def make(name: str = "state", **changes: object) -> Devices:
+        enrol(tmp_path / name, population, make_policy(population, **changes), seed=7)
+        return Devices(tmp_path / name, request.param)
+
+    return make

@@ -1,0 +1,92 @@
+"""Thresholds and losses: exact, and rounded in the safe direction."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from devices import mechanisms
+from devices.mechanisms import Loss, Mechanism, find
+from devices.mechanisms.base import ONE, check_epsilon, log_ratio, probability_threshold, round_up
+
+
+def exact_log(numerator: int, denominator: int) -> Decimal:
+    with localcontext() as context:
+        context.prec = 80
+        return (Decimal(numerator) / Decimal(denominator)).ln()
+
+
+@given(st.floats(1e-6, 44), st.integers(1, 50))
+def test_a_threshold_never_loses_more_than_epsilon(epsilon: float, odds: int) -> None:
+    threshold = probability_threshold(epsilon, odds)
+    assert 0 < threshold < ONE
+    loss = exact_log((ONE - threshold) * odds, threshold)
+    assert loss <= Decimal(repr(epsilon))
+    # One step further down would lose more than epsilon: the threshold is the smallest allowed.
+    assert threshold == 1 or exact_log((ONE - threshold + 1) * odds, threshold - 1) > Decimal(repr(epsilon))
+    printed = log_ratio((ONE - threshold) * odds, threshold)
+    assert 0 <= Decimal(repr(printed)) - loss < Decimal("1e-9")
+
+
+@given(st.integers(1, ONE // 2 - 1), st.integers(1, 40_000))
+def test_printed_losses_are_rounded_up(threshold: int, times: int) -> None:
+    exact = exact_log(ONE - threshold, threshold) * times
+    assert 0 <= Decimal(repr(log_ratio(ONE - threshold, threshold, times))) - exact < Decimal("1.1e-9")
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, 0.0, math.inf, -math.inf, math.nan, "1", None])
+def test_an_epsilon_is_a_positive_finite_number(epsilon: object) -> None:
+    with pytest.raises(ValueError, match="epsilon must be a finite number above 0"):
+        check_epsilon(epsilon)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="epsilon must be a finite number above 0"):
+        probability_threshold(epsilon)  # type: ignore[arg-type]
+
+
+def test_what_64_bits_cannot_hold_is_refused() -> None:
+    assert probability_threshold(44.3) >= 1
+    with pytest.raises(ValueError, match="beyond what a 64-bit threshold can hold"):
+        probability_threshold(44.4)
+    with pytest.raises(ValueError, match="too small"):
+        probability_threshold(1e-20)
+
+
+def test_losses_add_and_stay_readable() -> None:
+    total = Loss(0.1, 1.1, 1e-6) + Loss(0.2, 2.2, 1e-6)
+    assert (total.bit, total.vector, total.delta) == (0.3, 3.3, 2e-6)
+    assert (Loss(1.0, math.inf) + Loss(1.0, 2.0)).vector == math.inf
+    assert round_up(1.0000000001) == 1.000000001
+    assert round_up(0.1 + 0.2) == 0.3
+    assert round_up(Decimal("2.0000000000000000001")) == 2.000000001
+
+
+def test_mechanisms_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Own(Mechanism):
+        name = "own"
+
+    class Entry:
+        def __init__(self, name: str, value: object) -> None:
+            self.name, self.value = name, value
+
+        def load(self) -> object:
+            return self.value
+
+    offered = [Entry("own", Own), Entry("grr", Own), Entry("wrong", 7)]
+    mechanisms._installed.cache_clear()
+    monkeypatch.setattr(mechanisms, "entry_points", lambda group: offered if group == "ldpsim.mechanisms" else [])
+    assert find("own") is Own
+    assert find("grr") is mechanisms.GRR  # a package cannot take a built-in's name
+    assert find("wrong") is None and find("nobody") is None
+    mechanisms._installed.cache_clear()
+
+
+def test_unknown_names_are_not_remembered() -> None:
+    """The names come from strangers; a cache of them would grow for ever."""
+    before = mechanisms._installed.cache_info().currsize
+    for number in range(50):
+        assert find(f"stranger-{number}") is None
+    assert mechanisms._installed.cache_info().currsize <= max(before, 1)
+    assert not hasattr(find, "cache_info")

@@ -1,0 +1,85 @@
+"""Bits on the wire: both forms round-trip, and nothing else is read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from devices.mechanisms.bits import GAPS, PACKED, pack_bits, pack_plain, unpack_bits, unpack_plain, unpack_positions
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> np.ndarray:
+    size = draw(st.one_of(st.integers(0, 70), st.sampled_from([127, 128, 129, 3000, 20_000])))
+    bits = np.zeros(size, np.bool_)
+    if size:
+        density = draw(st.sampled_from([0.0, 0.001, 0.01, 0.1, 0.12, 0.13, 0.5, 1.0]))
+        bits |= np.random.default_rng(draw(st.integers(0, 10**6))).random(size) < density
+        bits[draw(st.lists(st.integers(0, size - 1), max_size=5))] = True
+    return bits
+
+
+@given(rows())
+def test_round_trip_and_size(bits: np.ndarray) -> None:
+    data = pack_bits(bits)
+    packed = pack_plain(bits)
+    assert unpack_bits(data, len(bits)).tolist() == bits.tolist()
+    assert unpack_positions(data, len(bits)).tolist() == np.flatnonzero(bits).tolist()
+    assert unpack_plain(packed, len(bits)).tolist() == bits.tolist()
+    assert len(data) <= 1 + len(packed)
+    assert (data[0] == PACKED) == (len(data) == 1 + len(packed))  # gaps only where they are smaller
+
+
+@pytest.mark.parametrize("ones", [[0], [127], [128], [255, 16_384], [2_097_152], [0, 1, 2, 5_000_000], []])
+def test_gaps_of_every_length(ones: list[int]) -> None:
+    bits = np.zeros(6_000_000, np.bool_)
+    bits[ones] = True
+    data = pack_bits(bits)
+    assert data[0] == GAPS and len(data) <= 1 + 4 * len(ones)
+    assert unpack_positions(data, len(bits)).tolist() == ones
+
+
+def test_both_encoders_of_gaps_agree() -> None:
+    """Few ones are coded by a loop, many by arrays: the same bytes."""
+    rng = np.random.default_rng(3)
+    ones = np.sort(rng.choice(10**6, 63, replace=False))
+    few, many = np.zeros(10**6, np.bool_), np.zeros(10**6, np.bool_)
+    few[ones] = many[ones] = True
+    many[ones[-1] + 1 :: 5000] = True
+    assert np.count_nonzero(few) < 64 <= np.count_nonzero(many)
+    assert pack_bits(many).startswith(pack_bits(few))
+
+
+@given(st.binary(max_size=40), st.integers(0, 200))
+def test_whatever_is_read_was_written_so(data: bytes, size: int) -> None:
+    """Any bytes: a ValueError, or a row; never another exception, never a bit beyond the row."""
+    for read in (unpack_bits, unpack_positions):
+        try:
+            got = read(data, size)
+        except ValueError:
+            continue
+        if read is unpack_bits:
+            assert got.shape == (size,)
+            if data[0] == GAPS:
+                assert pack_bits(got) == data
+            else:
+                assert bytes([PACKED]) + pack_plain(got) == data
+        else:
+            assert all(0 <= p < size for p in got.tolist())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\x02", bytes([PACKED]), bytes([PACKED, 0]), bytes([PACKED, 0, 0, 0]), bytes([PACKED, 0, 0x3F]),
+        bytes([GAPS, 9]), bytes([GAPS, 0x85]), bytes([GAPS, 0x80, 0x00]), bytes([GAPS, 0, 0, 0]),
+        bytes([GAPS, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]), bytes([GAPS, 4, 4]),
+    ],
+)  # fmt: skip
+def test_malformed_rows_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        unpack_positions(data, 9)
+    with pytest.raises(ValueError):
+        unpack_bits(data, 9)

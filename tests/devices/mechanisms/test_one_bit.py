@@ -1,0 +1,174 @@
+"""The 1-bit mechanism by exhaustive enumeration, and the formula that HoGS prints."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from devices.facts import PublicFacts
+from devices.mechanisms import OneBit
+from devices.mechanisms.base import ONE
+from devices.noise import NoiseStream
+
+RANGES = [(0.0, 1.0), (-1.0, 1.0), (2.0, 5.0)]
+
+
+class AsPrinted(OneBit):
+    """HoGS eq. 3 as it stands in the paper: x / (high - low), the low end is not subtracted."""
+
+    def thresholds(self, value: np.ndarray) -> np.ndarray:
+        share = np.asarray(value, np.float64) / (self.high - self.low)
+        return np.array([self.flip + int(s * (ONE - 2 * self.flip)) for s in share], dtype=np.uint64)
+
+
+def reports(d: int) -> list[np.ndarray]:
+    return [np.array(bits, np.bool_) for bits in itertools.product((False, True), repeat=d)]
+
+
+def values_of(mechanism: OneBit) -> list[np.ndarray]:
+    grid = np.linspace(mechanism.low, mechanism.high, 3)
+    return [np.array(v) for v in itertools.product(grid, repeat=mechanism.d)]
+
+
+def worst_ratios(mechanism: OneBit) -> tuple[float, float]:
+    """Largest log ratio over one changed coordinate, and over any change; from log_probability alone."""
+    bit = vector = 0.0
+    for v, w in itertools.permutations(values_of(mechanism), 2):
+        ratio = max(mechanism.log_probability(r, v) - mechanism.log_probability(r, w) for r in reports(mechanism.d))
+        vector = max(vector, ratio)
+        if np.count_nonzero(v != w) == 1:
+            bit = max(bit, ratio)
+    return bit, vector
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize(("low", "high"), RANGES)
+def test_probabilities_losses_estimates_variances(low: float, high: float, epsilon: float) -> None:
+    mechanism = OneBit.from_epsilon(epsilon, d=2, low=low, high=high)
+    for value in values_of(mechanism):
+        weights = [math.exp(mechanism.log_probability(r, value)) for r in reports(2)]
+        assert sum(weights) == pytest.approx(1, abs=1e-12)
+        estimates = np.array([mechanism.estimate(r) for r in reports(2)])
+        mean = np.average(estimates, axis=0, weights=weights)
+        assert mean == pytest.approx(value, abs=1e-9)
+        spread = np.average((estimates - mean) ** 2, axis=0, weights=weights)
+        assert spread == pytest.approx(mechanism.variance(value), rel=1e-9)
+    bit, vector = worst_ratios(mechanism)
+    loss = mechanism.loss()
+    assert loss.bit == pytest.approx(bit, abs=2e-9) and loss.bit == epsilon
+    assert loss.vector == pytest.approx(vector, abs=4e-9) and loss.vector == 2 * epsilon
+
+
+def test_the_sampler_has_the_stated_law(all_noise) -> None:
+    mechanism = OneBit.from_epsilon(1.0, d=2, low=-1.0, high=1.0)
+    for value in values_of(mechanism):
+        law: dict[bytes, Fraction] = {}
+        for noise in all_noise(2):
+            report = mechanism.perturb(value, noise)
+            law[report.tobytes()] = law.get(report.tobytes(), Fraction(0)) + noise.probability
+        assert sum(law.values()) == 1
+        for report in reports(2):
+            assert math.exp(mechanism.log_probability(report, value)) == pytest.approx(
+                float(law[report.tobytes()]), abs=1e-12
+            )
+
+
+def test_the_formula_of_the_reference() -> None:
+    for low, high in RANGES:
+        mechanism = OneBit.from_epsilon(1.0, d=5, low=low, high=high)
+        e, x = math.e, np.linspace(low, high, 5)
+        expected = 1 / (e + 1) + (x - low) / (high - low) * (e - 1) / (e + 1)
+        assert mechanism.thresholds(x) / ONE == pytest.approx(expected, abs=1e-9)
+        bits = np.array([0, 1, 0, 1, 1], np.bool_)
+        debiased = low + (high - low) * ((e + 1) * bits - 1) / (e - 1)
+        assert mechanism.estimate(bits) == pytest.approx(debiased, abs=1e-9)
+
+
+def test_the_printed_formula_has_another_loss_and_the_enumeration_finds_it() -> None:
+    printed = AsPrinted(OneBit.from_epsilon(1.0, d=1).flip, 1, -1.0, 1.0)
+    probabilities = printed.thresholds(np.array([-1.0, 1.0])) / ONE
+    assert probabilities == pytest.approx([0.037882843, 0.5], abs=5e-10)
+    bit, _ = worst_ratios(printed)
+    assert bit == pytest.approx(2.580109787, abs=5e-10)
+    assert abs(printed.loss().bit - bit) > 1.5  # so the check above would fail
+    # From eps = ln 3 on it is no probability at all.
+    beyond = OneBit.from_epsilon(1.2, d=1).flip_probability
+    assert beyond + -0.5 * (1 - 2 * beyond) < 0
+
+
+def test_ends_of_the_grid_are_exact_and_thresholds_rise() -> None:
+    for grid in (1, 3, 1 << 16, 1 << 20):
+        mechanism = OneBit(OneBit.from_epsilon(2.0, d=1).flip, 1, 0.0, 1.0, grid)
+        steps = mechanism.thresholds(np.linspace(0, 1, 201))
+        assert int(steps[0]) == mechanism.flip and int(steps[-1]) == ONE - mechanism.flip
+        assert np.all(np.diff(steps.astype(object)) >= 0)
+
+
+def test_values_outside_the_range_are_clamped_silently() -> None:
+    mechanism = OneBit.from_epsilon(1.0, d=6, low=-1.0, high=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strange = mechanism.thresholds(np.array([-5.0, -np.inf, np.nan, 1.5, np.inf, 3e38]))
+    assert [int(t) for t in strange] == [mechanism.flip] * 3 + [ONE - mechanism.flip] * 3
+
+
+@pytest.mark.parametrize(("low", "high"), [*RANGES, (0.0, 5e-324), (-1e308, 7e307)])
+def test_no_value_leaves_the_allowed_thresholds(low: float, high: float) -> None:
+    mechanism = OneBit.from_epsilon(3.0, d=1, low=low, high=high)
+    with np.errstate(all="raise"):
+        values = np.array([low, high, 0.0, -0.0, low / 2 + high / 2, -1e300, 1e300, 5e-324])
+        thresholds = [int(t) for t in mechanism.thresholds(values)]
+    assert min(thresholds) >= mechanism.flip and max(thresholds) <= ONE - mechanism.flip
+
+
+def test_the_sparse_form_is_the_dense_one() -> None:
+    rng = np.random.default_rng(1)
+    for low, high in [(-1.0, 1.0), (0.0, 1.0), (0.5, 2.0), (-2.0, -1.0)]:  # zero inside, at an end, outside
+        mechanism = OneBit.from_epsilon(0.5, d=300, low=low, high=high)
+        columns = np.sort(rng.choice(300, 40, replace=False)).astype(np.int32)
+        values = rng.uniform(low, high, 40).astype(np.float32)
+        dense = np.zeros(300, np.float32)
+        dense[columns] = values
+        key = bytes([7]) * 32
+        expected = mechanism.perturb(dense, NoiseStream(key))
+        assert mechanism.perturb_sparse(columns, values, NoiseStream(key)).tolist() == expected.tolist()
+        # Columns that do not exist count as the nearest one and never raise.
+        strange = np.array([-1, 5, 300, 10**6], np.int32)
+        nearest = np.zeros(300)
+        nearest[[0, 5, 299]] = high
+        got = mechanism.perturb_sparse(strange, np.full(4, high, np.float32), NoiseStream(key))
+        assert got.tolist() == mechanism.perturb(nearest, NoiseStream(key)).tolist()
+
+
+def test_reports_survive_the_wire() -> None:
+    mechanism = OneBit.from_epsilon(1.0, d=13)
+    report = mechanism.perturb(np.ones(13), NoiseStream(bytes(32)))
+    assert mechanism.decode(mechanism.encode(report), device=4).tolist() == report.tolist()
+    for wrong in (b"", b"\0", b"\0\0\0", b"\xff\xff"):
+        with pytest.raises(ValueError):
+            mechanism.decode(wrong, device=4)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"flip": 0}, {"flip": ONE // 2}, {"d": 0}, {"low": 1.0}, {"high": -1.0}, {"grid": 0}, {"grid": (1 << 20) + 1},
+        {"high": math.inf}, {"low": -math.inf}, {"low": math.nan}, {"high": math.nan}, {"low": -1e308, "high": 1e308},
+    ],
+)  # fmt: skip
+def test_parameters_out_of_range_are_refused(changed: dict[str, float]) -> None:
+    with pytest.raises(ValueError):
+        OneBit(**{"flip": 1 << 60, "d": 3, "low": 0.0, "high": 1.0, "grid": 4} | changed)  # type: ignore[arg-type]
+
+
+def test_facts() -> None:
+    mechanism = OneBit.from_epsilon(1, d=4, low=-1, high=1)
+    assert mechanism.agrees_with(PublicFacts(9, 4, 2, -1.0, 1.0))
+    assert not mechanism.agrees_with(PublicFacts(9, 5, 2, -1.0, 1.0))
+    assert not mechanism.agrees_with(PublicFacts(9, 4, 2, 0.0, 1.0))
+    assert not mechanism.agrees_with(PublicFacts(9, 4, 2, -1.0, 2.0))

@@ -1,0 +1,148 @@
+"""Randomised response by exhaustive enumeration; figures of Solitude and HoGS."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from devices.facts import PublicFacts
+from devices.mechanisms import RandomizedResponse
+from devices.mechanisms.base import ONE
+from devices.noise import NoiseStream
+
+
+def rows(bits: int) -> list[np.ndarray]:
+    return [np.array(row, np.bool_) for row in itertools.product((False, True), repeat=bits)]
+
+
+CASES = [
+    (RandomizedResponse.from_epsilon(eps, n=5, reporting=reporting), device)
+    for eps in (0.3, 1.0, 7.0)
+    for reporting in ("both", "one-end")
+    for device in (0, 1, 3, 4)
+]
+
+
+@pytest.mark.parametrize(("mechanism", "device"), CASES)
+def test_the_sampler_has_the_stated_law(mechanism: RandomizedResponse, device: int, all_noise) -> None:
+    for value in rows(bits := mechanism.targets(device)):
+        law: dict[bytes, Fraction] = {}
+        for noise in all_noise(bits):
+            report = mechanism.perturb(value, noise)
+            law[report.tobytes()] = law.get(report.tobytes(), Fraction(0)) + noise.probability
+        assert sum(law.values()) == 1 and len(law) == 2**bits
+        for report in rows(bits):
+            assert mechanism.log_probability(report, value) == pytest.approx(
+                math.log(law[report.tobytes()]), abs=1e-12
+            )
+
+
+@pytest.mark.parametrize(("mechanism", "device"), CASES)
+def test_probabilities_losses_estimates_variances(mechanism: RandomizedResponse, device: int) -> None:
+    bits = mechanism.targets(device)
+    table = {
+        (v, r): mechanism.log_probability(np.array(r, np.bool_), np.array(v, np.bool_))
+        for v in itertools.product((0, 1), repeat=bits)
+        for r in itertools.product((0, 1), repeat=bits)
+    }
+    worst_bit = worst_vector = 0.0
+    for v in itertools.product((0, 1), repeat=bits):
+        assert sum(math.exp(table[v, r]) for r in itertools.product((0, 1), repeat=bits)) == pytest.approx(1, abs=1e-12)
+        for w in itertools.product((0, 1), repeat=bits):
+            ratio = max(table[v, r] - table[w, r] for r in itertools.product((0, 1), repeat=bits))
+            worst_vector = max(worst_vector, ratio)
+            if sum(a != b for a, b in zip(v, w, strict=True)) == 1:
+                worst_bit = max(worst_bit, ratio)
+    loss = mechanism.loss(device=device)
+    assert (loss.bit, loss.vector, loss.delta) == (
+        pytest.approx(worst_bit, abs=2e-9), pytest.approx(worst_vector, abs=2e-9), 0,
+    )  # fmt: skip
+    for value in rows(bits):
+        weights = [math.exp(mechanism.log_probability(r, value)) for r in rows(bits)]
+        estimates = np.array([mechanism.estimate(r) for r in rows(bits)])
+        mean = np.average(estimates, axis=0, weights=weights)
+        spread = np.average((estimates - value) ** 2, axis=0, weights=weights)
+        assert mean == pytest.approx(value.astype(float), abs=1e-9)
+        assert spread == pytest.approx(mechanism.variance(value), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "flip", "variance"),
+    [(1, 0.268941421, 0.920673594), (2, 0.119202922, 0.181015415), (4, 0.017986210, 0.019005457)],
+)
+def test_published_figures(epsilon: float, flip: float, variance: float) -> None:
+    mechanism = RandomizedResponse.from_epsilon(epsilon, n=10)
+    assert mechanism.flip_probability == pytest.approx(flip, abs=5e-10)
+    assert mechanism.variance(np.zeros(9, np.bool_)) == pytest.approx(variance, abs=5e-10)
+    assert mechanism.loss().bit == epsilon
+
+
+def test_expected_flips_of_solitude_on_cora() -> None:
+    mechanism = RandomizedResponse.from_epsilon(7, n=2708)
+    assert mechanism.flip_probability == pytest.approx(0.000911051, abs=5e-10)
+    assert 2708**2 * mechanism.flip_probability == pytest.approx(6680.979, abs=5e-4)
+
+
+@pytest.mark.parametrize(("n", "d", "user"), [(2708, 1433, 8280), (3327, 3703, 14058), (7083, 7842, 29848)])
+def test_user_level_loss_of_hogs(n: int, d: int, user: float) -> None:
+    """(n - 1) eps_a + d eps_f at 2 and 2, the table in which every figure was enumerated."""
+    assert RandomizedResponse.from_epsilon(2, n=n).loss().vector + 2 * d == user
+
+
+def test_a_device_of_a_one_ended_collection_has_a_loss_of_its_own() -> None:
+    mechanism = RandomizedResponse.from_epsilon(2, n=5, reporting="one-end")
+    assert [mechanism.loss(device=i).vector for i in range(5)] == [0, 2, 4, 6, 8]
+    assert [mechanism.loss(device=i).bit for i in range(5)] == [0, 2, 2, 2, 2]
+    assert mechanism.loss() == RandomizedResponse.from_epsilon(2, n=5).loss()
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+def test_places_in_a_row(reporting: str) -> None:
+    mechanism = RandomizedResponse.from_epsilon(1, n=6, reporting=reporting)  # type: ignore[arg-type]
+    for device in range(6):
+        mine = np.array([j for j in range(6) if j != device and (reporting == "both" or j < device)], np.int32)
+        assert mechanism.targets(device) == len(mine)
+        assert mechanism.positions(device, mine).tolist() == list(range(len(mine)))
+        assert mechanism.nodes(device, np.arange(len(mine))).tolist() == mine.tolist()
+        strange = np.array([-1, device, 6, 10**6], np.int32)
+        assert mechanism.positions(device, strange).tolist() == []
+        for neighbours in ([], mine.tolist(), mine[::2].tolist()):
+            row = mechanism.row(device, np.array(neighbours, np.int32))
+            assert mechanism.nodes(device, np.flatnonzero(row)).tolist() == neighbours and len(row) == len(mine)
+        # The device itself is left out; ids that no node has count as the nearest one and never raise.
+        ones = np.flatnonzero(mechanism.row(device, strange))
+        assert mechanism.nodes(device, ones).tolist() == [j for j in (0, 5) if j in mine]
+
+
+def test_the_diagonal_is_never_reported() -> None:
+    assert RandomizedResponse.from_epsilon(1, n=8).targets(3) == 7
+    assert 3 not in RandomizedResponse.from_epsilon(1, n=8).nodes(3, np.arange(7)).tolist()
+
+
+def test_reports_survive_the_wire() -> None:
+    for n in (1, 2, 9, 3000):
+        mechanism = RandomizedResponse.from_epsilon(4, n=n)
+        report = mechanism.perturb(np.zeros(n - 1, np.bool_), NoiseStream(bytes(32)))
+        data = mechanism.encode(report)
+        assert mechanism.decode(data, device=0).tolist() == report.tolist()
+        with pytest.raises(ValueError):
+            mechanism.decode(data + b"\x80", device=0)
+
+
+@pytest.mark.parametrize("flip", [0, -1, ONE // 2, ONE])
+def test_a_threshold_out_of_range_is_refused(flip: int) -> None:
+    with pytest.raises(ValueError, match="flip threshold"):
+        RandomizedResponse(flip, 4)
+
+
+def test_sizes_and_facts() -> None:
+    with pytest.raises(ValueError):
+        RandomizedResponse(1, 0)
+    with pytest.raises(ValueError):
+        RandomizedResponse(1, 3, "neither")  # type: ignore[arg-type]
+    mechanism = RandomizedResponse.from_epsilon(1, n=4)
+    assert mechanism.agrees_with(PublicFacts(4, 2, 2)) and not mechanism.agrees_with(PublicFacts(5, 2, 2))

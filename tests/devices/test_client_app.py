@@ -1,0 +1,160 @@
+"""The ClientApp: which device it is, and that nothing but a fixed refusal ever escapes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+
+from devices import client_app, wire
+from devices.client_app import app, default_state_folder, open_state, state_folder
+from devices.device import Device, Refusal, Report
+from devices.enrolment import State, enrol
+from devices.ledger import LedgerDamaged
+from devices.mechanisms import GRR
+from devices.policy import Policy
+from devices.population import Population
+from devices.query import Query
+
+Folder = Callable[..., Path]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> Path:
+    enrol(tmp_path / "state", population, policy_of(population), seed=7).close()
+    return tmp_path / "state"
+
+
+def context(node: dict[str, Any], run: dict[str, Any] | None = None, *, run_id: int = 9) -> Context:
+    return Context(run_id, 77, node, RecordDict({}), run or {})
+
+
+def say(kind: str, content: RecordDict, where: Context) -> Message:
+    return app(Message(content, 77, kind), where)
+
+
+def test_the_device_is_named_by_the_node_s_own_configuration(folder: Path, ask_for: Callable[..., Query]) -> None:
+    query = wire.query_content(ask_for())
+    for index in (0, 11):
+        where = context({"partition-id": index, "state-dir": str(folder)})
+        answer = wire.read_reply(say(wire.QUERY_TYPE, query, where))
+        assert isinstance(answer, tuple) and answer[0] == index
+    # Flower's node id (77 all along) played no part.
+    assert [len(State(folder).ledger(0).entries(i)) for i in (0, 1, 11)] == [3, 0, 3]
+
+
+def test_the_node_s_word_comes_before_the_run_s(folder: Path) -> None:
+    both = context({"partition-id": 1, "state-dir": "/node"}, {"state-dir": "/run"})
+    assert state_folder(both) == "/node"
+    assert state_folder(context({"partition-id": 1}, {"state-dir": "/run"})) == "/run"
+    assert state_folder(context({"partition-id": 1}, {"state-dir": ""}, run_id=5)) == str(default_state_folder(5))
+
+
+def test_flower_s_context_is_no_ledger(folder: Path, ask_for: Callable[..., Query]) -> None:
+    """A new context, as after a new run or a restart, changes nothing; and nothing is put in it."""
+    node = {"partition-id": 3, "state-dir": str(folder)}
+    first = context(node)
+    assert isinstance(wire.read_reply(say(wire.QUERY_TYPE, wire.query_content(ask_for()), first)), tuple)
+    assert first.state == RecordDict({})
+    answer = say(wire.QUERY_TYPE, wire.query_content(ask_for("second")), context(node, run_id=10))
+    assert wire.read_reply(answer) is Refusal.REPORT_COLLECTED
+
+
+KINDS = ["train", "evaluate", "query", "train.other", "evaluate.other", "query.other", "query.report", "system"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "content", [RecordDict({}), RecordDict({"query": ConfigRecord({"query": b"\xff"})}), wire.query_content]
+)
+def test_every_kind_of_message_gets_a_fixed_answer(
+    folder: Path, ask_for: Callable[..., Query], kind: str, content: Any
+) -> None:
+    where = context({"partition-id": 3, "state-dir": str(folder)})
+    real = callable(content)
+    answer = say(kind, content(ask_for()) if real else content, where)
+    if kind.startswith(("train", "evaluate")):
+        expected = Refusal.MODE_REFUSED
+    else:
+        expected = Refusal.UNKNOWN_QUERY
+    if real and kind == "query.report":
+        assert isinstance(wire.read_reply(answer), tuple)
+    else:
+        assert wire.read_reply(answer) is expected and answer.error.reason == wire.TEXTS[expected]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"partition-id": 12}, {"partition-id": -1}, {"partition-id": "x"}, {}, {"partition-id": 10**12},
+        {"partition-id": 3, "state-dir": "/nowhere/at/all"}, {"partition-id": 3, "state-dir": "\0"},
+    ],
+)  # fmt: skip
+def test_where_there_is_no_device_nothing_escapes(
+    folder: Path, ask_for: Callable[..., Query], node: dict[str, Any], kind: str
+) -> None:
+    where = context({"state-dir": str(folder), **node})
+    answer = say(kind, wire.query_content(ask_for()), where)
+    assert wire.read_reply(answer) is Refusal.LEDGER_DAMAGED
+
+
+@pytest.mark.parametrize("damage", ["enrolment.json", "secrets.bin", "population/population.json", "ledger.sqlite"])
+def test_a_folder_that_lost_or_broke_a_file(folder: Path, ask_for: Callable[..., Query], damage: str) -> None:
+    (folder / damage).write_bytes(b"\x00garbage")
+    where = context({"partition-id": 3, "state-dir": str(folder)})
+    for kind in KINDS:
+        assert wire.read_reply(say(kind, wire.query_content(ask_for()), where)) is Refusal.LEDGER_DAMAGED
+    open_state.cache_clear()
+    if damage != "ledger.sqlite":  # a ledger that is gone is a lost one: device.md, "After a lost ledger"
+        (folder / damage).unlink()
+        for kind in KINDS:
+            assert wire.read_reply(say(kind, wire.query_content(ask_for()), where)) is Refusal.LEDGER_DAMAGED
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, RuntimeError, MemoryError, sqlite3.Error, ZeroDivisionError])
+def test_an_exception_with_private_words_does_not_leave(
+    folder: Path,
+    ask_for: Callable[..., Query],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    error: type[Exception],
+) -> None:
+    def fail(*_: object) -> int:
+        raise error("PRIVATE the label is 2")
+
+    monkeypatch.setattr(GRR, "perturb", fail)
+    answer = say(wire.QUERY_TYPE, wire.query_content(ask_for()), context({"partition-id": 3, "state-dir": str(folder)}))
+    read = wire.read_reply(answer)
+    assert isinstance(read, Refusal) and answer.error.reason == wire.TEXTS[read]
+    out = capfd.readouterr()
+    assert "PRIVATE" not in out.out + out.err + caplog.text + repr(answer)
+    assert State(folder).ledger(3).entries(3) == []
+
+
+def test_damage_in_the_middle_of_an_answer(
+    folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Report:
+        raise LedgerDamaged("row 3 of PRIVATE")
+
+    monkeypatch.setattr(Device, "answer", fail)
+    answer = say(wire.QUERY_TYPE, wire.query_content(ask_for()), context({"partition-id": 3, "state-dir": str(folder)}))
+    assert wire.read_reply(answer) is Refusal.LEDGER_DAMAGED and "PRIVATE" not in repr(answer)
+
+
+def test_who_am_i_opens_nothing_private(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_app, "open_state", lambda *_: pytest.fail("the state was opened"))
+    answer = say("query.whoami", RecordDict({}), context({"partition-id": 4, "state-dir": str(folder)}))
+    assert wire.read_introduction(answer) == (4, True)
+    answer = say("query.whoami", RecordDict({}), context({"partition-id": 4}, {"state-dir": str(folder)}))
+    assert wire.read_introduction(answer) == (4, False)
+
+
+def test_a_state_folder_is_opened_once_a_process(folder: Path) -> None:
+    assert open_state(str(folder), 1) is open_state(str(folder), 1) is not open_state(str(folder), 2)

@@ -1,0 +1,156 @@
+"""The sampler against a plain 64-bit comparison, word for word."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from scipy.stats import binom
+
+from devices.noise import SAMPLER_VERSION, NoiseStream, derive_key
+
+KEY = bytes(range(32))
+ONE = 1 << 64
+
+
+def words(key: bytes, stream: int, lane: int, size: int) -> list[int]:
+    """The 32-bit words of one lane, straight from ChaCha20."""
+    nonce = bytes(4) + stream.to_bytes(4, "little") + lane.to_bytes(4, "little") + bytes(4)
+    data = Cipher(algorithms.ChaCha20(key, nonce), mode=None).encryptor().update(bytes(4 * size))
+    return [int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4)]
+
+
+def long_words(size: int, stream: int = 0) -> list[int]:
+    """The 64-bit integers that trials are compared with."""
+    pairs = zip(words(KEY, stream, 1, size), words(KEY, stream, 0, size), strict=True)
+    return [high << 32 | low for high, low in pairs]
+
+
+def test_the_keystream_is_chacha20_of_rfc_8439() -> None:
+    assert words(bytes(32), 0, 0, 2) == [0xADE0B876, 0x903DF1A0]
+
+
+@pytest.mark.parametrize("threshold", [1, 1 << 31, 1 << 32, (1 << 32) + 1, 1 << 62, ONE // 3, ONE - 1])
+def test_one_threshold_is_a_64_bit_comparison(threshold: int) -> None:
+    expected = [word < threshold for word in long_words(300)]
+    stream = NoiseStream(KEY)
+    drawn = [stream.bernoulli(threshold, size) for size in (0, 1, 99, 0, 200)]
+    assert np.concatenate(drawn).tolist() == expected
+
+
+def test_a_threshold_for_each_is_a_64_bit_comparison() -> None:
+    rng = np.random.default_rng(0)
+    thresholds = rng.integers(1, ONE, 500, dtype=np.uint64, endpoint=False)
+    expected = [word < int(t) for word, t in zip(long_words(500), thresholds, strict=True)]
+    stream = NoiseStream(KEY)
+    drawn = np.concatenate([stream.bernoulli(thresholds[:120], 120), stream.bernoulli(thresholds[120:], 380)])
+    assert drawn.tolist() == expected
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 1])
+@pytest.mark.parametrize("place", [0, 7, 150, 299])
+def test_ties_of_the_upper_word_are_decided_by_the_lower_one(place: int, offset: int) -> None:
+    """A threshold next to the word that is drawn: the upper 32 bits tie, the lower ones decide."""
+    numbers = long_words(300)
+    threshold = numbers[place] + offset
+    expected = [word < threshold for word in numbers]
+    assert expected[place] == (offset == 1)
+    stream = NoiseStream(KEY)
+    assert np.concatenate([stream.bernoulli(threshold, 100) for _ in range(3)]).tolist() == expected
+    each = np.array([threshold] * 300, np.uint64)
+    stream = NoiseStream(KEY)
+    assert np.concatenate([stream.bernoulli(each[:100], 100) for _ in range(3)]).tolist() == expected
+    # The broken variant that compares 32 bits alone is wrong at exactly this place.
+    assert (numbers[place] >> 32 < threshold >> 32) != expected[place] or offset < 1
+
+
+def test_ties_stay_aligned_across_calls_and_uniform_integers() -> None:
+    numbers, highs = long_words(40), words(KEY, 0, 1, 40)
+    stream = NoiseStream(KEY)
+    assert stream.bernoulli(numbers[0] + 1, 10).tolist() == [n < numbers[0] + 1 for n in numbers[:10]]
+    assert stream.uniform_integer(1 << 32) == highs[10]
+    assert stream.bernoulli(1 << 63, 9).tolist() == [n < 1 << 63 for n in numbers[11:20]]
+    for threshold in (numbers[25], numbers[25] + 1):
+        fresh = NoiseStream(KEY)
+        fresh.bernoulli(1 << 63, 20)
+        assert fresh.bernoulli(threshold, 20).tolist() == [n < threshold for n in numbers[20:40]]
+
+
+def test_streams_of_one_key_differ() -> None:
+    drawn = [NoiseStream(KEY, stream).bernoulli(1 << 63, 256).tolist() for stream in range(3)]
+    assert drawn[0] != drawn[1] != drawn[2] != drawn[0]
+    assert NoiseStream(KEY, 2).bernoulli(1 << 63, 256).tolist() == [w < 1 << 63 for w in long_words(256, 2)]
+
+
+@pytest.mark.parametrize("threshold", [0, -1, ONE, ONE + 1])
+def test_a_threshold_that_draws_no_noise_is_refused(threshold: int) -> None:
+    with pytest.raises(ValueError, match=r"\Aa threshold of -?\d+ draws no noise\Z"):
+        NoiseStream(KEY).bernoulli(threshold, 3)
+
+
+def test_a_zero_among_many_thresholds_is_refused() -> None:
+    with pytest.raises(ValueError, match="draws no noise"):
+        NoiseStream(KEY).bernoulli(np.array([5, 0, 7], np.uint64), 3)
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.268941421, 0.017986210, 0.000911051])
+def test_frequencies(probability: float) -> None:
+    """False alarm 1e-6 (fixed key); a threshold that is off by a fifth is found."""
+    size, threshold = 4_000_000, int(probability * ONE)
+    low, high = binom.ppf(5e-7, size, probability), binom.isf(5e-7, size, probability)
+
+    def passes(used: int) -> bool:
+        return bool(low <= np.count_nonzero(NoiseStream(KEY, 9).bernoulli(used, size)) <= high)
+
+    assert passes(threshold)
+    assert not passes(threshold // 5 * 4)
+    assert not passes(threshold // 5 * 6)
+
+
+class Forced(NoiseStream):
+    """A stream whose upper words are given."""
+
+    def __init__(self, given: list[int]) -> None:
+        super().__init__(KEY)
+        self.given = given
+
+    def _draw(self, lane: int, size: int) -> np.ndarray:
+        taken, self.given = self.given[:size], self.given[size:]
+        return np.array(taken, np.uint32)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 6, 7, 39, 65535, (1 << 31) + 1, (1 << 32) - 1, 1 << 32])
+def test_uniform_integers_have_no_modulo_bias(bound: int) -> None:
+    """The words that are kept are 0 .. limit - 1 with limit a multiple of the bound: every residue equally often."""
+    limit = (1 << 32) // bound * bound
+    assert limit % bound == 0 and (1 << 32) - limit < bound
+    assert Forced([limit - 1]).uniform_integer(bound) == bound - 1
+    assert Forced([0]).uniform_integer(bound) == 0
+    assert Forced([bound // 2]).uniform_integer(bound) == bound // 2
+    if limit < 1 << 32:
+        stream = Forced([limit, (1 << 32) - 1, 5])  # both beyond the limit are drawn again
+        assert stream.uniform_integer(bound) == 5 % bound and not stream.given
+
+
+@pytest.mark.parametrize("bound", [0, -1, (1 << 32) + 1])
+def test_uniform_integers_refuse_other_bounds(bound: int) -> None:
+    with pytest.raises(ValueError, match="bound"):
+        NoiseStream(KEY).uniform_integer(bound)
+
+
+def test_derived_keys_are_hmacs_of_unambiguous_lists() -> None:
+    message = (1).to_bytes(8, "little") + b"a" + (2).to_bytes(8, "little") + b"bc"
+    assert derive_key(KEY, b"a", b"bc") == hmac.new(KEY, message, hashlib.sha256).digest()
+    lists = [(b"ab", b"c"), (b"a", b"bc"), (b"abc",), (b"abc", b""), (b"", b"abc")]
+    assert len({derive_key(KEY, *parts) for parts in lists}) == len(lists)
+    assert derive_key(KEY, b"a") != derive_key(bytes(32), b"a")
+
+
+def test_version_1_of_the_sampler_means_what_it_always_meant() -> None:
+    assert SAMPLER_VERSION == 1
+    stream = NoiseStream(derive_key(b"secret", b"noise"), 1)
+    drawn = np.packbits(stream.bernoulli(1 << 62, 64)).tobytes().hex(), stream.uniform_integer(1000)
+    assert drawn == ("000f444200080480", 62)

@@ -1,0 +1,333 @@
+"""Only canonical bytes of a known question are a question; everything else is InvalidQuery."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from devices import mechanisms, query
+from devices.mechanisms import GRR, Loss, Mechanism, OneBit, RandomizedResponse
+from devices.query import MAX_BYTES, Ask, InvalidQuery, Query
+
+RR = RandomizedResponse.from_epsilon(2.0, n=9)
+BITS = OneBit.from_epsilon(1.0, d=4)
+LABEL = GRR.from_epsilon(1.0, categories=3)
+FULL = Query("c-1", ((Ask("adjacency", (RR,)), Ask("features", (BITS,)), Ask("label", (LABEL,))),))
+PLAN = Query("c-1", ((Ask("adjacency", (RR,)),), (Ask("adjacency", (RR,)), Ask("label", (LABEL,)))))
+
+
+def canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def tree(of: Query = FULL) -> dict[str, Any]:
+    return json.loads(of.to_bytes())
+
+
+@pytest.mark.parametrize("asked", [FULL, PLAN, PLAN.at_stage(1), PLAN.at_stage(1, (0, 1, 2, 0))])
+def test_canonical_bytes_are_read_back(asked: Query) -> None:
+    data = asked.to_bytes()
+    assert Query.from_bytes(data) == asked and Query.from_bytes(data).to_bytes() == data
+    assert data == canonical(json.loads(data))
+
+
+def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield at
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from paths(value[key], (*at, key))
+
+
+def changed(value: Any, path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> bytes:
+    top = [copy.deepcopy(value)]
+    holder, key = top, 0
+    for step in path:
+        holder, key = holder[key], step  # type: ignore[assignment]
+    change(holder, key)
+    return canonical(top[0]) if top else b""
+
+
+STRANGE = (None, True, False, 0, 1, -1, 1.0, 1.5, 10**40, "", "x", [], {}, [1], {"a": 1}, [None], 2**64, -0.0)
+
+
+@pytest.mark.parametrize("asked", [FULL, PLAN.at_stage(1, (0, 1))])
+def test_a_value_of_another_kind_anywhere_is_another_question_or_none(asked: Query) -> None:
+    """Every node of the tree is replaced by every strange value: InvalidQuery, or a query with exactly these bytes."""
+    refused = accepted = 0
+    for path in paths(tree(asked)):
+        for strange in STRANGE:
+            data = changed(tree(asked), path, lambda holder, key, s=strange: holder.__setitem__(key, s))
+            try:
+                read = Query.from_bytes(data)
+            except InvalidQuery:
+                refused += 1
+                continue
+            accepted += 1
+            assert read.to_bytes() == data
+    assert refused > 400 and 0 < accepted < refused / 4
+
+
+def test_every_missing_and_every_unknown_field_is_refused() -> None:
+    for path in paths(tree()):
+        if path and isinstance(path[-1], str):
+            with pytest.raises(InvalidQuery):
+                Query.from_bytes(changed(tree(), path, lambda holder, key: holder.pop(key)))
+    for path in paths(tree()):
+
+        def add(holder: Any, key: Any) -> None:
+            if isinstance(holder[key], dict):
+                holder[key]["extra"] = 1
+
+        data = changed(tree(), path, add)
+        if data != FULL.to_bytes():
+            with pytest.raises(InvalidQuery):
+                Query.from_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("name", "nobody"), ("version", 2), ("version", 0), ("sampler", 2), ("sampler", None)]
+)
+def test_unknown_mechanisms_versions_and_samplers_are_refused(field: str, value: object) -> None:
+    for place in range(3):
+        data = tree()
+        data["plan"][0][place]["mechanisms"][0][field] = value
+        with pytest.raises(InvalidQuery):
+            Query.from_bytes(canonical(data))
+
+
+@pytest.mark.parametrize(("old", "new"), [(1, True), (1, 1.0), (0, False), (0, 0.0), (0, -0.0)])
+def test_true_and_1_and_1_0_are_told_apart(old: object, new: object) -> None:
+    hits = 0
+    for path in paths(tree()):
+        data = changed(
+            tree(), path, lambda holder, key: holder.__setitem__(key, new) if holder[key] is old else None
+        )
+        if data != FULL.to_bytes():
+            hits += 1
+            with pytest.raises(InvalidQuery):
+                Query.from_bytes(data)
+    assert hits >= 1
+
+
+def forms_that_are_not_canonical() -> list[bytes]:
+    data = FULL.to_bytes()
+    again = b'"v":1}'
+    assert data.endswith(again)
+    return [
+        b" " + data, data + b"\n", data + b" ", data + data, data[:-1], data[1:], b"\xef\xbb\xbf" + data,
+        json.dumps(tree()).encode(), json.dumps(tree(), indent=1).encode(),
+        data.decode().encode("utf-16"), data.decode().encode("utf-32-le"),
+        data.replace(b'"v":1', b'"v":2'), data.replace(again, b'"v":2,"v":1}'), data.replace(again, b'"v":1,"v":1}'),
+        data.replace(b'"c-1"', b'"c\\u002d1"'), data.replace(b":0.0", b":0.00"), data.replace(b":0.0", b":0e0"),
+        data.replace(b":1.0", b":1.0000000000000000001"), data.replace(b':0,"v', b':-0,"v'),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", forms_that_are_not_canonical())
+def test_other_spellings_are_refused(data: bytes) -> None:
+    assert data != FULL.to_bytes()
+    with pytest.raises(InvalidQuery):
+        Query.from_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"null", b"[]", b"{}", b"0", b"NaN", b"Infinity", b'"', b"\x00", b"\xff\xfe", b"[" * 100_000,
+        b'{"a":' * 50_000, b"[" * 500 + b"]" * 500, b"1" * 10_000, b"-" + b"9" * 5000, b"x" * (MAX_BYTES + 1),
+        b'{"collection":"c","grouping":null,"plan":[],"stage":0,"v":1}',
+        b'{"collection":"c","grouping":null,"plan":[[]],"stage":0,"v":1}',
+    ],
+)  # fmt: skip
+def test_what_is_no_question_is_refused(data: bytes) -> None:
+    with pytest.raises(InvalidQuery):
+        Query.from_bytes(data)
+
+
+@pytest.mark.parametrize("data", [None, 7, "text", bytearray(b"{}"), memoryview(b"{}"), [1]])
+def test_a_question_is_bytes(data: object) -> None:
+    with pytest.raises(InvalidQuery):
+        Query.from_bytes(data)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999"])
+def test_numbers_that_are_not_finite_are_refused(number: bytes) -> None:
+    for field in (b'"low":0.0', b'"high":1.0'):
+        data = FULL.to_bytes()
+        assert field in data
+        with pytest.raises(InvalidQuery):
+            Query.from_bytes(data.replace(field, field.split(b":")[0] + b":" + number))
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes(data: bytes) -> None:
+    with pytest.raises(InvalidQuery):
+        Query.from_bytes(data)
+
+
+@given(st.data())
+def test_a_few_bytes_changed(data: st.DataObject) -> None:
+    """Mutations of a true question: never another exception, never other bytes than those given."""
+    original = bytearray(data.draw(st.sampled_from([FULL, PLAN.at_stage(1, (0, 5))])).to_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(original) - 1))
+        kind = data.draw(st.sampled_from(["set", "cut", "insert", "double"]))
+        if kind == "set":
+            original[at] = data.draw(st.integers(0, 255))
+        elif kind == "cut":
+            del original[at : at + data.draw(st.integers(1, 30))]
+        elif kind == "insert":
+            original[at:at] = data.draw(st.sampled_from([b"0", b"1", b",", b"{}", b"[]", b'"', b"-", b".", b"e9"]))
+        else:
+            original[at:at] = original[at : at + 40]
+        if not original:
+            break
+    try:
+        read = Query.from_bytes(bytes(original))
+    except InvalidQuery:
+        return
+    assert read.to_bytes() == bytes(original)
+
+
+KEYS = st.sampled_from(["v", "plan", "name", "flip", "x"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON, st.sampled_from(list(paths(tree()))))
+def test_any_json_at_any_place(value: Any, path: tuple[Any, ...]) -> None:
+    data = changed(tree(), path, lambda holder, key: holder.__setitem__(key, value))
+    with suppress(InvalidQuery):
+        assert Query.from_bytes(data).to_bytes() == data
+
+
+def test_a_question_that_is_too_long_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query.json, "loads", lambda data: pytest.fail("it was parsed"))
+    with pytest.raises(InvalidQuery, match="too long"):
+        Query.from_bytes(b"0" * (MAX_BYTES + 1))
+
+
+@pytest.mark.parametrize("collection", ["", "a" * 65, "a b", "a/b", "ä", "a\n", "a\x00", None, 7])
+def test_collection_ids(collection: object) -> None:
+    with pytest.raises(InvalidQuery):
+        replace(FULL, collection=collection)  # type: ignore[arg-type]
+    data = tree()
+    data["collection"] = collection
+    with pytest.raises(InvalidQuery):
+        Query.from_bytes(canonical(data))
+
+
+def test_asks_that_cannot_be() -> None:
+    for attribute, given_ in [("adjacency", (BITS,)), ("degree", (RR,)), ("label", ()), ("adjacency", (RR,) * 5)]:
+        with pytest.raises(InvalidQuery):
+            Ask(attribute, given_)
+    a, f = Ask("adjacency", (RR,)), Ask("features", (BITS,))
+    for plan in ((), ((),), ((a,), ()), ((f, a),), ((a, a),), ((a,),) * 9):
+        with pytest.raises(InvalidQuery):
+            Query("c", plan)
+    for stage in (-1, 1):
+        with pytest.raises(InvalidQuery):
+            Query("c", ((a,),), stage=stage)
+    with pytest.raises(InvalidQuery, match="first stage"):
+        Query("c", ((a,),), grouping=(0,))
+
+
+@pytest.mark.parametrize("grouping", [[-1], [1 << 31], [True], [0.0], ["0"], {}, "00", 0, [[0]]])
+def test_a_malformed_grouping_is_refused(grouping: object) -> None:
+    data = tree(PLAN.at_stage(1, (0, 1)))
+    data["grouping"] = grouping
+    with pytest.raises(InvalidQuery):
+        Query.from_bytes(canonical(data))
+
+
+def test_the_fingerprint_covers_what_is_asked_and_nothing_else() -> None:
+    base = FULL.fingerprint("adjacency")
+    assert len(base) == 32
+    # Not the collection, not the other attributes.
+    assert replace(FULL, collection="other").fingerprint("adjacency") == base
+    assert Query("c", ((Ask("adjacency", (RR,)),),)).fingerprint("adjacency") == base
+    # The mechanism, its parameters, the number of mechanisms, the plan.
+    others = [
+        Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(2.0, n=10),)),),)),
+        Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(2.5, n=9),)),),)),
+        Query("c", ((Ask("adjacency", (RandomizedResponse(RR.flip + 1, 9),)),),)),
+        Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(2.0, n=9, reporting="one-end"),)),),)),
+        Query("c", ((Ask("adjacency", (RR, RR)),),)),
+        Query("c", ((Ask("adjacency", (RR,)),), (Ask("label", (LABEL,)),))),
+        PLAN,
+    ]
+    prints = {q.fingerprint("adjacency") for q in others} | {base, FULL.fingerprint("features")}
+    assert len(prints) == len(others) + 2
+
+
+def test_the_fingerprint_covers_the_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = replace(FULL).fingerprint("label")
+    monkeypatch.setattr(query, "SAMPLER_VERSION", 2)
+    assert replace(FULL).fingerprint("label") != before
+
+
+def test_fingerprints_mean_what_they_always_meant() -> None:
+    """Ledgers in the field hold them: format 1, sampler 1."""
+    assert {name: FULL.fingerprint(name).hex()[:16] for name in FULL.attributes} == {
+        "adjacency": "4f255ed03359d719", "features": "a5327d4f65ba374c", "label": "963d77c337d434f4",
+    }  # fmt: skip
+
+
+def test_noise_is_bound_to_stage_and_grouping() -> None:
+    later = [PLAN.at_stage(1), PLAN.at_stage(1, (0, 1)), PLAN.at_stage(1, (1, 0))]
+    questions = {q.question("adjacency") for q in (PLAN, *later)}
+    assert len(questions) == 4
+    assert PLAN.question("adjacency") == PLAN.fingerprint("adjacency") == later[2].fingerprint("adjacency")
+
+
+def test_a_plan_s_loss_is_that_of_all_its_stages() -> None:
+    assert PLAN.attributes == ("adjacency", "label")
+    assert PLAN.loss("adjacency") == Loss(4.0, 32.0) and PLAN.loss("label") == Loss(1.0, 1.0)
+    assert PLAN.at_stage(1).loss("adjacency") == PLAN.loss("adjacency")
+    both = Ask("adjacency", (RR, RandomizedResponse.from_epsilon(1.0, n=9)))
+    assert both.loss() == Loss(3.0, 24.0)
+
+
+def test_one_ended_rows_have_a_loss_of_their_own() -> None:
+    asked = Query("c", ((Ask("adjacency", (replace(RR, reporting="one-end"),)), Ask("label", (LABEL,))),))
+    assert [asked.loss("adjacency", device=i).vector for i in (0, 1, 8)] == [0.0, 2.0, 16.0]
+    assert asked.loss("adjacency").vector == 16.0
+    assert FULL.loss("adjacency", device=1) == FULL.loss("adjacency", device=8) == FULL.loss("adjacency")
+
+
+@dataclass(frozen=True)
+class Own(Mechanism):
+    """A mechanism of a module that does not defer its annotations: its field types are classes."""
+
+    count: int
+    name: ClassVar[str] = "own"
+    version: ClassVar[int] = 1
+    attributes: ClassVar[frozenset[str]] = frozenset({"label"})
+
+    def __post_init__(self) -> None:
+        if self.count == 13:
+            raise ZeroDivisionError("a mechanism of somebody else's")
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        return Loss(1.0, 1.0)
+
+
+def test_mechanisms_of_others_are_held_to_the_same_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(mechanisms.BUILT_IN, "own", Own)
+    Own.__dataclass_fields__["count"].type = int
+    asked = Query("c", ((Ask("label", (Own(1),)),),))
+    assert Query.from_bytes(asked.to_bytes()) == asked
+    for wrong in (b"true", b"1.0", b"13", b'"1"', b"[1]", b"null"):
+        with pytest.raises(InvalidQuery):
+            Query.from_bytes(asked.to_bytes().replace(b'"count":1', b'"count":' + wrong))

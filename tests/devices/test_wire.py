@@ -1,0 +1,110 @@
+"""A query and a report on Flower's wire; nothing rides along, and refusals say fixed words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
+
+from devices import wire
+from devices.device import Refusal, Report
+from devices.query import InvalidQuery, Query
+
+
+def message(content: RecordDict) -> Message:
+    return Message(content, 4, wire.QUERY_TYPE)
+
+
+def test_a_query_travels_as_its_canonical_bytes(ask_for: Callable[..., Query]) -> None:
+    query = ask_for()
+    assert wire.read_query(message(wire.query_content(query))) == query.to_bytes()
+    assert wire.payload_bytes(wire.query_content(query)) >= len(query.to_bytes())
+
+
+def contents() -> list[RecordDict]:
+    good = ConfigRecord({"query": b"x"})
+    return [
+        RecordDict({}),
+        RecordDict({"query": ConfigRecord({})}),
+        RecordDict({"query": ConfigRecord({"query": "text"})}),
+        RecordDict({"query": ConfigRecord({"query": [b"x"]})}),
+        RecordDict({"query": ConfigRecord({"query": 1})}),
+        RecordDict({"query": ConfigRecord({"query": b"x", "more": 1})}),
+        RecordDict({"query": ConfigRecord({"other": b"x"})}),
+        RecordDict({"other": good}),
+        RecordDict({"query": good, "more": ConfigRecord({})}),
+        RecordDict({"query": MetricRecord({"query": 1.0})}),
+        RecordDict({"query": ArrayRecord([np.zeros(3)])}),
+    ]
+
+
+@pytest.mark.parametrize("content", contents())
+def test_a_message_that_carries_anything_else_is_no_query(content: RecordDict) -> None:
+    with pytest.raises(InvalidQuery):
+        wire.read_query(message(content))
+
+
+def test_a_message_with_an_error_is_no_query() -> None:
+    failed = Message(Error(7, "x"), reply_to=message(RecordDict({})))
+    with pytest.raises(InvalidQuery):
+        wire.read_query(failed)
+
+
+def test_a_report_is_read_back() -> None:
+    for report in (Report(b"bits", replayed=False), Report(b"", replayed=True)):
+        answer = wire.reply(report, message(RecordDict({})), device=3)
+        assert wire.read_reply(answer) == (3, report)
+        assert set(answer.content) == {"report"}
+        assert set(answer.content["report"]) == {"report", "device", "replayed"}
+
+
+def test_refusals_say_fixed_words_and_nothing_else() -> None:
+    assert wire.TEXTS == {
+        Refusal.UNKNOWN_QUERY: "UNKNOWN_QUERY: the device does not know this question",
+        Refusal.MODE_REFUSED: "MODE_REFUSED: the device is enrolled in another mode",
+        Refusal.POLICY_REFUSED: "POLICY_REFUSED: the question is outside the device's policy",
+        Refusal.REPORT_COLLECTED: "REPORT_COLLECTED: the device has given its report",
+        Refusal.LEDGER_DAMAGED: "LEDGER_DAMAGED: the device cannot read its ledger and answers nothing",
+    }
+    for refusal in Refusal:
+        answer = wire.reply(refusal, message(RecordDict({})), device=3)
+        assert (answer.error.code, answer.error.reason) == (refusal.value, wire.TEXTS[refusal])
+        assert not answer.has_content() and wire.read_reply(answer) is refusal
+
+
+def test_codes_never_change() -> None:
+    assert {r.name: r.value for r in Refusal} == {
+        "UNKNOWN_QUERY": 4001, "MODE_REFUSED": 4002, "POLICY_REFUSED": 4003, "REPORT_COLLECTED": 4004,
+        "LEDGER_DAMAGED": 4005,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {}, {"report": b"x"}, {"report": b"x", "device": 1}, {"report": "x", "device": 1, "replayed": False},
+        {"report": b"x", "device": 1.0, "replayed": False}, {"report": b"x", "device": True, "replayed": False},
+        {"report": b"x", "device": 1, "replayed": 0},
+    ],
+)  # fmt: skip
+def test_what_is_no_report_counts_as_failed(record: dict) -> None:
+    answer = Message(RecordDict({"report": ConfigRecord(record)}), reply_to=message(RecordDict({})))
+    assert wire.read_reply(answer) is None
+
+
+def test_other_replies_count_as_failed() -> None:
+    ask = message(RecordDict({}))
+    assert wire.read_reply(Message(Error(1, "boom"), reply_to=ask)) is None
+    assert wire.read_reply(Message(RecordDict({}), reply_to=ask)) is None
+    assert wire.read_reply(Message(RecordDict({"report": MetricRecord({"a": 1})}), reply_to=ask)) is None
+
+
+def test_an_introduction_is_public_and_read_back() -> None:
+    answer = wire.introduction(message(RecordDict({})), device=5, own_state=True)
+    assert wire.read_introduction(answer) == (5, True)
+    ask = message(RecordDict({}))
+    for record in ({}, {"device": -1, "own-state": True}, {"device": 1.0, "own-state": True}, {"device": 1}):
+        assert wire.read_introduction(Message(RecordDict({"whoami": ConfigRecord(record)}), reply_to=ask)) is None
+    assert wire.read_introduction(Message(Error(1, "x"), reply_to=ask)) is None
