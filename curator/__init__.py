@@ -1,0 +1,6 @@
+"""What a server does with what it received: plain numpy, scipy and torch on arrays.
+
+Nothing here imports Flower, Ray, ``strategies`` or ``cli``, and from ``devices`` only
+``query``, ``mechanisms`` and ``facts``: a curator cannot reach a device. A local method
+is given :class:`~curator.reports.Reports` and public knowledge, nothing else.
+"""

@@ -1,0 +1,253 @@
+"""Two-layer graph networks for full-batch training: GCN, GraphSAGE (mean), GAT, and an MLP.
+
+Layers as in PyTorch Geometric (same formulas and initialisation), cut where a training loop
+on one fixed graph can save: the first layer's aggregation of the input is a constant
+matrix, computed once; and its output does not depend on dropout, so one pass serves both
+the training step and the validation of the same weights. Hence the two halves,
+:meth:`Network.hidden` and :meth:`Network.output`.
+
+Each has ``hidden`` units, ReLU, dropout, and one output per class. GAT has 4 heads in both
+layers, averaged, so that its hidden width is the stated one; edge weights scale the
+attention before it is normalised.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array, issparse
+from torch import Tensor, nn
+from torch.nn import functional
+
+from curator.names import nearest
+from curator.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
+
+if TYPE_CHECKING:
+    from curator.methods.base import Graph
+
+HEADS = 4
+_SPARSE_BELOW = 0.2  # share of non-zero entries under which a sparse product is faster
+
+
+class Constant:
+    """A constant matrix, dense or sparse, that multiplies variables from the left.
+
+    Args:
+        matrix: float32 numpy array or scipy sparse matrix.
+        device: Where it lives.
+    """
+
+    def __init__(self, matrix: Any, device: torch.device) -> None:
+        self.shape = matrix.shape
+        sparse = issparse(matrix)
+        if sparse and matrix.nnz > _SPARSE_BELOW * math.prod(matrix.shape):
+            matrix, sparse = matrix.toarray(), False
+        self.sparse = sparse
+        self.matrix = _to_torch(matrix, device) if sparse else torch.from_numpy(np.ascontiguousarray(matrix)).to(device)
+        # the backward pass multiplies by the transpose; a sparse one is sorted anew once
+        self.transposed = _to_torch(matrix.T, device) if sparse else None
+
+    def __matmul__(self, right: Tensor) -> Tensor:
+        if self.sparse:
+            product: Tensor = _SparseProduct.apply(right, self.matrix, self.transposed)  # type: ignore[no-untyped-call]
+            return product
+        return self.matrix @ right
+
+
+class _SparseProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, right: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
+        ctx.transposed = transposed
+        return matrix @ right
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.transposed @ gradient, None, None
+
+
+def _to_torch(matrix: Any, device: torch.device) -> Tensor:
+    rows = csr_array(matrix)
+    rows.sort_indices()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "sparse CSR is in beta"
+        parts = (torch.from_numpy(rows.indptr.astype(np.int32)), torch.from_numpy(rows.indices.astype(np.int32)))
+        values = torch.from_numpy(rows.data.astype(np.float32))
+        return torch.sparse_csr_tensor(*parts, values, size=rows.shape).to(device)
+
+
+class Network(nn.Module):
+    """Two layers over one graph, which is bound as constants; only weights are parameters."""
+
+    def __init__(self, graph: Graph, *, hidden: int, classes: int, device: torch.device) -> None:
+        super().__init__()
+        self.width, self.hidden_width, self.classes = graph.features.shape[1], hidden, classes
+        self._device = device
+        self._bind(graph, device)
+        self._layers()
+        self.to(device)
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        raise NotImplementedError
+
+    def _layers(self) -> None:
+        raise NotImplementedError
+
+    def hidden(self) -> Tensor:
+        """float32 (n, hidden): the first layer after ReLU, before dropout."""
+        return torch.relu(self._first())
+
+    def _first(self) -> Tensor:
+        raise NotImplementedError
+
+    def output(self, hidden: Tensor) -> Tensor:
+        """float32 (n, classes): the second layer's scores."""
+        raise NotImplementedError
+
+    def forward(self) -> Tensor:
+        """Scores without dropout."""
+        return self.output(self.hidden())
+
+
+class GCN(Network):
+    """H = relu(S X W1 + b1), Z = S H W2 + b2, S = D^-1/2 (A + I) D^-1/2 (Kipf and Welling 2017)."""
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        matrix = gcn_matrix(_adjacency(graph))
+        self.inputs = Constant(propagate(matrix, graph.features), device)
+        self.spread = Constant(matrix, device)
+
+    def _layers(self) -> None:
+        self.weight1, self.bias1 = _glorot(self.width, self.hidden_width), _zeros(self.hidden_width)
+        self.weight2, self.bias2 = _glorot(self.hidden_width, self.classes), _zeros(self.classes)
+
+    def _first(self) -> Tensor:
+        return self.inputs @ self.weight1 + self.bias1
+
+    def output(self, hidden: Tensor) -> Tensor:
+        return self.spread @ (hidden @ self.weight2) + self.bias2
+
+
+class SAGE(Network):
+    """H = relu(M X W1 + b1 + X V1), the same again; M the mean over neighbours (Hamilton et al. 2017)."""
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        matrix = mean_matrix(_adjacency(graph))
+        self.neighbours = Constant(propagate(matrix, graph.features), device)
+        self.inputs = Constant(graph.features, device)
+        self.spread = Constant(matrix, device)
+
+    def _layers(self) -> None:
+        self.weight1, self.bias1 = _uniform(self.width, self.hidden_width), _uniform_bias(self.width, self.hidden_width)
+        self.own1 = _uniform(self.width, self.hidden_width)
+        self.weight2, self.bias2 = (
+            _uniform(self.hidden_width, self.classes),
+            _uniform_bias(self.hidden_width, self.classes),
+        )
+        self.own2 = _uniform(self.hidden_width, self.classes)
+
+    def _first(self) -> Tensor:
+        return self.neighbours @ self.weight1 + self.bias1 + self.inputs @ self.own1
+
+    def output(self, hidden: Tensor) -> Tensor:
+        return self.spread @ (hidden @ self.weight2) + self.bias2 + hidden @ self.own2
+
+
+class GAT(Network):
+    """Attention a_ij = softmax_j leakyrelu(p.z_j + q.z_i) over j in N(i) and i, z = X W (Velickovic et al. 2018)."""
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        n = graph.features.shape[0]
+        edges = _adjacency(graph).tocoo()
+        other = edges.row != edges.col
+        nodes, loops = np.arange(n), np.ones(n, np.float32)
+        self.source, self.target, self.weight = (
+            torch.from_numpy(array).to(device)
+            for array in (
+                np.r_[edges.col[other], nodes].astype(np.int64),
+                np.r_[edges.row[other], nodes].astype(np.int64),
+                np.r_[edges.data[other], loops],
+            )
+        )
+        self.inputs = Constant(graph.features, device)
+
+    def _layers(self) -> None:
+        self.weight1, self.bias1 = _glorot(self.width, HEADS * self.hidden_width), _zeros(self.hidden_width)
+        self.source1, self.target1 = _glorot(HEADS, self.hidden_width), _glorot(HEADS, self.hidden_width)
+        self.weight2, self.bias2 = _glorot(self.hidden_width, HEADS * self.classes), _zeros(self.classes)
+        self.source2, self.target2 = _glorot(HEADS, self.classes), _glorot(HEADS, self.classes)
+
+    def _first(self) -> Tensor:
+        return self._attend(self.inputs @ self.weight1, self.source1, self.target1) + self.bias1
+
+    def output(self, hidden: Tensor) -> Tensor:
+        return self._attend(hidden @ self.weight2, self.source2, self.target2) + self.bias2
+
+    def _attend(self, values: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
+        n, heads = len(values), values.view(len(values), HEADS, -1)
+        score = (heads * by_source).sum(-1).index_select(0, self.source)
+        score = functional.leaky_relu(score + (heads * by_target).sum(-1).index_select(0, self.target), 0.2)
+        place = self.target[:, None].expand(-1, HEADS)
+        largest = torch.full((n, HEADS), -math.inf, device=values.device)
+        largest = largest.scatter_reduce(0, place, score.detach(), "amax")
+        strength = self.weight[:, None] * torch.exp(score - largest.index_select(0, self.target))
+        total = torch.zeros_like(largest).index_add(0, self.target, strength)
+        share = strength / total.index_select(0, self.target)
+        sent = share[:, :, None] * heads.index_select(0, self.source)
+        return torch.zeros_like(heads).index_add(0, self.target, sent).mean(dim=1)
+
+
+class MLP(Network):
+    """H = relu(X W1 + b1), Z = H W2 + b2: no graph."""
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        self.inputs = Constant(graph.features, device)
+
+    def _layers(self) -> None:
+        self.weight1, self.bias1 = _uniform(self.width, self.hidden_width), _uniform_bias(self.width, self.hidden_width)
+        self.weight2, self.bias2 = (
+            _uniform(self.hidden_width, self.classes),
+            _uniform_bias(self.hidden_width, self.classes),
+        )
+
+    def _first(self) -> Tensor:
+        return self.inputs @ self.weight1 + self.bias1
+
+    def output(self, hidden: Tensor) -> Tensor:
+        return hidden @ self.weight2 + self.bias2
+
+
+NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": MLP}
+
+
+def make_network(name: str, graph: Graph, *, hidden: int, classes: int, device: torch.device) -> Network:
+    """Return a network with fresh weights from torch's current random state; ValueError for an unknown name."""
+    if name not in NETWORKS:
+        raise ValueError(f"unknown GNN {name!r}{nearest(name, NETWORKS)} (known: {', '.join(NETWORKS)})")
+    return NETWORKS[name](graph, hidden=hidden, classes=classes, device=device)
+
+
+def _adjacency(graph: Graph) -> csr_array:
+    return adjacency_matrix(graph.features.shape[0], graph.edge_index, graph.edge_weight)
+
+
+def _glorot(rows: int, columns: int) -> nn.Parameter:
+    bound = math.sqrt(6 / (rows + columns))
+    return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
+
+
+def _uniform(rows: int, columns: int) -> nn.Parameter:
+    bound = 1 / math.sqrt(max(1, rows))
+    return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
+
+
+def _uniform_bias(rows: int, columns: int) -> nn.Parameter:
+    bound = 1 / math.sqrt(max(1, rows))
+    return nn.Parameter(torch.empty(columns).uniform_(-bound, bound))
+
+
+def _zeros(size: int) -> nn.Parameter:
+    return nn.Parameter(torch.zeros(size))

@@ -1,0 +1,218 @@
+"""HoGS: homophily-oriented graph synthesis (Xu et al.), Sections III-B to III-D.
+
+Algorithm 1, on the devices: randomised response on the adjacency row with eps_a =
+(1 - delta) eps per bit and the 1-bit mechanism with eps_f = delta eps on each feature.
+
+Algorithm 2: the cosine s_ij of the noisy feature vectors is taken as the prior of a link,
+the reported bits as its likelihood; pairs with posterior P_ij >= tau become edges
+(:mod:`curator.hogs_topology`).
+
+Algorithm 3: X^_i is the mean of the noisy vectors of V_i = {j : P_ij >= .5}, weighted by
+P_ij, repeated l times. s_ii = 1 puts i itself into V_i with weight 1.
+
+Two deviations, each with the paper's own form beside it:
+
+- The paper is silent on scaling X^. Bits that were not debiased share a large constant,
+  on which a GNN trains to the majority class; ``features="standardised"`` (the default)
+  brings every column to mean 0 and standard deviation 1, ``"literal"`` leaves X^ as it is,
+  ``"debiased"`` takes the mechanism's bias out.
+- A silent device has no vector: its cosines are 0, so it gets no edge, and its row of
+  X^ is 0 (the mean, where columns are standardised).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, eye_array
+
+from curator.guarantee import Claim, Guarantee, local_guarantee
+from curator.hogs_topology import Bits, link_probabilities
+from curator.methods.base import Budget, Graph, Method, Question, require_reports
+from curator.propagation import agreed_pairs, bit_strips, mean_matrix, propagate
+from curator.reports import Reports
+from curator.scaling import PUBLIC_SCALINGS, scale_public, standardise
+from curator.similarity import BitRows, Rows, public_rows
+from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import GRR, OneBit, RandomizedResponse
+from devices.query import Ask, Query
+
+TOPOLOGIES = ("hogs", "and", "or", "noisy")
+SCALINGS = ("standardised", "literal", "debiased")
+_POTENTIAL = 0.5  # V_i of Section III-D
+
+
+@dataclass(frozen=True)
+class HoGS(Method):
+    """HoGS and the parts of its ablation.
+
+    Args:
+        tau: Smallest P of an edge, in (0, 1).
+        l: How many times features are reconstructed; 0: never.
+        topology: ``hogs``; ``and``, ``or``: pairs whose reports all, or any, say 1;
+            ``noisy``: each reported 1 is a directed edge, as it came.
+        features: Scaling of reconstructed private features.
+        public_scaling: Scaling of public features.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    tau: float = 0.9
+    l: int = 1  # noqa: E741 - the paper's name
+    topology: str = "hogs"
+    features: str = "standardised"
+    public_scaling: str = "literal"
+
+    name: ClassVar[str] = "hogs"
+    paper: ClassVar[str] = "Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training"
+    trust: ClassVar[str] = "untrusted curator"
+    private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
+    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tau < 1:
+            raise ValueError(f"--set tau={self.tau}: tau must lie between 0 and 1, both excluded")
+        if not 0 <= self.l <= 100:
+            raise ValueError(f"--set l={self.l}: l must be 0..100")
+        for key, allowed in (("topology", TOPOLOGIES), ("features", SCALINGS), ("public_scaling", PUBLIC_SCALINGS)):
+            if getattr(self, key) not in allowed:
+                raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Algorithm 1: one question to everybody; private labels are asked of the labelled nodes only."""
+        eps_a, eps_f = split_budget(budget)
+        asks = [Ask("adjacency", (RandomizedResponse.from_epsilon(eps_a, n=facts.n, reporting=budget.reporting),))]
+        if eps_f is not None:
+            if facts.d < 1:
+                raise ValueError("hogs compares feature vectors, and these people have no features")
+            mechanism = OneBit.from_epsilon(eps_f, d=facts.d, low=facts.feature_low, high=facts.feature_high)
+            asks.append(Ask("features", (mechanism,)))
+        plain = Query(collection, (tuple(asks),))
+        if not budget.private_labels:
+            return (Question(plain),)
+        if budget.eps_labels is None:
+            raise ValueError("--private-labels needs --eps-labels: HoGS's epsilon has no share for labels")
+        asks.append(Ask("label", (GRR.from_epsilon(budget.eps_labels, categories=facts.classes),)))
+        others = np.setdiff1d(np.arange(facts.n), split.labelled)
+        labelled = Question(Query(collection, (tuple(asks),)), split.labelled)
+        return (labelled, Question(plain, others)) if len(others) else (labelled,)
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Algorithms 2 and 3."""
+        require_reports(reports, self.name)
+        pairs, weights, notes = self._links(reports, public)
+        if reports.features is None:
+            features: Any = scale_public(propagate(weights, public.features, self.l), self.public_scaling)
+        else:
+            features = self._private_features(reports, weights, notes)
+        labels = public.labels if reports.labels is None else reports.labels
+        split = public.split
+        train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
+        return Graph(features, pairs, None, labels, train, val, notes)
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """Return Theorem 4's claim beside what holds."""
+        eps_a, eps_f = split_budget(budget)
+        total = eps_a + (eps_f or 0)
+        what = "epsilon-LDP of links and features" if eps_f is not None else "epsilon-edge LDP"
+        claim = Claim(f"{what}, epsilon = {total:g} ({'Theorem 4' if eps_f is not None else 'Lemma 3'})", total)
+        reasons = [
+            "Theorem 4 adds one bit of a list and one feature of one person; Definition 1 (any two inputs) "
+            "needs the whole record, the row 'user'",
+            "an undirected edge stands in both ends' lists: its loss is what both ends spend on it",
+        ]
+        if budget.reporting == "one-end":
+            reasons[1] = "one-end reporting: an undirected edge is reported once, so its loss is that of one bit"
+        return local_guarantee(
+            facts, questions, claim=claim, why_they_differ=reasons, collections=collections, labels_used=True,
+            public_features=eps_f is None,
+        )  # fmt: skip
+
+    def _links(self, reports: Reports, public: PublicKnowledge) -> tuple[IntArray, csr_array, dict[str, Any]]:
+        """Return the edges, the row-normalised P for features, and diagnostics."""
+        n = reports.facts.n
+        if reports.adjacency is None:
+            raise ValueError("hogs needs adjacency reports, and these hold none")
+        if reports.features is None and public.features is None:
+            raise ValueError("hogs needs features: neither reported nor public ones are there")
+        if self.topology != "hogs":
+            graph = self._plain_graph(reports).tocoo()
+            edges = np.stack([graph.col, graph.row]).astype(np.int64)
+            return edges, _mean_with_self(graph), {"edges": _undirected(edges, n)}
+        flip = reports.mechanism("adjacency", RandomizedResponse)
+        rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
+        # the exact odds of the threshold that was used, not of the epsilon asked for
+        bits = Bits(reports.adjacency, reports.reported("adjacency"), flip.reporting == "one-end", flip_odds(flip))
+        links = link_probabilities(bits, rows, min(self.tau, _POTENTIAL) if self.l else self.tau)
+        edge = links.probability >= self.tau
+        left, right = links.left[edge], links.right[edge]
+        potential = links.probability >= _POTENTIAL
+        ends = (links.left[potential], links.right[potential])
+        weights = coo_array((links.probability[potential], ends), shape=(n, n))
+        notes = {"edges": len(left), "potential_links": int(potential.sum()), "pairs_compared": links.looked_at,
+                 "path": links.path}  # fmt: skip
+        return np.stack([np.r_[left, right], np.r_[right, left]]), _mean_with_self(weights + weights.T), notes
+
+    def _plain_graph(self, reports: Reports) -> csr_array:
+        ones = reports.adjacency
+        assert ones is not None
+        if self.topology == "and":
+            return agreed_pairs(reports)
+        if self.topology == "or":
+            return csr_array((ones + ones.T).astype(np.float32))
+        return ones.astype(np.float32)  # row i: whom i takes features from, as i reported it
+
+    def _private_features(self, reports: Reports, weights: csr_array, notes: dict[str, Any]) -> NDArray[np.float32]:
+        """Algorithm 3, a strip of columns at a time: beside the result no n x d array exists.
+
+        The notes get ``feature_centre`` and ``feature_scale``, float32 (d,), where columns
+        were standardised: with them X^ can be compared in its own units.
+        """
+        one_bit = reports.mechanism("features", OneBit)
+        assert reports.features is not None
+        reported = reports.reported("features")
+        result = np.empty((reports.facts.n, one_bit.d), np.float32)
+        centre, scale = np.zeros(one_bit.d, np.float32), np.ones(one_bit.d, np.float32)
+        for columns, strip in bit_strips(reports.features, one_bit.d):
+            for _ in range(self.l):
+                strip = weights @ strip
+            if self.features == "standardised":
+                centre[columns], scale[columns] = standardise(strip, reported)
+            elif self.features == "debiased":
+                strip[reported] = one_bit.estimate(strip[reported])
+            result[:, columns] = strip
+        notes.update(feature_centre=centre, feature_scale=scale)
+        return result
+
+
+def split_budget(budget: Budget) -> tuple[float, float | None]:
+    """Return (eps_a, eps_f): per adjacency bit and per feature; eps_f None for public features.
+
+    Public features leave the whole epsilon to the adjacency.
+    """
+    if budget.public_features:
+        return budget.eps_adjacency or budget.epsilon, None
+    eps_a = budget.eps_adjacency or (1 - budget.feature_share) * budget.epsilon
+    return eps_a, budget.eps_features or budget.feature_share * budget.epsilon
+
+
+def flip_odds(mechanism: RandomizedResponse) -> float:
+    """p / (1 - p), exact up to the last rounding."""
+    return mechanism.flip / ((1 << 64) - mechanism.flip)
+
+
+def _mean_with_self(weights: Any) -> csr_array:
+    n = weights.shape[0]
+    return mean_matrix(csr_array(weights + eye_array(n, format="csr")))
+
+
+def _undirected(edges: IntArray, n: int) -> int:
+    low, high = edges.min(axis=0), edges.max(axis=0)
+    return len(np.unique(low * n + high))

@@ -1,0 +1,221 @@
+"""Cosine similarity of feature rows, the same double on every path.
+
+Two rows of bits share c ones out of a and b: s = c / sqrt(a b), from exact integers.
+Counts come from a popcount of packed words (a list of pairs) or from a float32 product
+of raw zeros and ones (a block of pairs; exact below 2**24), so both give the same s.
+
+Rows of real numbers (public features): the products are added in rising order of
+columns, in double, and s = sum / sqrt(q_i q_j). A block product adds in another order; it
+only says which pairs may pass, and the pairs are then computed again.
+
+Rows without a non-zero entry have s = 0; s is 0 where the sum is negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+_CHUNK_BYTES = 1 << 21  # two gathered operands of this size stay in a core's cache
+_ROWS_AT_ONCE = 1024
+
+
+class Rows(Protocol):
+    """Feature rows of n nodes.
+
+    ``dense_share`` is the share of all pairs from which one block product over all of
+    them is faster than the pairs one by one; ``slack`` bounds what a block product may
+    be off.
+    """
+
+    dense_share: ClassVar[float]
+    slack: ClassVar[float]
+
+    def __len__(self) -> int: ...
+
+    @property
+    def empty(self) -> BoolArray:
+        """bool (n,): rows without a non-zero entry."""
+        ...
+
+    @property
+    def entries(self) -> int:
+        """Number of non-zero entries of all rows."""
+        ...
+
+    def cosine(self, left: IntArray, right: IntArray) -> FloatArray:
+        """float64 (m,): cosines of the pairs (left[k], right[k])."""
+        ...
+
+    def block(self, rows: slice, columns: slice) -> FloatArray:
+        """float64 (rows, columns): cosines of all pairs, within ``slack``."""
+        ...
+
+    def sparse(self) -> csr_array:
+        """Return the rows as a CSR matrix of float64."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class BitRows:
+    """Rows of bits.
+
+    Args:
+        packed: uint8 (n, ceil(d / 8)), as ``np.packbits`` gives them, trailing bits 0.
+    """
+
+    packed: NDArray[np.uint8] = field(repr=False)
+
+    dense_share: ClassVar[float] = 0.45
+    slack: ClassVar[float] = 0.0
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    @classmethod
+    def from_csr(cls, matrix: Any) -> BitRows:
+        """Pack the non-zero entries of a sparse matrix."""
+        packed = np.zeros((matrix.shape[0], (matrix.shape[1] + 7) // 8), np.uint8)
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        masks = (0x80 >> (matrix.indices % 8)).astype(np.uint8)
+        np.bitwise_or.at(packed, (rows, matrix.indices // 8), masks)
+        return cls(packed)
+
+    @cached_property
+    def words(self) -> NDArray[np.uint64]:
+        """uint64 (n, ceil(d / 64)): the same bits, a word at a time."""
+        width = -(-self.packed.shape[1] // 8) * 8
+        if width == self.packed.shape[1]:
+            return np.ascontiguousarray(self.packed).view(np.uint64)
+        padded = np.zeros((len(self), width), np.uint8)
+        padded[:, : self.packed.shape[1]] = self.packed
+        return padded.view(np.uint64)
+
+    @cached_property
+    def ones(self) -> IntArray:
+        """int64 (n,): number of ones in each row."""
+        counts = np.empty(len(self), np.int64)
+        for start in range(0, len(self), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            counts[part] = np.bitwise_count(self.words[part]).sum(axis=1, dtype=np.int64)
+        return counts
+
+    @property
+    def empty(self) -> BoolArray:
+        return self.ones == 0
+
+    @property
+    def entries(self) -> int:
+        return int(self.ones.sum())
+
+    def common(self, left: IntArray, right: IntArray) -> IntArray:
+        """int64 (m,): number of ones that both rows of each pair have."""
+        counts = np.empty(len(left), np.int64)
+        step = max(1, _CHUNK_BYTES // max(1, self.words.shape[1] * 8))
+        for start in range(0, len(left), step):
+            part = slice(start, start + step)
+            both = self.words[left[part]]
+            both &= self.words[right[part]]
+            counts[part] = np.bitwise_count(both).sum(axis=1, dtype=np.uint32)
+        return counts
+
+    def cosine(self, left: IntArray, right: IntArray) -> FloatArray:
+        return _cosine(self.common(left, right), self.ones[left] * self.ones[right])
+
+    def block(self, rows: slice, columns: slice) -> FloatArray:
+        counts = self._floats(rows) @ self._floats(columns).T
+        return _cosine(counts, np.multiply.outer(self.ones[rows], self.ones[columns]))
+
+    def _floats(self, rows: slice) -> NDArray[np.float32]:
+        return np.unpackbits(self.packed[rows], axis=1).astype(np.float32)
+
+    def sparse(self) -> csr_array:
+        columns = []
+        for start in range(0, len(self), _ROWS_AT_ONCE):
+            block = np.unpackbits(self.packed[start : start + _ROWS_AT_ONCE], axis=1)
+            columns.append(np.nonzero(block)[1].astype(np.int32))
+        indices = np.concatenate(columns)
+        indptr = np.concatenate([[0], np.cumsum(self.ones)])
+        return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(self), self.packed.shape[1] * 8))
+
+
+@dataclass(frozen=True, eq=False)
+class RealRows:
+    """Rows of real numbers.
+
+    Args:
+        matrix: scipy CSR (n, d) of float64, columns sorted, no stored zeros.
+    """
+
+    matrix: csr_array = field(repr=False)
+
+    dense_share: ClassVar[float] = 0.02
+    # float32 sums of at most a few thousand products of unit vectors' entries
+    slack: ClassVar[float] = 1e-4
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """float64 (n,): the sum of squares of each row."""
+        return self._sums(self.matrix.multiply(self.matrix))
+
+    @property
+    def empty(self) -> BoolArray:
+        return self.squares == 0
+
+    @property
+    def entries(self) -> int:
+        return int(self.matrix.nnz)
+
+    @staticmethod
+    def _sums(products: Any) -> FloatArray:
+        # A sparse product with a vector adds in rising order of columns; ``sum`` need not.
+        return csr_array(products) @ np.ones(products.shape[1])
+
+    def cosine(self, left: IntArray, right: IntArray) -> FloatArray:
+        sums = np.empty(len(left))
+        for start in range(0, len(left), 1 << 15):
+            part = slice(start, start + (1 << 15))
+            sums[part] = self._sums(self.matrix[left[part]].multiply(self.matrix[right[part]]))
+        return _cosine(sums, self.squares[left] * self.squares[right])
+
+    @cached_property
+    def _unit(self) -> csr_array:
+        scale = np.zeros(len(self))
+        np.divide(1, np.sqrt(self.squares), out=scale, where=self.squares > 0)
+        unit = self.matrix.copy()
+        unit.data *= np.repeat(scale, np.diff(unit.indptr))
+        return unit.astype(np.float32)
+
+    def block(self, rows: slice, columns: slice) -> FloatArray:
+        product = self._unit[rows].toarray() @ self._unit[columns].toarray().T
+        return np.clip(product.astype(np.float64), 0, 1)
+
+    def sparse(self) -> csr_array:
+        return self.matrix
+
+
+def public_rows(features: Any) -> Rows:
+    """Return public features (scipy CSR) as rows: of bits where every entry is 0 or 1."""
+    matrix = csr_array(features).astype(np.float64)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return BitRows.from_csr(matrix) if np.all(matrix.data == 1) else RealRows(matrix)
+
+
+def _cosine(sums: Any, squares: Any) -> FloatArray:
+    """sums / sqrt(squares) in double, 0 where the product of squares is 0, never outside [0, 1]."""
+    roots = np.sqrt(squares, dtype=np.float64)
+    cosines = np.zeros_like(roots)
+    np.divide(sums, roots, out=cosines, where=roots > 0)
+    return np.clip(cosines, 0, 1, out=cosines)

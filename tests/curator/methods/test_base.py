@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from typing import ClassVar
+
+import pytest
+
+from curator import methods
+from curator.methods import Budget, HoGS, Method
+
+
+def test_the_table_has_what_ldpsim_methods_prints() -> None:
+    for name, method in methods.table().items():
+        assert method.name == name
+        assert method.trust in ("untrusted curator", "trusted curator", "none")
+        assert method.paper and isinstance(method.private, tuple) and isinstance(method.mechanisms, tuple)
+    assert methods.find("hogs") is HoGS
+
+
+def test_an_unknown_method_names_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"unknown method 'hog'; did you mean hogs\?"):
+        methods.find("hog")
+    with pytest.raises(ValueError, match="known: hogs"):
+        methods.find("qqqq")
+
+
+@dataclass(frozen=True)
+class _Own(Method):
+    name: ClassVar[str] = "own"
+
+
+def test_a_method_of_ones_own_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Entry(EntryPoint):
+        def load(self) -> type[Method]:
+            return _Own
+
+    monkeypatch.setattr(methods, "entry_points", lambda **_: [Entry("own", "x:y", "ldpsim.methods")])
+    assert methods.find("own") is _Own and "hogs" in methods.table()
+
+
+def test_settings_are_read_by_the_fields_type() -> None:
+    method = HoGS.from_settings({"tau": "0.7", "l": "2", "topology": "and"})
+    assert method == HoGS(tau=0.7, l=2, topology="and")
+    assert HoGS.from_settings({"l": 0}) == HoGS(l=0)
+    with pytest.raises(ValueError, match=r"--set tua: hogs has no such parameter; did you mean tau\?"):
+        HoGS.from_settings({"tua": "1"})
+    with pytest.raises(ValueError, match="--set l=two: not a value of type int"):
+        HoGS.from_settings({"l": "two"})
+    with pytest.raises(ValueError, match="tau must lie"):
+        HoGS.from_settings({"tau": "nan"})
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("name", ["epsilon", "eps_adjacency", "eps_features", "eps_labels"])
+def test_budgets_that_are_none_get_one_clear_line(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"--{name.replace('_', '-')} must be a finite number above 0"):
+        Budget(**{name: value})
+
+
+def test_shares_and_reporting() -> None:
+    for share in (0.0, 1.0, -0.1, math.nan):
+        with pytest.raises(ValueError, match="--feature-share"):
+            Budget(feature_share=share)
+    with pytest.raises(ValueError, match="--reporting"):
+        Budget(reporting="neither")  # type: ignore[arg-type]

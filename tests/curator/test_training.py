@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from curator.methods import Graph
+from curator.training import Adam, TrainingSettings, choose_device, train
+
+
+def _graph(n: int = 200, classes: int = 3) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """Blocks with noisy features: (graph, labels, test nodes)."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, classes, n)
+    same = labels[:, None] == labels[None, :]
+    left, right = np.nonzero(np.triu(rng.random((n, n)) < np.where(same, 0.06, 0.008), 1))
+    features = (rng.standard_normal((n, 20)) + 0.8 * np.eye(20)[labels]).astype(np.float32)
+    known = labels.copy()
+    known[150:] = -1
+    edges = np.stack([np.r_[left, right], np.r_[right, left]])
+    return Graph(features, edges, None, known, np.arange(100), np.arange(100, 150)), labels, np.arange(150, n)
+
+
+@pytest.mark.parametrize("gnn", ["gcn", "sage", "gat", "mlp"])
+def test_it_learns_and_the_same_seed_gives_the_same_bytes(gnn: str) -> None:
+    graph, labels, test = _graph()
+    settings = TrainingSettings(gnn=gnn, epochs=60)
+    before = torch.random.get_rng_state()
+    one, two, other = (train(graph, settings=settings, classes=3, seed=s, device="cpu") for s in (1, 1, 2))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert np.array_equal(one.predictions, two.predictions)
+    for key, tensor in one.model.state_dict().items():
+        assert torch.equal(tensor, two.model.state_dict()[key])
+    assert not torch.equal(one.model.state_dict()["weight1"], other.model.state_dict()["weight1"])
+    accuracy = np.mean(one.predictions[test] == labels[test])
+    assert accuracy > (0.45 if gnn == "mlp" else 0.75)
+
+
+def test_the_model_is_that_of_the_best_validation_epoch() -> None:
+    graph, _, _ = _graph()
+    trained = train(graph, settings=TrainingSettings(epochs=40), classes=3, seed=0, device="cpu")
+    with torch.no_grad():
+        again = trained.model().argmax(dim=1).numpy()
+    assert np.array_equal(again, trained.predictions)
+    assert trained.val_accuracy == pytest.approx(np.mean(again[graph.val] == graph.labels[graph.val]))
+    # a run cut after that epoch ends with the same weights: nothing later was used, nothing earlier was as good
+    shorter = TrainingSettings(epochs=trained.best_epoch)
+    cut = train(graph, settings=shorter, classes=3, seed=0, device="cpu")
+    assert cut.best_epoch == trained.best_epoch
+    assert torch.equal(cut.model.state_dict()["weight1"], trained.model.state_dict()["weight1"])
+
+
+def test_labels_of_other_nodes_change_nothing() -> None:
+    graph, labels, _ = _graph()
+    settings = TrainingSettings(epochs=20)
+    leaked = dataclasses.replace(graph, labels=labels)
+    one, two = (train(g, settings=settings, classes=3, seed=0, device="cpu") for g in (graph, leaked))
+    assert np.array_equal(one.predictions, two.predictions)
+
+
+def test_without_validation_labels_the_last_epoch_counts() -> None:
+    graph, _, _ = _graph()
+    alone = dataclasses.replace(graph, val=np.arange(0))
+    trained = train(alone, settings=TrainingSettings(epochs=7), classes=3, seed=0, device="cpu")
+    assert trained.best_epoch == 7 and math.isnan(trained.val_accuracy)
+
+
+def test_without_training_labels_there_is_one_clear_line() -> None:
+    graph, _, _ = _graph()
+    with pytest.raises(ValueError, match="no training node has a label"):
+        train(dataclasses.replace(graph, train=np.arange(0)), settings=TrainingSettings(), classes=3, seed=0)
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.01])
+def test_adam_takes_torchs_steps(weight_decay: float) -> None:
+    torch.manual_seed(0)
+    start = torch.randn(30, 7)
+    ours, theirs = (torch.nn.Parameter(start.clone()) for _ in range(2))
+    one = Adam([ours], lr=0.03, weight_decay=weight_decay)
+    two = torch.optim.Adam([theirs], lr=0.03, weight_decay=weight_decay)
+    target = torch.randn(30, 7)
+    for _ in range(50):
+        for parameter in (ours, theirs):
+            ((parameter - target) ** 4).sum().backward()
+        one.step()
+        two.step()
+        two.zero_grad()
+    np.testing.assert_allclose(ours.detach(), theirs.detach(), atol=1e-6)
+    assert ours.grad is None
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"gnn": "gatt"}, "did you mean gat"),
+        ({"lr": 0.0}, "lr=0.0"),
+        ({"lr": math.nan}, "lr=nan"),
+        ({"weight_decay": -1.0}, "weight_decay=-1.0"),
+        ({"gnn_dropout": 1.0}, "gnn_dropout=1.0"),
+        ({"epochs": 0}, "epochs=0"),
+        ({"hidden": 0}, "hidden=0"),
+    ],
+)
+def test_settings_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TrainingSettings(**values)
+
+
+def test_devices() -> None:
+    assert choose_device("cpu").type == "cpu"
+    with pytest.raises(ValueError, match="--device must be"):
+        choose_device("gpu")
+    if not torch.cuda.is_available():
+        assert choose_device("auto").type == "cpu"
+        with pytest.raises(ValueError, match="no CUDA device"):
+            choose_device("cuda")

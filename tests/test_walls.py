@@ -1,0 +1,83 @@
+"""The arrows run one way: cli -> strategies -> curator -> devices. Read from the imports."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("devices", "curator", "strategies", "cli")
+NEVER = {
+    "devices": {"curator", "strategies", "cli", "ray"},
+    "curator": {"strategies", "cli", "flwr", "ray"},
+    "strategies": {"cli"},
+    "cli": set(),
+}
+# devices start in well under a second: nothing heavier than these before a function runs
+DEVICES_AT_IMPORT = {"devices", "numpy", "cryptography", "flwr"}
+CURATOR_FROM_DEVICES = ("devices.query", "devices.mechanisms", "devices.facts")
+
+
+def _modules(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield (dotted name, line) of every import; ``from a import b`` gives a and a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"relative import in line {node.lineno}"
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def _without_functions(tree: ast.AST) -> ast.AST:
+    class Drop(ast.NodeTransformer):
+        def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+            return None
+
+        def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+            return None
+
+    return Drop().visit(tree)
+
+
+def _forbidden_from_devices(name: str) -> bool:
+    return name.split(".")[0] == "devices" and not any(f"{name}.".startswith(f"{a}.") for a in CURATOR_FROM_DEVICES)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_arrow_runs_the_other_way(package: str) -> None:
+    for module in _modules(package):
+        for name, line in _imports(ast.parse(module.read_text())):
+            assert name.split(".")[0] not in NEVER[package], f"{module.relative_to(ROOT)}:{line} imports {name}"
+
+
+def test_curator_cannot_reach_a_device() -> None:
+    assert _modules("curator")
+    for module in _modules("curator"):
+        for name, line in _imports(ast.parse(module.read_text())):
+            assert not _forbidden_from_devices(name), f"{module.relative_to(ROOT)}:{line} imports {name}"
+
+
+def test_devices_import_nothing_heavy() -> None:
+    assert _modules("devices")
+    for module in _modules("devices"):
+        for name, line in _imports(_without_functions(ast.parse(module.read_text()))):
+            top = name.split(".")[0]
+            allowed = top in DEVICES_AT_IMPORT or top in sys.stdlib_module_names
+            assert allowed, f"{module.relative_to(ROOT)}:{line} imports {name} at module level"
+
+
+def test_the_reader_sees_what_it_should() -> None:
+    """Power: each kind of violation is seen."""
+    tree = ast.parse("def f():\n    import torch\n    from devices import device\nfrom curator.x import y\n")
+    assert {name for name, _ in _imports(tree)} == {"torch", "devices.device", "curator.x.y"}
+    assert [name for name, _ in _imports(_without_functions(tree))] == ["curator.x.y"]
+    assert _forbidden_from_devices("devices.device") and _forbidden_from_devices("devices.factsheet.x")
+    assert not _forbidden_from_devices("devices.facts.Split") and not _forbidden_from_devices("devices.query")
