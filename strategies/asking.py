@@ -1,0 +1,94 @@
+"""From a plan to reports: enrol the devices, or find them, and ask them once."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import numpy as np
+
+from curator.methods import Question
+from curator.reports import Reports
+from devices.enrolment import State, enrol, is_enrolled
+from devices.facts import PublicKnowledge, Split
+from devices.policy import policy_for
+from devices.population import Population
+from devices.query import Query
+from strategies.collect_once import Collected
+from strategies.flower_processes import FlowerFailed
+from strategies.options import RunOptions, Seeds
+from strategies.owning import sparse_features
+from strategies.planning import Plan
+
+
+class Refused(Exception):
+    """Nobody reported and somebody refused; the text is one line with the codes."""
+
+
+class RunFailed(Exception):
+    """The run could not be finished; the text is one line."""
+
+
+def public_knowledge(population: Population, split: Split, options: RunOptions) -> PublicKnowledge:
+    """Return what the curator knows before anybody is asked; test labels are never in it."""
+    labels = np.full(len(population), -1, np.int64)
+    if not options.private_labels:
+        labels[split.labelled] = population.labels[split.labelled]
+    features = sparse_features(population) if options.public_features else None
+    return PublicKnowledge(population.facts, split, labels, features)
+
+
+def ask_devices(plan: Plan, seeds: Seeds, split: Split, home: Path) -> tuple[State, tuple[Question, ...], Collected]:
+    """Enrol the devices of a folder where none are, and ask them the method's questions.
+
+    A collection that was interrupted is continued: devices that answered give the stored bytes.
+
+    Raises:
+        ValueError: for devices with the data of another population, or a folder that cannot be written.
+        Refused: where no device reported or replayed and at least one refused.
+        RunFailed: where nobody answered at all, or Flower's runtime failed.
+    """
+    options, population, method = plan.options, plan.population, plan.settings.method
+    fresh = uuid.uuid4().hex
+    if is_enrolled(home):
+        state = State(home)
+        if state.head["population_digest"] != population.digest:
+            raise ValueError(f"{home}: the devices there hold the data of another population")
+    else:
+        asked = method.questions(population.facts, split, plan.budget, fresh)
+        policy = policy_for(
+            [question.query for question in asked], population.facts, reporting=plan.budget.reporting,
+            on_requery="replay" if options.on_requery == "replay" else "refuse", caps=options.caps,
+        )  # fmt: skip
+        try:
+            state = enrol(home, population, policy, seed=seeds.noise)
+        except OSError as error:
+            raise ValueError(f"{home} cannot be written: {error.strerror}") from None
+    collection = state.open_collection(plan.digest, fresh)
+    questions = method.questions(population.facts, split, plan.budget, collection)
+    silent = _silent(options, seeds, len(population))
+    try:
+        collected = plan.collect(home, questions, devices=len(population), silent=silent)
+    except FlowerFailed as error:
+        raise RunFailed(str(error)) from error
+    if not collected.reported + collected.replayed:
+        if collected.refused:
+            state.close_collection(plan.digest)
+            state.close()
+            codes = ", ".join(f"{code} {count:,}" for code, count in sorted(collected.refused.items()))
+            raise Refused(f"refused: none of {collected.asked:,} devices reported ({codes})")
+        raise RunFailed(f"none of {collected.asked:,} devices answered")
+    return state, questions, collected
+
+
+def _silent(options: RunOptions, seeds: Seeds, n: int) -> frozenset[int]:
+    if not options.dropout:
+        return frozenset()
+    rng = np.random.default_rng([seeds.population, seeds.split, seeds.noise or 0, seeds.training])
+    return frozenset(rng.choice(n, round(options.dropout * n), replace=False).tolist())
+
+
+def questions_of(reports: Reports) -> tuple[Question, ...]:
+    """Return the questions that kept reports are the answers to."""
+    plan = tuple(reports.asks[name] for name in sorted(reports.asks))
+    return (Question(Query("saved-reports", (plan,))),)

@@ -1,0 +1,181 @@
+"""One question to every device, once: a custom Flower strategy.
+
+``CollectOnce`` runs under Flower's own ``Strategy.start`` on any Grid. Round r asks
+stage r of the plan (most plans have one). Nothing flows back to a device: there is no
+global model to send, and the evaluation round asks nobody.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
+
+from curator.methods.base import Question
+from devices.device import Refusal, Report, reports_digest, unpack_report
+from devices.query import Query
+from devices.wire import QUERY_TYPE, payload_bytes, query_content, read_reply
+
+Answers = dict[int, dict[str, tuple[bytes, ...]]]
+
+
+@dataclass
+class Collected:
+    """What a collection brought in.
+
+    Args:
+        reports: Report bytes by device, of the last stage asked.
+        answers: The same split by attribute and mechanism, over all stages.
+        asked, reported, replayed, silent, failed: Numbers of devices; with the refused
+            ones they add up to ``asked``.
+        refused: Numbers of devices by code.
+        downlink_bytes, uplink_bytes: Payload bytes as encoded.
+    """
+
+    reports: dict[int, bytes] = field(default_factory=dict, repr=False)
+    answers: Answers = field(default_factory=dict, repr=False)
+    asked: int = 0
+    reported: int = 0
+    replayed: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    silent: int = 0
+    failed: int = 0
+    rounds: int = 0
+    messages: int = 0
+    downlink_bytes: int = 0
+    uplink_bytes: int = 0
+    seconds: float = 0.0
+
+    @property
+    def reports_sha256(self) -> str:
+        """Digest of all report bytes in device order."""
+        return reports_digest(self.reports)
+
+
+class CollectOnce(Strategy):
+    """Ask each device one question and keep what it says.
+
+    Args:
+        questions: What is asked, and of which devices.
+        nodes: Flower's node id of every device, by the device's public number.
+        silent: Devices that are asked and never answer (a simulated dropout).
+    """
+
+    def __init__(
+        self, questions: Sequence[Question], nodes: Sequence[int], *, silent: frozenset[int] = frozenset()
+    ) -> None:
+        self.questions = questions
+        self.nodes = nodes
+        self.silent = silent
+        self.collected = Collected()
+        self.stages = max(len(question.query.plan) for question in questions)
+
+    def summary(self) -> None:
+        """Print nothing: the caller shows what was collected."""
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Return one query message for every device that is asked."""
+        collected = self.collected
+        collected.rounds += 1
+        collected.reports = {}
+        collected.refused = Counter()
+        collected.reported = collected.replayed = collected.failed = 0  # counts are those of the last stage
+        return list(self._messages(server_round))
+
+    def _messages(self, server_round: int) -> Iterator[Message]:
+        collected = self.collected
+        collected.asked = 0
+        for question in self.questions:
+            content = query_content(question.query)
+            size = payload_bytes(content)
+            devices = range(len(self.nodes)) if question.devices is None else question.devices.tolist()
+            for device in devices:
+                collected.asked += 1
+                collected.messages += 1
+                collected.downlink_bytes += size
+                if device not in self.silent:
+                    yield Message(content, self.nodes[device], QUERY_TYPE, group_id=str(server_round))
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Read the replies; a device that is heard twice is heard once."""
+        collected = self.collected
+        queries = self._query_of_device()
+        for message in replies:
+            collected.messages += 1
+            answer = read_reply(message)
+            if isinstance(answer, Refusal):
+                collected.refused[answer.name] += 1
+                continue
+            if message.has_content():
+                collected.uplink_bytes += payload_bytes(message.content)
+            if answer is None or not self._keep(*answer, queries):
+                collected.failed += 1
+        refused = sum(collected.refused.values())
+        collected.silent = collected.asked - collected.reported - collected.replayed - refused - collected.failed
+        return None, MetricRecord({"reported": collected.reported, "replayed": collected.replayed, "refused": refused})
+
+    def _query_of_device(self) -> Callable[[int], Query | None]:
+        if len(self.questions) == 1 and self.questions[0].devices is None:
+            only = self.questions[0].query
+            return lambda device: only if 0 <= device < len(self.nodes) else None
+        table: dict[int, Query] = {}
+        for question in self.questions:
+            devices = range(len(self.nodes)) if question.devices is None else question.devices.tolist()
+            table.update(dict.fromkeys(devices, question.query))
+        return table.get
+
+    def _keep(self, device: int, report: Report, queries: Callable[[int], Query | None]) -> bool:
+        collected = self.collected
+        query = queries(device)
+        if query is None or device in collected.reports:
+            return False
+        try:
+            parts = unpack_report(report.data, query)
+        except ValueError:
+            return False
+        collected.reports[device] = report.data
+        collected.answers.setdefault(device, {}).update(parts)
+        if report.replayed:
+            collected.replayed += 1
+        else:
+            collected.reported += 1
+        return True
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Ask nobody: evaluation on a device would be another release."""
+        return []
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Nothing was asked, so nothing is aggregated."""
+        return None
+
+
+def run_collection(strategy: CollectOnce, grid: Grid, *, timeout: float = 3600) -> Collected:
+    """Run a collection on a Grid under Flower's ``Strategy.start`` and time it."""
+    started = time.perf_counter()
+    strategy.start(grid, ArrayRecord(), num_rounds=strategy.stages, timeout=timeout)
+    strategy.collected.seconds = time.perf_counter() - started
+    return strategy.collected
+
+
+def device_nodes(nodes: Mapping[int, int]) -> list[int]:
+    """Return node ids by device number, from a device -> node mapping that must be complete.
+
+    Raises:
+        ValueError: where a device is missing.
+    """
+    missing = [device for device in range(len(nodes)) if device not in nodes]
+    if missing:
+        raise ValueError(f"device {missing[0]} is not connected")
+    return [nodes[device] for device in range(len(nodes))]

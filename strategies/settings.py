@@ -1,0 +1,81 @@
+"""From ``--set``, ``--tuned`` and ``--gnn`` to a method and training settings, with provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from curator.methods import Method
+from curator.methods.base import Budget
+from curator.names import nearest
+from curator.training import TrainingSettings
+from curator.tuned import stored
+from strategies.options import RunOptions
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is in force.
+
+    Args:
+        method: The method with its parameters.
+        training: How the GNN is trained.
+        reference: How the noiseless reference is trained.
+        provenance: Parameter -> where its value comes from, for all that are no default.
+        collections: How many collections the search behind tuned values used.
+        feature_share: The share of the budget that the search chose, None for the run's own.
+    """
+
+    method: Method
+    training: TrainingSettings
+    reference: TrainingSettings
+    provenance: Mapping[str, str]
+    collections: int = 0
+    feature_share: float | None = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter of the method and the training, by name."""
+        return {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
+
+
+def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settings:
+    """Return the settings of a run: ``--set`` over ``--tuned`` over the defaults.
+
+    Raises:
+        ValueError: for a parameter that does not exist or does not fit, or nothing stored.
+    """
+    gnn = options.gnn or method.default_gnn
+    values: dict[str, Any] = {}
+    provenance: dict[str, str] = {}
+    collections, share = 0, None
+    if options.tuned:
+        found = stored(options.method, dataset=options.dataset, gnn=gnn, split=options.split, budget=budget,
+                       feature_share=options.feature_share)  # fmt: skip
+        share = found.feature_share
+        values.update(found.values)
+        provenance.update(dict.fromkeys(found.values, found.provenance))
+        collections = found.collections
+    values.update(options.settings)
+    provenance.update(dict.fromkeys(options.settings, "--set"))
+    of_training = {f.name for f in fields(TrainingSettings)} - {"gnn"}
+    of_method = {f.name for f in fields(method)}  # type: ignore[arg-type]
+    for key in values:
+        if key not in of_training | of_method:
+            known = sorted(of_training | of_method)
+            raise ValueError(f"--set {key}: no such parameter{nearest(key, known)} (there are {', '.join(known)})")
+    made = method.from_settings({key: value for key, value in values.items() if key in of_method})
+    chosen = {key: _number(key, value) for key, value in values.items() if key in of_training}
+    training = TrainingSettings(gnn=gnn, **chosen)
+    reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
+    return Settings(made, training, reference, provenance, collections, share)
+
+
+def _number(key: str, value: Any) -> Any:
+    """Read a training setting given as text: ``hidden`` and ``epochs`` are whole numbers."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return int(value) if key in ("hidden", "epochs") else float(value)
+    except ValueError:
+        raise ValueError(f"--set {key}={value}: not a number") from None

@@ -1,0 +1,69 @@
+"""Reports of one collection, and what a setting makes of them.
+
+Curator parameters can be compared on *one* set of reports: nobody is asked again. Query
+parameters (shares of the budget) need a collection of their own for every value.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from curator.methods import Method
+from curator.methods.base import Graph
+from curator.reports import Reports
+from curator.training import TrainingSettings, train
+from devices.facts import PublicKnowledge, Split
+from devices.population import Population
+from devices.splits import make_split
+from strategies import evaluation
+from strategies.asking import ask_devices, public_knowledge
+from strategies.options import RunOptions
+from strategies.planning import plan_run
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One collection of freshly enrolled people.
+
+    Args:
+        population: The truth, for scoring test accuracy only.
+        split: Division of the nodes.
+        public: What the curator knows beside the reports.
+        reports: What people said.
+        seed: Training seed.
+    """
+
+    population: Population = field(repr=False)
+    split: Split = field(repr=False)
+    public: PublicKnowledge = field(repr=False)
+    reports: Reports = field(repr=False)
+    seed: int = 0
+
+    def score(self, graph: Graph, training: TrainingSettings) -> tuple[float, float]:
+        """Return (validation accuracy as the curator sees it, true test accuracy) of a network on a graph."""
+        trained = train(graph, settings=training, classes=self.population.facts.classes, seed=self.seed, device="cpu")
+        test = evaluation.accuracy(trained.predictions, self.population, self.split)["test"]
+        return trained.val_accuracy, float("nan") if test is None else test
+
+    def reconstruct(self, method: Method) -> Graph:
+        """Return what a method makes of the reports."""
+        return method.reconstruct(self.reports, self.public)
+
+
+def gather(options: RunOptions, repeat: int = 0) -> Trial:
+    """Enrol people, ask them once and return what they said; their devices are not kept.
+
+    Raises:
+        ValueError: for options that do not fit; see :func:`strategies.planning.plan_run`.
+    """
+    plan = plan_run(options)
+    seeds = options.seeds_of(repeat)
+    split = make_split(options.split, plan.population, seeds.split, options.label_rate)
+    with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
+        state, questions, collected = ask_devices(plan, seeds, split, Path(folder) / "state")
+        state.close()
+    reports = Reports.from_bytes(plan.population.facts, questions, collected.answers)
+    public = public_knowledge(plan.population, split, options)
+    return Trial(plan.population, split, public, reports, seeds.training)

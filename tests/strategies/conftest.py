@@ -1,0 +1,77 @@
+"""A small generated population and its devices, enrolled for HoGS's question."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from curator.methods import HoGS, Question
+from curator.methods.base import Budget
+from devices.client_app import open_state
+from devices.datasets.generated import generate
+from devices.enrolment import State, enrol
+from devices.policy import policy_for
+from devices.population import Population
+from devices.splits import make_split
+from strategies.flower_internals import assume_identity
+
+SMALL = 40
+
+
+@pytest.fixture(scope="session", autouse=True)
+def flower_identity() -> None:
+    """Messages can only be built in a process that has a task."""
+    assume_identity(run_id=1)
+
+
+@pytest.fixture(autouse=True)
+def fresh_states() -> Iterator[None]:
+    """A process keeps state folders open; a test must not see those of another."""
+    open_state.cache_clear()
+    yield
+    open_state.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def population() -> Population:
+    """Forty people of the generated graph."""
+    return generate(SMALL, seed=3)
+
+
+@pytest.fixture
+def ask(population: Population) -> Callable[..., tuple[Question, ...]]:
+    """Return HoGS's questions for a collection id and an epsilon."""
+
+    def questions(collection: str = "first", epsilon: float = 8.0, **budget: object) -> tuple[Question, ...]:
+        split = make_split("random", population, 0)
+        return HoGS().questions(population.facts, split, Budget(epsilon=epsilon, **budget), collection)  # type: ignore[arg-type]
+
+    return questions
+
+
+@pytest.fixture
+def enrolled(tmp_path: Path, population: Population, ask: Callable[..., tuple[Question, ...]]) -> Callable[..., State]:
+    """Return freshly enrolled folders; every one has the same seeded devices."""
+    number = iter(range(100))
+
+    def make(**policy: object) -> State:
+        queries = [question.query for question in ask()]
+        rules = policy_for(queries, population.facts, **policy)  # type: ignore[arg-type]
+        return enrol(tmp_path / f"state-{next(number)}", population, rules, seed=5)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def ray_here() -> Iterator[None]:
+    """One Ray for all tests: starting it takes seconds."""
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    yield
+    ray.shutdown()

@@ -1,0 +1,95 @@
+"""The ServerApp on a Grid whose nodes are not numbered like the devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from flwr.app import Context, Message, RecordDict
+
+from curator.methods import Question
+from devices.enrolment import State
+from strategies.engines import collect
+from strategies.flower_job import Job, load_collected, load_failure
+from strategies.grids import LocalGrid
+from strategies.server_app import collect_on_grid, collection_of, introduce, run_on_grid, wait_for_nodes
+
+Ask = Callable[..., tuple[Question, ...]]
+Enrolled = Callable[..., State]
+
+
+class Shuffled(LocalGrid):
+    """Some of the devices, under node ids that say nothing about them; the last ones connect late."""
+
+    def __init__(self, folder: Path, size: int, devices: Iterable[int], *, late: int = 0) -> None:
+        super().__init__(folder, size)
+        self.device_of = {1000 - 7 * device: device for device in devices}
+        self.late = late
+
+    def get_node_ids(self) -> Iterable[int]:
+        nodes = list(self.device_of)
+        if self.late:
+            self.late -= 1
+            return nodes[:-1]
+        return nodes
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        replies = []
+        for message in messages:
+            node = message.metadata.dst_node_id
+            message.metadata.dst_node_id = self.device_of[node] + 1
+            for reply in super().send_and_receive([message], timeout=timeout):
+                reply.metadata.__dict__["_src_node_id"] = node
+                replies.append(reply)
+        return replies
+
+
+def test_it_waits_for_the_nodes_and_says_how_many_there_are(enrolled: Enrolled) -> None:
+    grid = Shuffled(enrolled().folder, 40, range(4), late=1)
+    assert len(wait_for_nodes(grid, 4, seconds=5)) == 4
+    with pytest.raises(TimeoutError, match="^4 of 5 nodes are connected after 0 seconds$"):
+        wait_for_nodes(grid, 5, seconds=0)
+    with pytest.raises(TimeoutError, match="^0 of 0 nodes"):
+        wait_for_nodes(Shuffled(enrolled().folder, 40, []), 0, seconds=0)
+
+
+def test_nodes_say_who_they_are(enrolled: Enrolled) -> None:
+    grid = Shuffled(enrolled().folder, 40, [3, 17])
+    known = introduce(grid, list(grid.get_node_ids()), timeout=1)
+    assert {node: device for node, (device, _) in known.items()} == {1000 - 21: 3, 1000 - 119: 17}
+
+
+def test_devices_without_a_node_are_silent_and_of_two_nodes_one_is_asked(ask: Ask) -> None:
+    known = {50: (1, False), 40: (1, False), 60: (0, False), 70: (9, False)}
+    strategy = collection_of(Job(ask(), 4, frozenset({0})), known)
+    assert list(strategy.nodes) == [60, 40, -1, -1]
+    assert strategy.silent == {0, 2, 3}
+
+
+@pytest.mark.parametrize("private_labels", [False, True])
+def test_a_job_gives_what_the_local_engine_gives(
+    tmp_path: Path, enrolled: Enrolled, ask: Ask, private_labels: bool
+) -> None:
+    questions = ask(private_labels=private_labels, **({"eps_labels": 1.0} if private_labels else {}))
+    silent = frozenset({2}) if private_labels else frozenset[int]()
+    folder = enrolled().folder
+    Job(questions, 40, silent).save(tmp_path)
+    config = {"job": str(tmp_path)}
+    run_on_grid(Shuffled(folder, 40, range(40)), Context(1, 0, {}, RecordDict(), config))
+    ours, theirs = load_collected(tmp_path), collect(enrolled().folder, questions, devices=40, silent=silent)
+    ours.seconds = theirs.seconds = 0.0
+    assert ours == theirs
+
+
+def test_a_job_that_cannot_be_run_leaves_one_line(tmp_path: Path, enrolled: Enrolled) -> None:
+    with pytest.raises(ValueError, match="holds no job"):
+        run_on_grid(Shuffled(enrolled().folder, 40, range(4)), Context(1, 0, {}, RecordDict(), {"job": str(tmp_path)}))
+    assert "holds no job" in str(load_failure(tmp_path))
+
+
+def test_a_second_collection_is_refused_on_the_grid_too(enrolled: Enrolled, ask: Ask) -> None:
+    grid = Shuffled(enrolled().folder, 40, range(40))
+    assert collect_on_grid(grid, Job(ask("one"), 40)).reported == 40
+    assert collect_on_grid(grid, Job(ask("one"), 40)).replayed == 40
+    assert dict(collect_on_grid(grid, Job(ask("two"), 40)).refused) == {"REPORT_COLLECTED": 40}
