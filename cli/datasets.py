@@ -1,0 +1,48 @@
+"""``ldpsim datasets``: what there is to run on, one line each, and what of it is on disk."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def datasets(
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", metavar="DIR", envvar="LDPSIM_DATA", help="Where raw data lie.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+) -> None:
+    """List the data sets: sizes, whether they are on disk, and where they come from."""
+    from devices.datasets import describe
+
+    rows = describe(data_dir)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    from rich.markup import escape
+
+    from cli.summary import WIDTH, console, table
+    from devices.datasets.files import default_root
+
+    shown = table("data set", ">nodes", ">edges", ">features", ">classes", "disk", "!from", gap=1)
+    for row in rows:
+        sizes = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("nodes", "edges", "features", "classes")]
+        on_disk = "[green]yes[/green]" if row["on_disk"] else "no"
+        shown.add_row(row["name"], *sizes, on_disk, escape(whence(row["source"])))
+    screen = console(width=WIDTH)
+    screen.print(shown)
+    looked = f"[dim]Looked in {escape(str(data_dir or default_root()))}. Addresses in full: --json.[/dim]"
+    screen.print(looked, soft_wrap=True)
+
+
+def whence(source: str) -> str:
+    """Return the part of a source that fits a line: a repository's owner and name, or a host."""
+    address = re.search(r"https?://([^/\s]+)(?:/([^/\s,]+)/([^/\s,]+))?", source)
+    if address is None:
+        return source.partition(",")[0]
+    host, owner, name = address.groups()
+    return f"{owner}/{name}" if host == "github.com" and owner else str(host)

@@ -1,0 +1,207 @@
+"""``ldpsim epsilon METHOD``: what an owner's answers cost, without any data; and the noise for a given cost."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.errors import ask_for_debug
+
+if TYPE_CHECKING:
+    from curator.accountant import Account, Figure
+
+_NAMES = {"privgnn": "PrivGnn", "pate-g": "PATE-G", "pate-m": "PATE-M"}
+_TARGETS = {
+    "label": "the labels, a person",
+    "vector": "the noisy vectors, a person",
+    "label_edge": "the labels, an edge",
+    "printed": "the printed figure",
+}
+
+
+def epsilon(
+    method: Annotated[str, typer.Argument(metavar="privgnn|pate-g|pate-m", help="Whose answers.")],
+    queries: Annotated[int, typer.Option("--queries", metavar="N", help="How many questions the owner answers.")],
+    delta: Annotated[float, typer.Option("--delta", metavar="D", help="Below 1 / n, n people in the owner's data.")],
+    lambda_: Annotated[
+        float | None, typer.Option("--lambda", metavar="X", help="1 / scale of the Laplace noise on each class.")
+    ] = None,
+    target_epsilon: Annotated[
+        float | None, typer.Option("--target-epsilon", metavar="E", help="Find the largest lambda within E instead.")
+    ] = None,
+    target_level: Annotated[
+        str | None,
+        typer.Option(
+            "--target-level",
+            metavar="label|vector|label_edge|printed",
+            help="The figure that E is about.",
+            show_default="label",
+        ),
+    ] = None,
+    classes: Annotated[
+        int | None, typer.Option("--classes", metavar="C", help="Number of labels (privgnn needs it).")
+    ] = None,
+    gamma: Annotated[
+        float | None,
+        typer.Option("--gamma", metavar="G", help="Probability that a person is drawn (privgnn).", show_default="0.3"),
+    ] = None,
+    sampling: Annotated[
+        str | None,
+        typer.Option(
+            "--sampling", metavar="fresh|once", help="A sample a query, or one for all.", show_default="fresh"
+        ),
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option("--nodes", metavar="N", help="People in the owner's data; checks delta.")
+    ] = None,
+    as_printed: Annotated[
+        bool, typer.Option("--as-printed", help="Put the paper's table first; privgnn: at ten times delta.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of a failure.", callback=ask_for_debug, is_eager=True)
+    ] = False,
+) -> None:
+    """Account for PrivGnn or PATE: what the paper prints, and what holds for a person and for an edge.
+
+    ldpsim epsilon privgnn --queries 1000 --lambda .2 --classes 10 --delta 1e-4
+    """
+    from curator.accountant import FIGURES, METHODS, Release, account, largest_lambda
+    from curator.names import nearest
+
+    if method not in METHODS:
+        raise ValueError(
+            f"{method}: an owner's answers are accounted for {', '.join(METHODS)}{nearest(method, METHODS)} "
+            "(what a local method loses, `ldpsim run` says)"
+        )
+    if (lambda_ is None) == (target_epsilon is None):
+        raise ValueError("one of --lambda and --target-epsilon is needed, and not both")
+    if target_level is not None and target_epsilon is None:
+        raise ValueError(f"--target-level {target_level}: goes with --target-epsilon")
+    figure: Any = target_level or ("printed" if as_printed else "label")
+    if figure not in FIGURES:
+        raise ValueError(f"--target-level {figure}: must be one of {', '.join(FIGURES)}{nearest(figure, FIGURES)}")
+    if method == "privgnn" and classes is None and not as_printed:
+        raise ValueError("--classes: what a label loses depends on how many there are (--as-printed does without)")
+
+    start = 0.1 if lambda_ is None else lambda_
+    asked = Release(
+        queries=queries, lambda_=start, delta=delta, classes=classes, gamma=0.3 if gamma is None else gamma,
+        sampling=sampling or "fresh", nodes=nodes,  # type: ignore[arg-type]
+    )  # fmt: skip
+    if target_epsilon is not None:
+        from dataclasses import replace
+
+        asked = replace(asked, lambda_=largest_lambda(method, asked, target=target_epsilon, figure=figure))
+    found = account(method, asked)
+    unused = [
+        f"{_NAMES[method]} draws no sample: {option} plays no part"
+        for option, given in (("--gamma", gamma), ("--sampling", sampling))
+        if given is not None and found.sampling == "all"
+    ]
+    if as_json:
+        document = {**found.to_dict(), "as_printed": as_printed}
+        document["warnings"] += unused
+        if target_epsilon is not None:
+            document |= {"target_epsilon": target_epsilon, "target_level": figure}
+        for line in document["warnings"]:
+            typer.echo(f"warning: {line}", err=True)
+        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        return
+    from cli.summary import WIDTH, console
+
+    target = None if target_epsilon is None else (figure, target_epsilon)
+    console(width=WIDTH).print(view(found, target=target, table_first=as_printed, notes=unused))
+
+
+def view(
+    found: Account, *, target: tuple[Figure, float] | None = None, table_first: bool = False, notes: list[str]
+) -> Any:
+    """Return what to print.
+
+    Args:
+        found: The figures.
+        target: What lambda was found for, None where it was given.
+        table_first: The paper's figure leads.
+        notes: Warnings beside the account's own.
+    """
+    from rich.console import Group
+
+    from cli.summary import epsilon as shown
+
+    asked = found.release
+    setting = f"{asked.queries:,} queries, lambda {asked.lambda_:g} (noise Lap({1 / asked.lambda_:.4g})), "
+    setting += f"delta {asked.delta:g}"
+    if asked.classes is not None and found.ceiling is not None:
+        setting += f", {asked.classes} classes"
+    blocks: list[list[Any]] = [[f"[bold]{_NAMES[found.method]}[/bold]: {setting}"]]
+    if target is not None:
+        words = f"the largest whose epsilon, for {_TARGETS[target[0]]}, is at most {target[1]:g}"
+        blocks[0].append(f"[bold]lambda {asked.lambda_:g}[/bold] is {words}")
+    blocks += [[_printed(found)], _holding(found)] if table_first else [_holding(found), [_printed(found)]]
+    if found.query_label is not None:
+        one = f"One query alone, on everybody's data: its label {shown(found.query_label)}, "
+        one += f"its vector {shown(found.query_vector)}."
+        if found.ceiling is not None:
+            one += f" Under this noise a label is right with probability {found.ceiling:.4f} at most."
+        blocks.append([one])
+    blocks.append(
+        [
+            "The owner is trusted with all data. Public nodes and edges are not protected.",
+            *(f"[yellow]note: {line}[/yellow]" for line in (*found.warnings, *notes)),
+        ]
+    )
+    spaced = [part for block in blocks for part in (*block, "")]
+    return Group(*spaced[:-1])
+
+
+def _holding(found: Account) -> list[Any]:
+    from cli.summary import epsilon as shown
+    from cli.summary import table
+
+    names = list(found.bounds)
+    title = {"fresh": ">fresh samples", "once": ">one sample", "all": ">epsilon"}
+    if found.sampling == "all":
+        heading = f"[bold]Holds[/bold] at delta {found.release.delta:g}, when this changes in the owner's data:"
+        rows = {
+            "a person or an edge; labels released": "label",
+            "... noisy counts released": "vector",
+            "... the same by Rényi divergences": "vector_rdp",
+            "... both, from the two counts that one vote moves": "votes",
+        }
+    else:
+        way = {"fresh": "a fresh sample for every query", "once": "one sample for all queries"}[found.sampling]
+        heading = (
+            f"[bold]Holds[/bold] at delta {found.release.delta:g}, people drawn with probability "
+            f"{found.release.gamma:g}; asked for: {way}"
+        )
+        rows = {
+            "a person; labels released (exact)": "label",
+            "an edge; labels released (exact)": "label_edge",
+            "a person; noisy vectors released": "vector",
+            "... the same by Rényi divergences": "vector_rdp",
+            "an edge; noisy vectors released": "vector_edge",
+        }
+    shown_rows = table("", *(title[name] for name in names))
+    for words, key in rows.items():
+        figures = [(name, shown(getattr(found.bounds[name], key))) for name in names]
+        marked = [f"[bold]{text}[/bold]" if name == found.sampling else text for name, text in figures]
+        shown_rows.add_row(words, *marked)
+    return [heading, shown_rows]
+
+
+def _printed(found: Account) -> str:
+    printed = found.printed
+    if found.method == "privgnn":
+        how = (
+            f"Rényi divergences at sensitivity 1, fresh samples, and delta {printed.delta_used:g}: ten times the one "
+            f"given, as in its tables. The same formula at delta {found.release.delta:g}: {printed.at_delta_given:.4f}."
+        )
+    else:
+        how = f"The moments bound at delta {printed.delta_used:g}, whatever the votes."
+    return (
+        f"[bold]Printed[/bold], by the PrivGnn paper's analysis: [bold]{printed.in_the_table:.2f}[/bold] "
+        f"({printed.epsilon:.6f}, cut at two decimals). {how} Not a guarantee."
+    )

@@ -1,0 +1,102 @@
+"""What a person sees when something goes wrong: one line and an exit code.
+
+0: done; 1: the run failed; 2: a person's mistake (wrong usage, or a ValueError from
+below); 3: refused, no device reported and at least one refused; 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import errno
+import traceback
+from typing import Any
+
+import click
+import typer
+from typer.core import TyperGroup
+
+FAILED, MISTAKE, REFUSED, INTERRUPTED = 1, 2, 3, 130
+DEBUG = "ldpsim.debug"
+
+
+class Failure(Exception):
+    """Something to say in one line, with the exit code that goes with it."""
+
+    def __init__(self, line: str, code: int) -> None:
+        super().__init__(line)
+        self.code = code
+
+
+def one_line(text: object) -> str:
+    """Return the text with every run of white space, line ends included, made one space."""
+    return " ".join(str(text).split())
+
+
+def explain(error: Exception) -> tuple[str, int]:
+    """Return the line and the exit code for an exception."""
+    if isinstance(error, Failure):
+        return one_line(error), error.code
+    if isinstance(error, ValueError):
+        return one_line(error) or "a value is not allowed", MISTAKE
+    if isinstance(error, MemoryError):
+        return f"out of memory ({one_line(error) or 'no more was given'})", FAILED
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}", FAILED
+    return f"{type(error).__name__}: {one_line(error)}" if str(error) else type(error).__name__, FAILED
+
+
+def say(line: str) -> None:
+    """Write one error line on standard error."""
+    typer.echo(f"error: {line}", err=True)
+
+
+def ask_for_debug(context: typer.Context, value: bool) -> bool:
+    """Remember ``--debug`` where :class:`OneLineErrors` finds it (an option's callback)."""
+    context.meta[DEBUG] = value
+    return value
+
+
+class OneLineErrors(TyperGroup):
+    """A command group that answers every failure with one line; a traceback only with ``--debug``."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; turn what it raises into one line and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            say("interrupted: nothing half-written is left, the same command goes on from here")
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise  # the reader went away, as `head` does: click ends quietly
+            if ctx.meta.get(DEBUG):
+                traceback.print_exc()
+            line, code = explain(error)
+            say(line)
+            raise typer.Exit(code) from None
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Parse and run; wrong usage is one line too, where Typer would print a box of five."""
+        standalone_mode = extra.pop("standalone_mode", True)
+        try:
+            code = super().main(*args, **{**extra, "standalone_mode": False})
+        except click.exceptions.NoArgsIsHelpError as error:
+            if error.message:  # empty where Typer has printed the help with Rich already
+                typer.echo(error.message)
+            code = MISTAKE
+        except click.ClickException as error:
+            say(one_line(error.format_message()).rstrip(".") + _hint(error))
+            code = error.exit_code
+        except click.Abort:
+            code = INTERRUPTED
+        if standalone_mode:
+            raise SystemExit(code if isinstance(code, int) else 0)
+        return code
+
+
+def _hint(error: click.ClickException) -> str:
+    if not isinstance(error, click.UsageError):
+        return ""
+    return f" (see {error.ctx.command_path if error.ctx else 'ldpsim'} --help)"

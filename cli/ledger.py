@@ -1,0 +1,232 @@
+"""``ldpsim ledger show DIR``: what devices have released, when, at which loss, and under which policy."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.errors import ask_for_debug
+
+if TYPE_CHECKING:
+    from devices.enrolment import State
+    from devices.ledger import Entry
+
+Lifetime = dict[str, dict[str, float | None]]
+ledger = typer.Typer(help="What devices have released.", no_args_is_help=True)
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the ledgers of a state folder say, every row checked against its device's seal.
+
+    Args:
+        state: The folder.
+        device: The one device that is looked at, None for all.
+        entries: Their rows.
+        lifetime: Level -> ``{max, mean}`` over those devices; None means unprotected.
+    """
+
+    state: State
+    device: int | None
+    entries: tuple[Entry, ...]
+    lifetime: Lifetime
+
+
+def states_in(folder: Path) -> list[State]:
+    """Return the enrolled state folders that a path means: itself, or those of a run's folder.
+
+    Raises:
+        ValueError: where there are none.
+    """
+    from devices.enrolment import State, is_enrolled
+
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder")
+    found = [folder] if is_enrolled(folder) else sorted(p.parent for p in folder.glob("*/enrolment.json"))
+    if not found:
+        raise ValueError(f"{folder} holds no enrolled devices (a run's folder or a state folder is wanted)")
+    return [State(path) for path in found]
+
+
+def read_account(state: State, device: int | None = None) -> Account:
+    """Read the ledgers whole and check every row's seal; nothing is changed.
+
+    Raises:
+        ValueError: for a ledger that is missing, damaged, or holds a row that its device
+            did not write; for a device that is not enrolled.
+    """
+    n = len(state)
+    if device is not None and not 0 <= device < n:
+        raise ValueError(f"--device {device}: {state.folder} has devices 0 to {n - 1}")
+    shards = range(-(-n // state.shard))
+    try:
+        state.policy  # noqa: B018 - read now, so that a damaged enrolment is told here
+        entries = [entry for shard in shards for entry in _rows_of(state, shard)]
+        lifetime = _lifetime_of_all(state) if device is None else _lifetime_of(device, entries)
+    except (OSError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"{state.folder}: the enrolment is damaged ({type(error).__name__})") from error
+    finally:
+        state.close()
+    return Account(state, device, tuple(e for e in entries if device is None or e.device == device), lifetime)
+
+
+def _rows_of(state: State, shard: int) -> list[Entry]:
+    from devices.enrolment import ledger_name
+    from devices.ledger import LedgerDamaged
+
+    path = state.folder / ledger_name(shard)
+    if not path.is_file():  # opening would make an empty one, which says that nobody answered
+        raise ValueError(f"{path} is missing: what these devices released is not known")
+    try:
+        entries = list(state.ledger(shard * state.shard).all_entries())
+        for entry in entries:
+            if not 0 <= entry.device < len(state) or entry.seal != entry.sealed_by(state.seal_key(entry.device)):
+                raise LedgerDamaged(f"device {entry.device}'s row for {entry.attribute} does not carry its seal")
+    except LedgerDamaged as error:
+        raise ValueError(f"{path} is damaged ({error}): its devices answer LEDGER_DAMAGED") from error
+    return entries
+
+
+def _lifetime_of_all(state: State) -> Lifetime:
+    from strategies.lifetime import lifetime
+
+    return {level: values for level, values in lifetime(state).items() if level != "complete"}
+
+
+def _lifetime_of(device: int, entries: Sequence[Entry]) -> Lifetime:
+    own = [entry for entry in entries if entry.device == device]
+
+    def total(values: Iterable[float]) -> dict[str, float | None]:
+        loss = math.fsum(values)
+        whole = round(loss, 9) if math.isfinite(loss) else None  # stored losses have nine decimals
+        return {"max": whole, "mean": whole}
+
+    return {
+        "bit_adjacency": total(e.loss.bit for e in own if e.attribute == "adjacency"),
+        "bit_feature": total(e.loss.bit for e in own if e.attribute == "features"),
+        "vector": total(e.loss.vector for e in own if e.attribute == "features"),
+        "label": total(e.loss.bit for e in own if e.attribute == "label"),
+        "user": total(e.loss.vector for e in own),
+    }
+
+
+@ledger.command()
+def show(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder, or a state folder.")],
+    device: Annotated[int | None, typer.Option("--device", metavar="I", help="One device, release by release.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Show the traceback of a failure.", callback=ask_for_debug, is_eager=True),
+    ] = False,
+) -> None:
+    """Show what devices released: when, what, the loss by level, and the policy with its caps."""
+    accounts = [read_account(state, device) for state in states_in(folder)]
+    if as_json:
+        typer.echo(json.dumps({"states": [to_json(account) for account in accounts]}, indent=2, allow_nan=False))
+        return
+    from cli.summary import WIDTH, console
+
+    screen = console(width=WIDTH)
+    for account in accounts:
+        screen.print(view(account))
+
+
+def to_json(account: Account) -> dict[str, Any]:
+    """Return an account as JSON values; a loss without bound is null."""
+    document = {
+        "folder": str(account.state.folder),
+        "devices": len(account.state),
+        "simulation_seeded": account.state.head["simulation_seeded"],
+        "policy": account.state.policy.to_dict(),
+        "releases": [
+            {
+                "attribute": name,
+                "collection": collection,
+                "devices": len({entry.device for entry in rows}),
+                "first": when(min(entry.time for entry in rows)),
+                "last": when(max(entry.time for entry in rows)),
+                "bytes": sum(len(entry.report) for entry in rows),
+            }
+            for (name, collection), rows in releases(account.entries).items()
+        ],
+        "lifetime_per_device": account.lifetime,
+    }
+    if account.device is not None:
+        document["device"] = account.device
+        document["entries"] = [
+            {
+                "attribute": e.attribute, "stage": e.stage, "when": when(e.time), "collection": e.collection,
+                "fingerprint": e.fingerprint.hex(), "loss_bit": e.loss.bit, "loss_vector": e.loss.vector,
+                "delta": e.loss.delta, "bytes": len(e.report),
+            }
+            for e in account.entries
+        ]  # fmt: skip
+    return dict(_finite(document))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and math.isinf(value) else value
+
+
+def releases(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
+    """Return the rows by attribute and collection."""
+    found: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        found.setdefault((entry.attribute, entry.collection), []).append(entry)
+    return dict(sorted(found.items()))
+
+
+def when(seconds: float) -> str:
+    """Return a time as the person's clock shows it."""
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def view(account: Account) -> Any:
+    """Return what to print: the policy with its caps, the releases, and the loss over the whole life."""
+    from rich.console import Group
+    from rich.markup import escape
+
+    from cli.summary import LEVELS, epsilon, table
+
+    state, policy = account.state, account.state.policy
+    parts: list[Any] = [
+        f"[bold]{escape(str(state.folder))}[/bold]",
+        f"{len(state):,} devices, mode {policy.mode}, reporting {policy.reporting}; "
+        f"a question asked again: {policy.on_requery}",
+        f"accepted mechanisms: {', '.join(sorted(policy.mechanisms)) or 'none'}",
+    ]
+    if state.head["simulation_seeded"]:
+        parts.append("[yellow]secrets derived from a seed: these reports are not private[/yellow]")
+    caps = table("cap on the lifetime loss of", ">one entry", ">the whole", ">as a user's")
+    for name, cap in sorted(policy.caps.items()):
+        caps.add_row(name, *(epsilon(value) for value in (cap.bit, cap.vector, cap.user)))
+    parts += ["", caps, ""]
+    if not account.entries:
+        return Group(*parts, "nothing was released" if account.device is None else f"device {account.device}: nothing")
+
+    one = account.device is not None
+    figures = (">one entry", ">the whole") if one else (">devices",)
+    shown = table(f"device {account.device} released" if one else "released", "when", *figures, ">bytes", "!collection")
+    for (name, collection), rows in releases(account.entries).items():
+        losses = [math.fsum(e.loss.bit for e in rows), math.fsum(e.loss.vector for e in rows)]
+        counts = [epsilon(loss) for loss in losses] if one else [f"{len({entry.device for entry in rows}):,}"]
+        size = f"{sum(len(entry.report) for entry in rows):,}"
+        shown.add_row(name, when(min(e.time for e in rows))[:19], *counts, size, escape(collection))
+    life = table("lifetime loss when this changes", *((">epsilon",) if one else (">largest", ">mean")))
+    for level, values in account.lifetime.items():
+        if values["max"] != 0:
+            bounds = [values["max"]] if one else [values["max"], values["mean"]]
+            life.add_row(LEVELS[level], *("unprotected" if value is None else epsilon(value) for value in bounds))
+    return Group(*parts, shown, "", life)

@@ -1,0 +1,70 @@
+"""``ldpsim``: the commands and nothing else. What each does stands in a file of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.datasets import datasets
+from cli.epsilon import epsilon
+from cli.errors import OneLineErrors
+from cli.ledger import ledger
+from cli.methods import methods
+from cli.run import run
+
+app = typer.Typer(
+    name="ldpsim",
+    cls=OneLineErrors,
+    no_args_is_help=True,
+    add_completion=False,
+    suggest_commands=False,  # click names the nearest commands itself
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+
+
+def version() -> str:
+    """Return the installed version, or ``unknown`` where the checkout runs without being installed."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("ldpsim")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"ldpsim {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Simulate a graph whose people answer one private question each, and see what it was worth and what it cost.
+
+    Start with:  ldpsim run --clients 3000 --method hogs
+    """
+
+
+app.command()(run)
+app.command()(methods)
+app.command()(datasets)
+app.command()(epsilon)
+app.add_typer(ledger, name="ledger")
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app(prog_name="ldpsim")
+
+
+if __name__ == "__main__":
+    main()

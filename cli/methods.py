@@ -1,0 +1,47 @@
+"""``ldpsim methods``: what there is to run, one line each."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+_SHORT = {"randomized_response": "RR", "one_bit": "1-bit", "multi_bit": "multi-bit", "grr": "GRR", "grr_fs": "GRR-FS"}
+
+
+def methods(as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False) -> None:
+    """List the methods: where they come from, who has to be trusted, what is private."""
+    rows = rows_of_methods()
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    from rich.markup import escape
+
+    from cli.summary import WIDTH, console, table
+
+    shown = table("method", "curator", "private", "mechanisms", "!paper")
+    for row in rows:
+        private = ", ".join(row["private"]) or "-"
+        mechanisms = ", ".join(_SHORT.get(name, name) for name in row["mechanisms"]) or "-"
+        trust = row["trust"].removesuffix(" curator") if row["trust"] != "none" else "-"
+        shown.add_row(row["name"], trust, private, mechanisms, escape(row["paper"]))
+    screen = console(width=WIDTH)
+    screen.print(shown)
+    screen.print("[dim]RR: randomised response; GRR: generalised. Papers in full: --json.[/dim]")
+
+
+def rows_of_methods() -> list[dict[str, Any]]:
+    """Return one JSON-ready row a method, by name."""
+    from curator.methods import table
+
+    return [
+        {
+            "name": method.name,
+            "paper": method.paper,
+            "trust": method.trust,
+            "private": list(method.private),
+            "mechanisms": list(method.mechanisms),
+        }
+        for _, method in sorted(table().items())
+    ]

@@ -1,0 +1,260 @@
+"""What a person reads after a run: one panel, 80 columns wide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table
+
+WIDTH = 80
+LEVELS = {
+    "bit_adjacency": "bit: one entry of a neighbour list",
+    "bit_feature": "bit: one feature",
+    "relationship": "relationship: an edge, at both ends",
+    "vector": "vector: all features of a person",
+    "label": "label: a person's class",
+    "user": "user: all that a person reports",
+    "node": "node: and what others report of them",
+    "central_node": "central node: a person in owned data",
+}
+
+
+def console(*, width: int) -> Console:
+    """Return a console on standard output, ``width`` columns or as narrow as the terminal is."""
+    screen = Console(highlight=False)
+    return Console(highlight=False, width=min(width, screen.width) if screen.is_terminal else width)
+
+
+def table(*headings: str, gap: int = 2) -> Table:
+    """Return a plain table, one line a row.
+
+    Args:
+        headings: ``>text`` is a column of numbers, ``!text`` one that gets what width is
+            left and is cut there.
+        gap: Blanks between columns.
+    """
+    cut = any(heading.startswith("!") for heading in headings)
+    made = Table(box=None, padding=(0, gap, 0, 0), header_style="dim", show_edge=False, expand=cut)
+    for heading in headings:
+        made.add_column(
+            heading.lstrip(">!"),
+            justify="right" if heading.startswith(">") else "left",
+            ratio=1 if heading.startswith("!") else None,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+    return made
+
+
+def epsilon(value: float | None) -> str:
+    """A loss for people: at most four decimals, rounded up (a bound may not look smaller than it is)."""
+    if value is None:
+        return "-"
+    if math.isinf(value):
+        return "unprotected"
+    # Tiny rounding noise must not turn 0.8 into 0.8001.
+    up = math.ceil(round(value * 1e4, 4)) / 1e4
+    return f"{up:,.4f}".rstrip("0").rstrip(".")
+
+
+def best_guess(value: float, delta: float = 0.0) -> str:
+    """How often the best guess between two given alternatives is right, at most: (e^eps + delta) / (1 + e^eps)."""
+    share = min((1.0 + delta * math.exp(-value)) / (1.0 + math.exp(-value)), 1.0)
+    return ">99.99 %" if share > 0.9999 else f"{math.ceil(share * 1e4) / 1e2:.2f} %"
+
+
+def percent(value: float | None) -> str:
+    """A share as a percentage, ``-`` where there is none."""
+    return "-" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def size(count: float) -> str:
+    """A number of bytes for people."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:,.1f} {unit}"
+    return f"{count:,.0f} B"
+
+
+def summary(record: Mapping[str, Any], *, folder: Path | None, extra: Mapping[str, Any] | None = None) -> Panel:
+    """Return the panel of a result.
+
+    Args:
+        record: result.json's content.
+        folder: Where it was written, None where it was not.
+        extra: Figures beside the result (see :class:`strategies.RunResult`).
+    """
+    sections = [
+        ("Accuracy", _accuracy(record, extra or {})),
+        ("Privacy", _privacy(record["privacy"])),
+        ("Cost", _cost(record)),
+    ]
+    if record["reconstruction"]["edges"] is not None and _local(record):
+        sections.append(("Graph against the truth", _reconstruction(record["reconstruction"])))
+    parts: list[RenderableType] = [_population(record)]
+    for title, content in sections:
+        parts += [Rule(f"[bold]{title}[/bold]", align="left", style="dim"), content]
+    parts += [Rule(style="dim"), *_closing(record, folder)]
+    return Panel(Group(*parts), title=f"[bold]{escape(_title(record))}[/bold]", title_align="left", width=None)
+
+
+def _local(record: Mapping[str, Any]) -> bool:
+    """Whether the curator had reports only, and not the data themselves."""
+    return bool(record["privacy"]["trust"] == "untrusted curator")
+
+
+def _title(record: Mapping[str, Any]) -> str:
+    return f"{record['method']} on {record['dataset']['name']}"
+
+
+def _population(record: Mapping[str, Any]) -> RenderableType:
+    data = record["dataset"]
+    split = data["split"]
+    text = (
+        f"{data['nodes']:,} people, {data['edges']:,} edges, {data['features']:,} features, {data['classes']} classes; "
+        f"{split['train']:,} train, {split['val']:,} validation, {split['test']:,} test"
+    )
+    return f"{text}\n{record['gnn']} on {record['device']}, engine {record['engine']}"
+
+
+def _grid() -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(min_width=15, no_wrap=True, style="cyan")
+    grid.add_column(overflow="fold")
+    return grid
+
+
+def _accuracy(record: Mapping[str, Any], extra: Mapping[str, Any]) -> RenderableType:
+    accuracy, reference = record["accuracy"], record["reference"]["nonprivate_test"]
+    repeats = len(accuracy["per_repeat"])
+    spread = f" +- {100 * accuracy['std']:.1f} over {repeats} repeats" if accuracy["std"] is not None else ""
+    f1 = f", macro F1 {accuracy['macro_f1']:.3f}" if accuracy["macro_f1"] is not None else ""
+    grid = _grid()
+    grid.add_row(
+        "test", f"[bold]{percent(accuracy['test'])}[/bold]{spread} (validation {percent(accuracy['val'])}{f1})"
+    )
+    grid.add_row(
+        "without noise",
+        "not trained" if reference is None else f"[bold]{percent(reference)}[/bold] (same graph, same network)",
+    )
+    for name, words in _BESIDE.items():
+        if extra.get(name) is not None:
+            grid.add_row("no GNN", f"{percent(extra[name])} ({words})")
+    return grid
+
+
+_BESIDE = {"lp_and_test": "label propagation on pairs whose bits are all 1"}
+
+
+def _privacy(privacy: Mapping[str, Any]) -> RenderableType:
+    statement, value = privacy["claimed"]["statement"] or "nothing", privacy["claimed"]["value"]
+    if value is not None and epsilon(value) not in statement:
+        statement = f"{statement}: {epsilon(value)}"
+    times = privacy["collections"]
+    over = "one collection" if times == 1 else f"{times:,} collections"
+    grid = _grid()
+    grid.add_row("trust", privacy["trust"])
+    grid.add_row("claimed", escape(statement))
+    grid.add_row("holds", f"over {over}, when this changes:" if privacy["trust"] != "none" else "when this changes:")
+    parts: list[RenderableType] = [grid, Padding(_holds(privacy["holds"]), (0, 0, 0, 2))]
+    if any(entry["status"] == "bounded" for entry in privacy["holds"].values()):
+        parts.append(Padding(_GUESS, (0, 0, 0, 2), style="dim"))
+    why = _grid()
+    for title, reasons in (("why they differ", privacy["why_they_differ"]), ("in clear", _in_clear(privacy["holds"]))):
+        for at, reason in enumerate(reasons):
+            why.add_row("" if at else title, escape(reason))
+    parts.append(why)
+    if privacy["lifetime_per_device"]["user"]["max"] != 0:
+        parts.append(_lifetime(privacy["lifetime_per_device"]))
+    return Group(*parts)
+
+
+_GUESS = "best guess: telling the true one of two given answers (50 %: pure chance)"
+
+
+def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    levels = [entry for name, entry in holds.items() if name not in ("user", "node")]  # these follow from the others
+    details = [entry["detail"] for entry in levels if entry["status"] == "unprotected" and entry["detail"]]
+    return list(dict.fromkeys(details))
+
+
+def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+    shown = table("", ">epsilon", ">best guess", "")
+    for level, entry in holds.items():
+        words = LEVELS.get(level, level)
+        if entry["status"] != "bounded":
+            style = "yellow" if entry["status"] == "unprotected" else "dim"
+            shown.add_row(words, f"[{style}]{entry['status']}[/{style}]", "", "")
+            continue
+        delta = entry["delta"] or 0.0
+        note = f"delta {delta:.0e}" if delta else ""
+        shown.add_row(words, f"[bold]{epsilon(entry['value'])}[/bold]", best_guess(entry["value"], delta), note)
+    return shown
+
+
+def _lifetime(lifetime: Mapping[str, Any]) -> RenderableType:
+    most, mean = lifetime["user"]["max"], lifetime["user"]["mean"]
+    text = "unprotected" if most is None else f"{epsilon(most)} at most a device, {epsilon(mean)} on average"
+    grid = _grid()
+    grid.add_row("in the ledgers", text if lifetime["complete"] else f"{text}; not all of it is known")
+    return grid
+
+
+def _cost(record: Mapping[str, Any]) -> RenderableType:
+    devices, bytes_, seconds = record["devices"], record["communication"], record["seconds"]
+    grid = _grid()
+    if devices["asked"]:
+        counts = ("asked", "reported", "replayed", "refused", "silent", "failed")
+        said = {key: f"{devices[key]:,} {key}" for key in counts}
+        codes = ", ".join(f"{code} {count:,}" for code, count in devices.get("refused_by_code", {}).items())
+        grid.add_row("devices", "{asked}: {reported}, {replayed},".format(**said))
+        grid.add_row("", "{refused}, {silent}, {failed}".format(**said) + (f" ({codes})" if codes else ""))
+        down, up = bytes_["downlink_bytes_per_device"], bytes_["uplink_bytes_per_device"]
+        total = bytes_["downlink_bytes"] + bytes_["uplink_bytes"]
+        rounds = f"{bytes_['rounds']} round{'' if bytes_['rounds'] == 1 else 's'}"
+        grid.add_row("bytes", f"{down:,.0f} down, {up:,.0f} up a device; {size(total)} in all, {rounds}")
+    else:
+        grid.add_row("devices", "nobody was asked")
+    named = {name: value for name, value in seconds.items() if name != "total"}
+    named["the rest"] = max(seconds["total"] - sum(named.values()), 0.0)  # the reference, reading, writing
+    phases = ", ".join(f"{name} {_seconds(value)}" for name, value in named.items())
+    grid.add_row("seconds", f"[bold]{_seconds(seconds['total'])}[/bold]: {phases}")
+    grid.add_row("memory", f"{size(record['memory']['peak_rss_bytes'])} at the peak")
+    return grid
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}" if value >= 0.05 or value == 0 else f"{value:.2f}"
+
+
+def _reconstruction(found: Mapping[str, Any]) -> RenderableType:
+    grid = _grid()
+    if found.get("edges") is not None:
+        precision, recall = percent(found["edge_precision"]), percent(found["edge_recall"])
+        grid.add_row("edges", f"{found['edges']:,.0f}: precision {precision}, recall {recall}")
+    errors = [f"{words} {found[key]:.3f}" for key, words in _ERRORS if found.get(key) is not None]
+    if errors:
+        grid.add_row("mean error", ", ".join(errors))
+    return grid
+
+
+_ERRORS: Sequence[tuple[str, str]] = (("feature_mae", "of a feature"), ("aggregate_mae", "of a neighbourhood's mean"))
+
+
+def _closing(record: Mapping[str, Any], folder: Path | None) -> list[RenderableType]:
+    lines: list[RenderableType] = []
+    if record["simulation_seeded"] and _local(record):
+        lines.append(
+            "[yellow]Simulated: the devices' secrets come from a seed, so these reports are not private.[/yellow]"
+        )
+    if folder is not None:
+        lines.append(f"Written to {escape(str(folder / 'result.json'))}")
+    return lines

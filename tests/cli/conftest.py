@@ -1,0 +1,88 @@
+"""A result made by hand, and the digests of a folder."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BOUNDED = {"status": "bounded", "delta": 0.0, "detail": ""}
+RECORD: dict[str, Any] = {
+    "schema": 1,
+    "ldpsim_version": "0.1.0",
+    "method": "hogs",
+    "gnn": "gcn",
+    "seeds": {"population": 1, "split": 2, "noise": 3, "training": 4},
+    "simulation_seeded": True,
+    "engine": "local",
+    "device": "cpu",
+    "config_hash": "0123456789ab",
+    "dataset": {
+        "name": "generated", "digest": "ab" * 32, "nodes": 3000, "edges": 10500, "features": 256, "classes": 5,
+        "homophily": 0.62, "split": {"train": 1500, "val": 750, "test": 750},
+    },
+    "devices": {
+        "asked": 3000, "reported": 2890, "replayed": 10, "refused": 50, "silent": 49, "failed": 1,
+        "refused_by_code": {"REPORT_COLLECTED": 50}, "reports_sha256": "cd" * 32,
+    },
+    "accuracy": {"test": 0.6124, "val": 0.6052, "macro_f1": 0.604, "per_repeat": [0.6124], "std": None},
+    "reference": {"nonprivate_test": 0.8511},
+    "privacy": {
+        "trust": "untrusted curator",
+        "claimed": {"statement": "epsilon-LDP of links and features, epsilon = 8 (Theorem 4)", "value": 8.0},
+        "holds": {
+            "bit_adjacency": {"value": 7.2, **BOUNDED},
+            "bit_feature": {"value": 0.8, **BOUNDED},
+            "relationship": {"value": 14.4, **BOUNDED},
+            "vector": {"value": 204.8, **BOUNDED},
+            "label": {"value": None, "status": "unprotected", "delta": 0.0, "detail": "labels are public"},
+            "user": {"value": 21797.6, **BOUNDED},
+            "node": {"value": 43390.4, **BOUNDED},
+            "central_node": {"value": None, "status": "not asked", "delta": 0.0, "detail": ""},
+        },
+        "collections": 1,
+        "lifetime_per_device": {
+            "bit_adjacency": {"max": 7.2, "mean": 7.2}, "bit_feature": {"max": 0.8, "mean": 0.8},
+            "vector": {"max": 204.8, "mean": 204.8}, "label": {"max": 0.0, "mean": 0.0},
+            "user": {"max": 21797.6, "mean": 21797.6}, "complete": True,
+        },
+        "why_they_differ": [
+            "Theorem 4 adds one bit of a list and one feature of one person; Definition 1 (any two inputs) needs the "
+            "whole record, the row 'user'",
+            "an undirected edge stands in both ends' lists: its loss is what both ends spend on it",
+        ],
+    },
+    "communication": {
+        "rounds": 1, "messages": 5951, "downlink_bytes": 1200000, "uplink_bytes": 1230000,
+        "downlink_bytes_per_device": 400.0, "uplink_bytes_per_device": 410.0, "by_phase": {},
+    },
+    "seconds": {"population": 0.31, "collect": 0.42, "reconstruct": 0.97, "train": 8.13, "total": 14.2},
+    "memory": {"peak_rss_bytes": 612000000},
+    "reconstruction": {
+        "edge_precision": 0.81, "edge_recall": 0.79, "edges": 10238.0, "feature_mae": 0.31, "aggregate_mae": 0.12,
+    },
+    "config": {},
+}  # fmt: skip
+
+
+@pytest.fixture
+def record() -> dict[str, Any]:
+    """A result of its own for each test."""
+    return copy.deepcopy(RECORD)
+
+
+@pytest.fixture
+def listing() -> Callable[[Path], dict[str, str]]:
+    """Return every file below a folder with its digest, and every folder."""
+
+    def look(folder: Path) -> dict[str, str]:
+        return {
+            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+            for path in sorted(folder.rglob("*"))
+        }
+
+    return look

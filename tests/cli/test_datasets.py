@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from cli.datasets import whence
+from cli.main import app
+
+NAMES = {
+    "generated", "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp", "computers",
+    "facebook", "github", "german", "student", "lastfm", "ogbn-arxiv", "reddit",
+}  # fmt: skip
+
+
+def test_one_line_each(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["datasets", "--data-dir", str(tmp_path)])
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    assert all(len(line) <= 80 for line in lines if str(tmp_path) not in line)
+    assert {line.split()[0] for line in lines} >= NAMES
+    assert len(lines) == len(NAMES) + 2
+    assert " yes " in next(line for line in lines if line.startswith("generated"))
+    assert " no " in next(line for line in lines if line.startswith("cora"))
+
+
+def test_as_json(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["datasets", "--json", "--data-dir", str(tmp_path)])
+    rows = json.loads(shown.stdout)
+    assert {row["name"] for row in rows} == NAMES
+    keys = {"name", "source", "on_disk", "nodes", "edges", "features", "classes"}
+    assert all(set(row) == keys for row in rows)
+    assert [row["name"] for row in rows if row["on_disk"]] == ["generated"]
+
+
+def test_the_folder_may_come_from_the_environment(tmp_path: Path) -> None:
+    shown = CliRunner(env={"LDPSIM_DATA": str(tmp_path)}).invoke(app, ["datasets"])
+    assert str(tmp_path) in shown.stdout.replace("\n", "")
+
+
+def test_what_of_a_source_fits_a_line() -> None:
+    assert whence("https://github.com/kimiyoung/planetoid/raw/master/data (PyG)") == "kimiyoung/planetoid"
+    assert whence("https://snap.stanford.edu/data/a.zip") == "snap.stanford.edu"
+    assert whence("made up, any size") == "made up"

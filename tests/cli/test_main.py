@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli import NO_TELEMETRY
+from cli.errors import Failure, explain
+from cli.main import app
+
+CLI = [sys.executable, "-m", "cli.main"]
+ROOT = Path(__file__).parents[2]
+
+
+def python(code: str, **environment: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if name not in NO_TELEMETRY}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={**kept, **environment}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_help_needs_nothing_heavy() -> None:
+    heavy = "('numpy', 'scipy', 'torch', 'torch_geometric', 'flwr', 'ray', 'curator', 'devices')"
+    assert python(f"import sys, cli.main; print([name for name in {heavy} if name in sys.modules])") == "[]"
+
+
+def test_help_of_the_whole_program() -> None:
+    done = subprocess.run([*CLI, "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "ldpsim run --clients 3000 --method hogs" in done.stdout
+    for command in ("run", "methods", "datasets", "ledger"):
+        assert command in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", [["--help"], ["run", "--help"], ["ledger", "show", "--help"], ["methods", "-h"]])
+def test_help_fits_a_terminal(command: list[str]) -> None:
+    shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, command)
+    assert shown.exit_code == 0
+    assert max(map(len, shown.output.splitlines())) <= 80
+
+
+def test_nothing_is_told_to_anybody() -> None:
+    names = list(NO_TELEMETRY)
+    told = python(f"import os, cli; print([os.environ[name] for name in {names}])")
+    assert told == "['0', '1', '0']"
+    # Flower reads its variable when it is imported: the value that counts is the one it has then.
+    for ours in ("cli", "strategies"):
+        assert python(f"import {ours}, flwr.supercore.telemetry as t; print(t.FLWR_TELEMETRY_ENABLED)") == "0"
+
+
+def test_nothing_is_told_even_where_the_surroundings_ask_for_it() -> None:
+    assert python("import os, cli; print(os.environ['FLWR_TELEMETRY_ENABLED'])", FLWR_TELEMETRY_ENABLED="1") == "0"
+
+
+def test_version() -> None:
+    shown = CliRunner().invoke(app, ["--version"])
+    assert shown.exit_code == 0
+    assert shown.output.startswith("ldpsim ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rnu"], "Did you mean 'run'?"),
+        (["run", "--clients", "many"], "'many' is not a valid integer"),
+        (["run", "--epsilom", "3"], "--epsilon"),
+        (["run", "--epsilon"], "--epsilon"),
+        (["ledger", "show"], "Missing argument 'DIR'"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 2
+    assert shown.stdout == ""
+    assert len(shown.stderr.splitlines()) == 1
+    assert said in shown.stderr
+    assert "--help" in shown.stderr
+
+
+def test_no_command_shows_the_help() -> None:
+    shown = CliRunner().invoke(app, [])
+    assert shown.exit_code == 2
+    assert shown.output.count("Commands") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "code"),
+    [
+        (ValueError("--x 3: no\n  good"), "--x 3: no good", 2),
+        (Failure("refused: none of 3 devices", 3), "refused: none of 3 devices", 3),
+        (FileNotFoundError(2, "No such file", "a/b"), "a/b: No such file", 1),
+        (MemoryError(), "out of memory (no more was given)", 1),
+        (RuntimeError("broken"), "RuntimeError: broken", 1),
+        (KeyError(), "KeyError", 1),
+    ],
+)
+def test_what_is_said_about_an_exception(error: Exception, line: str, code: int) -> None:
+    assert explain(error) == (line, code)
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    import strategies
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(strategies, "simulate", fail)
+
+
+def test_a_traceback_only_with_debug(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, RuntimeError("it broke"))
+    plain = CliRunner().invoke(app, ["run"])
+    assert (plain.exit_code, plain.stderr, plain.stdout) == (1, "error: RuntimeError: it broke\n", "")
+    debug = CliRunner().invoke(app, ["run", "--debug"])
+    assert debug.exit_code == 1
+    assert "Traceback" in debug.stderr
+    assert debug.stderr.endswith("error: RuntimeError: it broke\n")
+
+
+def test_an_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, KeyboardInterrupt())
+    shown = CliRunner().invoke(app, ["run"])
+    assert shown.exit_code == 130
+    assert len(shown.stderr.splitlines()) == 1
+    assert "interrupted" in shown.stderr
+
+
+def test_a_refusal_has_an_exit_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    from strategies import Refused, RunFailed
+
+    fail_with(monkeypatch, Refused("refused: none of 4 devices reported (POLICY_REFUSED 4)"))
+    shown = CliRunner().invoke(app, ["run"])
+    assert (shown.exit_code, shown.stderr) == (3, "error: refused: none of 4 devices reported (POLICY_REFUSED 4)\n")
+    fail_with(monkeypatch, RunFailed("none of 4 devices answered"))
+    shown = CliRunner().invoke(app, ["run"])
+    assert (shown.exit_code, shown.stderr) == (1, "error: none of 4 devices answered\n")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = f"{sys.executable} -m cli.main datasets --json | head -c 1"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr

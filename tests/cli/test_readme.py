@@ -1,0 +1,60 @@
+"""What the documents tell a person to type has to work."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+COMMANDS = [line.split("#")[0] for line in README.splitlines() if line.startswith("ldpsim ")]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_readme_is_one(command: str) -> None:
+    # Help is shown only after every option was recognised.
+    shown = CliRunner().invoke(app, [*shlex.split(command)[1:], "--help"])
+    assert shown.exit_code == 0, shown.output
+
+
+def test_the_commands_were_found() -> None:
+    assert len(COMMANDS) >= 4
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    assert len(code.strip().splitlines()) <= 6
+    assert "clients=3000" in code
+    exec(
+        code.replace(
+            "clients=3000", f"clients=60, settings={{'epochs': '3'}}, out=__import__('pathlib').Path({str(tmp_path)!r})"
+        )
+    )
+    out = capsys.readouterr().out
+    assert "'status': 'bounded'" in out
+    assert list(tmp_path.glob("hogs-generated-*/result.json"))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+        assert (document.parent / target).exists(), target
+
+
+def test_the_options_that_documents_name_exist() -> None:
+    known = set(re.findall(r"--[a-z][a-z-]+", (ROOT / "cli" / "options.py").read_text()))
+    known |= {"--help", "--device", "--extra-index-url"}
+    for document in (ROOT / "README.md", ROOT / "docs" / "commands.md"):
+        assert set(re.findall(r"--[a-z][a-z-]+", document.read_text())) <= known
+
+
+def test_the_picture_fetches_nothing() -> None:
+    picture = (ROOT / "docs" / "images" / "run.svg").read_text()
+    assert not re.findall(r"url\(\s*[\"']?http|@import|<image|href", picture)

@@ -1,0 +1,430 @@
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from cli.main import app
+from cli.options import as_parameters, caps, pairs, seeds
+
+CLI = [sys.executable, "-m", "cli.main"]
+ROOT = Path(__file__).parents[2]
+SMALL = ["--clients", "60", "--set", "epochs=4", "--device", "cpu"]
+Listing = Callable[[Path], dict[str, str]]
+
+
+def ldpsim(*arguments: object) -> Result:
+    """Run a command; afterwards no ledger is open, as at the end of a process."""
+    from devices.client_app import open_state
+
+    shown = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    open_state.cache_clear()
+    if "--state" in arguments:
+        gc.collect()
+    return shown
+
+
+def error_line(shown: Result, code: int) -> str:
+    """The one line that a person gets, and nothing on standard output."""
+    assert shown.exit_code == code, shown.output
+    assert shown.stdout == ""
+    assert len(shown.stderr.splitlines()) == 1, shown.stderr
+    assert shown.stderr.startswith("error: ")
+    return shown.stderr
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with enrolled devices that have answered once (``state``) and that run's result."""
+    folder = tmp_path_factory.mktemp("world")
+    shown = ldpsim("run", *SMALL, "--out", folder / "runs", "--state", folder / "state", "--json")
+    assert shown.exit_code == 0, shown.output
+    (folder / "record.json").write_text(shown.stdout)
+    write_graph(folder / "good.npz")
+    return folder
+
+
+def write_graph(path: Path, **changed: Any) -> None:
+    rng = np.random.default_rng(0)
+    arrays = {
+        "edge_index": rng.integers(0, 30, (2, 60)),
+        "labels": np.arange(30) % 3,
+        "x": rng.integers(0, 2, (30, 8)).astype(np.float32),
+        "num_classes": np.array(3),
+    }
+    np.savez(path, **{**arrays, **changed})
+
+
+# ---- what a result holds -------------------------------------------------------------
+
+NUMBER, MAYBE = (int, float), (int, float, type(None))
+CONTRACT: dict[str, Any] = {
+    "schema": int, "ldpsim_version": str, "method": str, "gnn": str,
+    "seeds": dict.fromkeys(("population", "split", "noise", "training"), int),
+    "simulation_seeded": bool, "engine": str, "device": str, "config_hash": str,
+    "dataset": {
+        "name": str, "digest": str, "nodes": int, "edges": int, "features": int, "classes": int, "homophily": NUMBER,
+        "split": {"train": int, "val": int, "test": int},
+    },
+    "devices": {
+        **dict.fromkeys(("asked", "reported", "replayed", "refused", "silent", "failed"), int), "reports_sha256": str,
+    },
+    "accuracy": {"test": NUMBER, "val": NUMBER, "macro_f1": NUMBER, "per_repeat": list, "std": MAYBE},
+    "reference": {"nonprivate_test": MAYBE},
+    "privacy": {
+        "trust": str, "claimed": {"statement": str, "value": MAYBE}, "holds": dict, "collections": int,
+        "lifetime_per_device": dict, "why_they_differ": list,
+    },
+    "communication": {
+        **dict.fromkeys(("rounds", "messages", "downlink_bytes", "uplink_bytes"), int),
+        "downlink_bytes_per_device": NUMBER, "uplink_bytes_per_device": NUMBER, "by_phase": dict,
+    },
+    "seconds": dict.fromkeys(("population", "collect", "reconstruct", "train", "total"), NUMBER),
+    "memory": {"peak_rss_bytes": int},
+    "reconstruction": dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae"), MAYBE),
+    "config": dict,
+}  # fmt: skip
+LEVELS = {"bit_adjacency", "bit_feature", "relationship", "vector", "label", "user", "node", "central_node"}
+
+
+def check(value: Any, expected: Any, where: str = "") -> None:
+    if isinstance(expected, dict):
+        for key, inner in expected.items():
+            assert key in value, f"{where}{key} is missing"
+            check(value[key], inner, f"{where}{key}.")
+    else:
+        # bool is an int to Python and not to a reader of JSON
+        assert isinstance(value, expected) and (expected is bool or not isinstance(value, bool)), f"{where} {value!r}"
+
+
+def test_the_result_is_what_the_contract_says(world: Path) -> None:
+    record = json.loads((world / "record.json").read_text())
+    check(record, CONTRACT)
+    assert record["schema"] == 1
+    assert set(record["privacy"]["holds"]) == LEVELS
+    for level in record["privacy"]["holds"].values():
+        assert set(level) == {"value", "status", "delta", "detail"}
+        assert level["status"] in ("bounded", "unprotected", "not asked")
+        assert (level["value"] is None) == (level["status"] != "bounded")
+    devices = record["devices"]
+    assert devices["asked"] == sum(devices[key] for key in ("reported", "replayed", "refused", "silent", "failed"))
+    life = record["privacy"]["lifetime_per_device"]
+    assert life.pop("complete") is True
+    assert all(set(level) == {"max", "mean"} for level in life.values())
+
+
+def test_the_document_is_the_file(world: Path) -> None:
+    (folder,) = (world / "runs").iterdir()
+    record = json.loads((world / "record.json").read_text())
+    assert json.loads((folder / "result.json").read_text()) == record
+    assert folder.name == f"hogs-generated-{record['config_hash']}-0"
+    assert {"result.json", "model.safetensors", "config.toml", "log.txt"} <= {path.name for path in folder.iterdir()}
+
+
+def test_only_the_document_is_on_standard_output(tmp_path: Path) -> None:
+    command = [*CLI, "run", *SMALL, "--out", str(tmp_path), "--json", "--no-reference"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["reference"]["nonprivate_test"] is None
+    assert done.stderr == ""  # no terminal, so no progress
+
+
+def test_the_summary_is_80_columns_wide(tmp_path: Path) -> None:
+    shown = ldpsim("run", *SMALL, "--out", tmp_path)
+    assert shown.exit_code == 0
+    assert shown.stderr == ""
+    lines = shown.stdout.splitlines()
+    assert max(map(len, lines)) == 80
+    for words in ("Accuracy", "without noise", "why they differ", "60 asked: 60 reported", "not private", "precision"):
+        assert words in " ".join(shown.stdout.replace("│", " ").split())
+
+
+def test_quiet_prints_the_path_alone(tmp_path: Path) -> None:
+    shown = ldpsim("run", *SMALL, "--out", tmp_path, "--quiet", "--no-reference")
+    assert Path(shown.stdout.strip()).name == "result.json"
+    assert Path(shown.stdout.strip()).is_file()
+    assert shown.stderr == ""
+
+
+def test_a_config_file_runs_the_same_again(world: Path, tmp_path: Path) -> None:
+    (folder,) = (world / "runs").iterdir()
+    shown = ldpsim("run", "--config", folder / "config.toml", "--state", tmp_path / "s", "--out", tmp_path, "--json")
+    assert shown.exit_code == 0, shown.output
+    first, again = json.loads((world / "record.json").read_text()), json.loads(shown.stdout)
+    assert again["config_hash"] == first["config_hash"]
+    assert again["devices"]["reports_sha256"] == first["devices"]["reports_sha256"]
+    assert again["accuracy"] == first["accuracy"]
+
+
+# ---- devices that were asked before --------------------------------------------------
+
+
+def test_asked_again_devices_refuse_and_nothing_moves(world: Path, listing: Listing) -> None:
+    before = listing(world)
+    line = error_line(ldpsim("run", *SMALL, "--out", world / "runs", "--state", world / "state"), 3)
+    assert "REPORT_COLLECTED 60" in line
+    for budget in (["--epsilon", "4"], ["--epsilon", "16"]):
+        line = error_line(ldpsim("run", *SMALL, *budget, "--out", world / "runs", "--state", world / "state"), 3)
+        assert "refused: none of 60 devices" in line
+    assert listing(world) == before
+
+
+def test_devices_enrolled_to_replay_give_the_same_bytes(tmp_path: Path) -> None:
+    command = ["run", *SMALL, "--no-reference", "--state", tmp_path / "state", "--out", tmp_path / "runs", "--json"]
+    first = json.loads(ldpsim(*command, "--on-requery", "replay").stdout)
+    second = json.loads(ldpsim(*command).stdout)
+    assert second["devices"]["replayed"] == 60
+    assert second["devices"]["reports_sha256"] == first["devices"]["reports_sha256"]
+    assert second["privacy"]["lifetime_per_device"] == first["privacy"]["lifetime_per_device"]
+    error_line(ldpsim(*command, "--epsilon", "4"), 3)
+
+
+def test_a_cap_below_the_question_is_refused(tmp_path: Path, listing: Listing) -> None:
+    state = tmp_path / "state"
+    line = error_line(ldpsim("run", *SMALL, "--state", state, "--out", tmp_path / "runs", "--cap", "bit=1"), 3)
+    assert "POLICY_REFUSED 60" in line
+    assert "runs" not in listing(tmp_path)
+    assert json.loads(ldpsim("ledger", "show", state, "--json").stdout)["states"][0]["releases"] == []
+
+
+# ---- mistakes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--dataset", "coraa"], ["--dataset coraa", "cora"]),
+        (["--dataset", "missing.npz"], ["missing.npz"]),
+        (["--dataset", "{world}/good.npz", "--clients", "31"], ["31", "30"]),
+        (["--method", "hog"], ["hog", "hogs"]),
+        (["--clients", "3"], ["--clients 3"]),
+        *[
+            ([f"--{option}={value}"], [f"--{option}", value])
+            for option in ("epsilon", "eps-adjacency", "eps-features", "eps-labels")
+            for value in ("0", "-1", "nan", "-inf")
+        ],
+        (["--epsilon", "inf"], ["--epsilon inf", "finite"]),
+        *[([f"--feature-share={share}"], ["--feature-share", share]) for share in ("0", "1", "-0.5", "1.5", "nan")],
+        (["--dataset", "{tmp}/nan.npz"], ["row 4, column 2", "not a finite number"]),
+        (["--dataset", "{tmp}/large.npz"], ["row 5, column 1", "outside [0, 1]"]),
+        (["--dataset", "{tmp}/edge.npz"], ["edge 7 joins 3 and 30", "0..29"]),
+        (["--out", "{tmp}/file/below"], ["--out", "file"]),
+        (["--state", "{tmp}/file/below"], ["--state", "file"]),
+        (["--state", "{tmp}/file"], ["--state", "file"]),
+        (["--state", "{world}/state", "--clients", "61"], ["--state", "another population"]),
+        (["--state", "{world}/state", "--repeats", "2"], ["--state", "--repeats 2"]),
+        (["--state", "{tmp}/foreign"], ["--state", "photo.jpg"]),
+        (["--set", "epochs"], ["--set epochs", "KEY=VALUE"]),
+        (["--set", "tau=.8", "--set", "tau=.9"], ["--set tau=.9", "twice"]),
+        (["--set", "tua=.8"], ["--set tua", "tau"]),
+        (["--set", "tau=high"], ["tau=high"]),
+        (["--cap", "edge=1"], ["--cap edge=1", "bit, vector, user"]),
+        (["--cap", "bit=little"], ["--cap bit=little"]),
+        (["--cap", "bit=nan"], ["--cap bit=nan"]),
+        (["--seed", "-1"], ["--seed -1"]),
+        (["--noise-seed", "new"], ["--noise-seed new", "os"]),
+        (["--split-seed", str(1 << 63)], ["--split-seed"]),
+        (["--dropout", "1"], ["--dropout 1"]),
+        (["--label-rate", "0"], ["--label-rate 0"]),
+        (["--repeats", "0"], ["--repeats 0"]),
+        (["--engine", "warp"], ["--engine warp", "local, ray, flower"]),
+        (["--split", "half"], ["--split half", "split42"]),
+        (["--gnn", "gin"], ["--gnn gin", "gcn, sage, gat"]),
+        (["--from-reports", "{tmp}/nowhere"], ["nowhere"]),
+        (["--config", "{tmp}/nowhere.toml"], ["--config", "nowhere.toml"]),
+        (["--config", "{tmp}/wrong.toml"], ["--config", "wrong.toml"]),
+        (["--config", "{tmp}/key.toml"], ["--config", "epsilom", "epsilon"]),
+    ],
+)
+def test_a_mistake_is_one_line_and_changes_nothing(
+    arguments: list[str], said: list[str], world: Path, tmp_path: Path, listing: Listing
+) -> None:
+    x = np.zeros((30, 8), np.float32)
+    x[4, 2], x[9, 0] = np.nan, np.inf
+    write_graph(tmp_path / "nan.npz", x=x)
+    x = np.zeros((30, 8), np.float32)
+    x[5, 1] = 1.5
+    write_graph(tmp_path / "large.npz", x=x)
+    edges = np.ones((2, 9), np.int64)
+    edges[:, 7] = 3, 30
+    write_graph(tmp_path / "edge.npz", edge_index=edges)
+    (tmp_path / "file").write_text("a regular file: nobody can make a folder below it, root included")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "photo.jpg").write_text("x")
+    (tmp_path / "wrong.toml").write_text("epsilon = = 3")
+    (tmp_path / "key.toml").write_text("epsilom = 3")
+    before = listing(tmp_path), listing(world)
+    filled = [text.format(tmp=tmp_path, world=world) for text in arguments]
+    usual = [] if "--clients" in filled or any(".npz" in text for text in filled) else ["--clients", "60"]
+    out = [] if "--out" in filled else ["--out", str(tmp_path / "runs")]
+    line = error_line(ldpsim("run", *usual, *out, *filled), 2)
+    for words in said:
+        assert words in line
+    assert (listing(tmp_path), listing(world)) == before
+
+
+def damage(state: Path, how: str) -> None:
+    path = state / "ledger.sqlite"
+    data = bytearray(path.read_bytes())
+    if how == "cut":
+        path.write_bytes(data[: len(data) // 2])
+    elif how == "overwritten":
+        path.write_bytes(b"\x00" * len(data))
+    elif how == "no ledger":
+        path.write_text("something else")
+    else:
+        with sqlite3.connect(path) as db:
+            db.execute("UPDATE release SET loss_bit = loss_bit / 2")
+        db.close()
+
+
+@pytest.mark.parametrize("how", ["cut", "overwritten", "no ledger", "edited"])
+def test_a_damaged_ledger_answers_nothing(how: str, world: Path, tmp_path: Path, listing: Listing) -> None:
+    state = tmp_path / "state"
+    shutil.copytree(world / "state", state)
+    damage(state, how)
+    before = listing(tmp_path)
+    line = error_line(ldpsim("run", *SMALL, "--state", state, "--out", tmp_path / "runs"), 3)
+    assert "LEDGER_DAMAGED 60" in line
+    assert listing(tmp_path) == before
+    line = error_line(ldpsim("ledger", "show", state), 2)
+    assert "ledger.sqlite is damaged" in line
+    assert listing(tmp_path) == before
+
+
+def test_data_that_is_not_on_disk_says_what_to_put_where(tmp_path: Path) -> None:
+    shown = ldpsim("run", "--dataset", "student", "--data-dir", tmp_path, "--out", tmp_path / "runs")
+    line = error_line(shown, 2)
+    assert str(tmp_path) in line
+    assert "student.npz" in line
+    assert "github.com" in line
+
+
+# ---- interruptions -------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_leaves_a_run_that_can_be_continued(tmp_path: Path) -> None:
+    command = [*CLI, "run", "--clients", "200", "--device", "cpu", "--out", str(tmp_path), "--no-reference"]
+    process = subprocess.Popen(
+        [*command, "--set", "epochs=1000000"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not answered(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)  # into the training
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1].startswith("error: interrupted")
+    (folder,) = tmp_path.iterdir()
+    assert not (folder / "result.json").exists()
+    (state,) = json.loads(ldpsim("ledger", "show", folder, "--json").stdout)["states"]
+    assert [release["devices"] for release in state["releases"]] == [200, 200]
+
+
+def test_the_same_command_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import strategies.simulation as simulation
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    command = ["run", *SMALL, "--no-reference", "--out", tmp_path, "--json"]
+    with monkeypatch.context() as patched:
+        patched.setattr(simulation, "train", interrupted)
+        assert "goes on" in error_line(ldpsim(*command), 130)
+    (folder,) = tmp_path.iterdir()
+    assert not (folder / "result.json").exists()
+    record = json.loads(ldpsim(*command).stdout)
+    assert (record["devices"]["replayed"], record["devices"]["reported"]) == (60, 0)
+    assert (folder / "result.json").exists()
+    other = json.loads(ldpsim(*command[:-2], tmp_path / "other", "--json").stdout)
+    assert other["devices"]["reports_sha256"] == record["devices"]["reports_sha256"]
+    assert other["accuracy"] == record["accuracy"]
+
+
+def test_kept_reports_are_worked_on_without_asking_anybody(tmp_path: Path) -> None:
+    command = ["run", *SMALL, "--no-reference", "--json", "--out"]
+    first = json.loads(ldpsim(*command, tmp_path / "a", "--save-reports").stdout)
+    (reports,) = (tmp_path / "a").glob("*/reports")
+    again = json.loads(ldpsim(*command, tmp_path / "b", "--from-reports", reports).stdout)
+    assert again["devices"]["asked"] == 0
+    assert again["accuracy"] == first["accuracy"]
+    assert again["reconstruction"] == first["reconstruction"]
+    line = error_line(ldpsim("run", "--clients", "61", "--out", tmp_path / "c", "--from-reports", reports), 2)
+    assert "another population" in line
+
+
+def answered(out: Path) -> bool:
+    for path in out.glob("*/state/ledger.sqlite"):
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+                return bool(db.execute("SELECT count(DISTINCT device) = 200 FROM release").fetchone()[0])
+        except sqlite3.Error:
+            return False
+    return False
+
+
+# ---- reading options -----------------------------------------------------------------
+
+
+def test_text_becomes_values() -> None:
+    assert pairs("--set", ["tau=.8", "features = literal", "a=b=c"]) == {"tau": ".8", "features": "literal", "a": "b=c"}
+    assert caps(["bit=2", "user=inf"]) == {"bit": 2.0, "user": float("inf")}
+    assert seeds(0, "OS", split=3, training=None) == {"noise": None, "split": 3}
+    assert seeds(0, "17") == {"noise": 17}
+
+
+def test_a_config_file_gives_defaults_and_the_command_line_wins(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(
+        'clients = 60\nreference = false\nrepeats = 2\n[settings]\nepochs = "3"\n[caps]\nbit = 99.0\n'
+    )
+    config = ["run", "--config", tmp_path / "c.toml", "--out", tmp_path, "--json"]
+    record = json.loads(ldpsim(*config, "--repeats", "1", "--set", "tau=.8").stdout)
+    assert record["dataset"]["nodes"] == 60
+    assert record["reference"]["nonprivate_test"] is None
+    assert len(record["accuracy"]["per_repeat"]) == 1
+    assert record["config"]["caps"] == {"bit": 99.0}
+    assert record["config"]["settings"] == {"tau": ".8"}  # a list that is given replaces the file's
+
+
+def test_every_field_of_the_options_can_be_set_from_the_command_line() -> None:
+    import inspect
+    from dataclasses import fields
+
+    from cli.run import run
+    from strategies import RunOptions
+
+    fielded = as_parameters(
+        {f.name: {} if f.name in ("settings", "caps", "seeds") else 1 for f in fields(RunOptions)}, Path()
+    )
+    assert set(fielded) <= set(inspect.signature(run).parameters)
+
+
+def test_secrets_from_the_operating_system(tmp_path: Path) -> None:
+    command = ["run", *SMALL, "--no-reference", "--noise-seed", "os", "--json", "--out"]
+    one, two = (json.loads(ldpsim(*command, tmp_path / name).stdout) for name in ("a", "b"))
+    assert one["simulation_seeded"] is False
+    assert one["seeds"]["noise"] is None
+    assert one["devices"]["reports_sha256"] != two["devices"]["reports_sha256"]
+    assert one["config_hash"] == two["config_hash"]
+    (config,) = (tmp_path / "a").glob("*/config.toml")
+    again = json.loads(ldpsim("run", "--config", config, "--out", tmp_path / "c", "--json").stdout)
+    assert again["simulation_seeded"] is False
+    assert again["config_hash"] == one["config_hash"]

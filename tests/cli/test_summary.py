@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.summary import WIDTH, best_guess, console, epsilon, percent, size, summary
+
+
+def shown(record: dict[str, Any], folder: Path | None = Path("runs/a"), **extra: Any) -> str:
+    screen = console(width=WIDTH)
+    with screen.capture() as capture:
+        screen.print(summary(record, folder=folder, extra=extra))
+    return capture.get()
+
+
+def words(text: str) -> str:
+    """The text without its frame and line breaks."""
+    return " ".join(text.replace("│", " ").split())
+
+
+def test_what_a_person_reads(record: dict[str, Any]) -> None:
+    text = words(shown(record, lp_and_test=0.34))
+    for expected in (
+        "hogs on generated", "3,000 people, 10,500 edges, 256 features, 5 classes", "test 61.2 %",
+        "without noise 85.1 %", "34.0 % (label propagation", "untrusted curator", "Theorem 4",
+        "bit: one entry of a neighbour list 7.2 99.93 %", "bit: one feature 0.8 69.00 %",
+        "vector: all features of a person 204.8",
+        "label: a person's class unprotected", "user: all that a person reports 21,797.6",
+        "central node: a person in owned data not asked",
+        "an undirected edge stands in both ends' lists", "labels are public", "400 down, 410 up a device",
+        "3,000 asked: 2,890 reported, 10 replayed, 50 refused, 49 silent, 1 failed (REPORT_COLLECTED 50)",
+        "collect 0.4",
+        "10,238: precision 81.0 %, recall 79.0 %", "these reports are not private", "Written to runs/a/result.json",
+    ):  # fmt: skip
+        assert expected in text, expected
+
+
+def test_no_line_is_wider_than_the_terminal(record: dict[str, Any]) -> None:
+    record["dataset"]["name"] = "a-name-that-somebody-chose-for-their-own-file-and-that-is-much-too-long-for-a-title"
+    record["privacy"]["why_they_differ"].append("x" * 200)
+    record["devices"] |= {"asked": 20_000_000, "reported": 20_000_000}
+    record["privacy"]["holds"]["node"]["value"] = 1.23456789e12
+    text = shown(record, Path("runs") / ("folder" * 30))
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert "1,234,567,890,000" in text
+
+
+def test_a_seeded_simulation_says_so_and_only_then(record: dict[str, Any]) -> None:
+    assert "not private" in words(shown(record))
+    record["simulation_seeded"] = False
+    assert "not private" not in words(shown(record))
+
+
+def test_repeats_and_what_was_left_out(record: dict[str, Any]) -> None:
+    record["accuracy"] |= {"per_repeat": [0.6, 0.62], "std": 0.0141}
+    record["reference"]["nonprivate_test"] = None
+    record["privacy"]["collections"] = 2
+    text = words(shown(record, folder=None))
+    assert "+- 1.4 over 2 repeats" in text
+    assert "without noise not trained" in text
+    assert "over 2 collections" in text
+    assert "Written to" not in text
+
+
+def test_a_reference_asks_nobody(record: dict[str, Any]) -> None:
+    for level in record["privacy"]["holds"].values():
+        level |= {"status": "unprotected", "value": None}
+    record["privacy"] |= {"trust": "none", "claimed": {"statement": "", "value": None}, "why_they_differ": []}
+    record["privacy"]["lifetime_per_device"]["user"] = {"max": 0.0, "mean": 0.0}
+    record["devices"] |= dict.fromkeys(("asked", "reported", "replayed", "refused", "silent", "failed"), 0)
+    record["communication"] |= {"downlink_bytes_per_device": 0.0, "uplink_bytes_per_device": 0.0, "rounds": 0}
+    record["reconstruction"] = dict.fromkeys(record["reconstruction"])
+    record["accuracy"]["macro_f1"] = None
+    text = words(shown(record))
+    assert "best guess:" not in text
+    assert "claimed nothing" in text
+    assert "nobody was asked" in text
+    assert "these reports" not in text
+    assert "precision" not in text
+
+
+def test_an_unbounded_or_unknown_life_is_not_made_small(record: dict[str, Any]) -> None:
+    record["privacy"]["lifetime_per_device"] |= {"user": {"max": None, "mean": None}, "complete": False}
+    text = words(shown(record))
+    assert "in the ledgers unprotected; not all of it is known" in text
+
+
+def test_markup_in_a_name_is_only_text(record: dict[str, Any]) -> None:
+    record["dataset"]["name"] = "[bold]mine[/bold]"
+    assert "[bold]mine[/bold]" in shown(record)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(7.2, "7.2"), (0.8, "0.8"), (1, "1"), (0.80001, "0.8001"), (43390.400000001, "43,390.4"), (0.00001, "0.0001"),
+     (math.inf, "unprotected"), (None, "-")],
+)  # fmt: skip
+def test_a_bound_is_rounded_up(value: float | None, text: str) -> None:
+    assert epsilon(value) == text
+
+
+def test_the_best_guess_is_the_bayes_risk_of_a_loss() -> None:
+    assert best_guess(1.0) == "73.11 %"  # e / (1 + e) = 0.731059
+    assert best_guess(0.0) == "50.00 %"
+    assert best_guess(0.0, delta=0.5) == "75.00 %"
+    assert best_guess(20.0) == ">99.99 %"
+    assert best_guess(1e6) == ">99.99 %"
+
+
+def test_numbers_for_people() -> None:
+    assert percent(0.61249) == "61.2 %"
+    assert (percent(None), percent(math.nan)) == ("-", "-")
+    assert [size(v) for v in (0, 999, 1500, 2.5e6, 3e9)] == ["0 B", "999 B", "1.5 kB", "2.5 MB", "3.0 GB"]
