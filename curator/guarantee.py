@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.facts import PublicFacts
-from devices.mechanisms import Mechanism, RandomizedResponse, round_up
+from devices.mechanisms import Mechanism, round_up
 
 if TYPE_CHECKING:
     from curator.methods.base import Question
@@ -100,6 +100,12 @@ class Guarantee:
         }
 
 
+def _times(loss: float, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """loss * counts, and 0 where nothing was asked, also for an infinite loss."""
+    result = np.zeros(len(counts))
+    return np.multiply(loss, counts, out=result, where=counts > 0)
+
+
 @dataclass(frozen=True, eq=False)
 class _Asked:
     """One mechanism on one attribute, and how often each device was asked it."""
@@ -110,7 +116,7 @@ class _Asked:
 
     @property
     def one_end(self) -> bool:
-        return isinstance(self.mechanism, RandomizedResponse) and self.mechanism.reporting == "one-end"
+        return getattr(self.mechanism, "reporting", "both") == "one-end"
 
     @property
     def most(self) -> int:
@@ -122,12 +128,12 @@ class _Asked:
     def own(self) -> NDArray[np.float64]:
         """float64 (n,): what each device's own reports lose when its whole attribute changes."""
         if self.one_end:
-            bits = np.arange(len(self.times), dtype=np.float64)  # device i reports about j < i
-            return self.bit() * bits * self.times
-        return self.mechanism.loss().vector * self.times.astype(np.float64)
+            return _times(self.bit(), np.arange(len(self.times)) * self.times)  # device i reports about j < i
+        return _times(self.mechanism.loss().vector, self.times)
 
     def own_exactly(self, device: int) -> float:
-        return int(self.times[device]) * self.mechanism.loss(device=device).vector
+        times = int(self.times[device])
+        return times * self.mechanism.loss(device=device).vector if times else 0.0
 
     def reporters(self) -> NDArray[np.int64]:
         """int64 (n,): reports of others that hold a bit about each node."""
@@ -240,9 +246,9 @@ class _Builder:
         label = "; the label is public in this setting and not counted" if self.clear["label"] else ""
         if not parts:
             return Level("unprotected", detail=f"{' and '.join(public)} in clear") if public else Level("not asked")
-        total = sum(a.own() + (a.bit() * a.reporters() if others else 0) for a in parts)
+        total = sum(a.own() + (_times(a.bit(), a.reporters()) if others else 0) for a in parts)
         worst = int(np.argmax(total))
-        values = [a.own_exactly(worst) + (a.bit() * int(a.reporters()[worst]) if others else 0) for a in parts]
+        values = [a.own_exactly(worst) + (_times(a.bit(), a.reporters())[worst] if others else 0) for a in parts]
         bounded = self._bounded(values, record, detail + label)
         if public and bounded.value is not None:
             alone = f"{detail} alone: {bounded.value:.10g}"

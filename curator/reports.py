@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from curator.decoding import FIELDS, sparse_ones, stack
 from devices.facts import PublicFacts
-from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.mechanisms.bits import unpack_positions
 from devices.query import Ask, Query
 
 if TYPE_CHECKING:
@@ -41,9 +40,13 @@ class Reports:
         answered: bool (n,): who answered.
         adjacency: bool (n, n), row i the ones that i reported, or None where the
             adjacency was not asked. Rows of silent devices are empty.
-        features: uint8 (n, ceil(d / 8)), packed 1-bit reports as ``np.packbits`` gives
-            them, or None. Rows of silent devices are zero.
-        labels: int64 (n,), GRR reports, -1 where nothing came, or None.
+        features: Feature reports in the form of their mechanism (:mod:`curator.decoding`):
+            for 1-bit uint8 (n, ceil(d / 8)), packed as ``np.packbits`` gives them; or None.
+            Rows of silent devices are zero.
+        labels: int64 (n,), label reports, -1 where nothing came, or None.
+        degrees: int64 (n,), noisy degrees, 0 where nothing came, or None.
+        group_degrees: int64 (n, groups), noisy numbers of neighbours by group, or None.
+        noisy_rows: int32 (n, n), noisy adjacency rows in steps of their grid, or None.
     """
 
     facts: PublicFacts
@@ -51,8 +54,11 @@ class Reports:
     asked: Mapping[str, BoolArray] = field(repr=False)
     answered: BoolArray = field(repr=False)
     adjacency: csr_array | None = field(default=None, repr=False)
-    features: NDArray[np.uint8] | None = field(default=None, repr=False)
+    features: Any = field(default=None, repr=False)
     labels: NDArray[np.int64] | None = field(default=None, repr=False)
+    degrees: NDArray[np.int64] | None = field(default=None, repr=False)
+    group_degrees: NDArray[np.int64] | None = field(default=None, repr=False)
+    noisy_rows: NDArray[np.int32] | None = field(default=None, repr=False)
 
     def reported(self, attribute: str) -> BoolArray:
         """bool (n,): who was asked about the attribute and answered."""
@@ -90,17 +96,8 @@ class Reports:
             payloads = _payloads(attribute, ask, asked[attribute], answers)
             for place, mechanism in enumerate(ask.mechanisms):
                 rows = {device: payload[place] for device, payload in payloads.items()}
-                if isinstance(mechanism, RandomizedResponse):
-                    decoded["adjacency"] = _adjacency(mechanism, rows)
-                elif isinstance(mechanism, OneBit):
-                    decoded["features"] = _feature_bits(mechanism, facts.n, rows)
-                elif isinstance(mechanism, GRR):
-                    labels = np.full(facts.n, -1, np.int64)
-                    for device, data in rows.items():
-                        labels[device] = mechanism.decode(data, device=device)
-                    decoded["labels"] = labels
-                else:
-                    raise ValueError(f"reports of {mechanism.name} cannot be read by this version")
+                name, array = stack(mechanism, facts.n, rows)
+                decoded[name] = array
         return cls(facts, asks, asked, answered, **decoded)
 
     def save(self, folder: Path) -> None:
@@ -109,9 +106,15 @@ class Reports:
         for attribute, who in self.asked.items():
             np.save(folder / f"asked_{attribute}.npy", who, allow_pickle=False)
         np.save(folder / "answered.npy", self.answered, allow_pickle=False)
-        parts = {name: getattr(self, name) for name in ("features", "labels") if getattr(self, name) is not None}
-        if self.adjacency is not None:
-            parts |= {"adjacency_indptr": self.adjacency.indptr, "adjacency_indices": self.adjacency.indices}
+        parts: dict[str, NDArray] = {}
+        for name in FIELDS:
+            array = getattr(self, name)
+            if isinstance(array, csr_array):
+                parts |= {f"{name}_indptr": array.indptr, f"{name}_indices": array.indices}
+                if array.dtype != np.bool_:
+                    parts[f"{name}_data"] = array.data
+            elif array is not None:
+                parts[name] = array
         for name, array in parts.items():
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
         plan = tuple(self.asks[attribute] for attribute in sorted(self.asks))
@@ -134,13 +137,14 @@ class Reports:
         facts = PublicFacts.from_dict(head["facts"])
         asks = {ask.attribute: ask for ask in Query.from_bytes(head["query"].encode("ascii")).asks}
         arrays = {name: _load(folder, name) for name in head["arrays"]}
-        adjacency = None
+        found = {name: arrays[name] for name in FIELDS if name in arrays}
         if "adjacency_indptr" in arrays:
-            adjacency = _ones(facts.n, arrays["adjacency_indptr"], arrays["adjacency_indices"])
+            found["adjacency"] = sparse_ones(facts.n, arrays["adjacency_indptr"], arrays["adjacency_indices"])
+        if "features_indptr" in arrays:
+            parts = tuple(arrays[f"features_{part}"] for part in ("data", "indices", "indptr"))
+            found["features"] = csr_array(parts, shape=(facts.n, facts.d))
         asked = {attribute: _load(folder, f"asked_{attribute}") for attribute in asks}
-        return cls(
-            facts, asks, asked, _load(folder, "answered"), adjacency, arrays.get("features"), arrays.get("labels")
-        )
+        return cls(facts, asks, asked, _load(folder, "answered"), **found)
 
 
 def _load(folder: Path, name: str) -> np.ndarray:
@@ -174,32 +178,3 @@ def _payloads(attribute: str, ask: Ask, asked: BoolArray, answers: Answers) -> d
                 )
             payloads[device] = given
     return payloads
-
-
-def _ones(n: int, indptr: np.ndarray, indices: np.ndarray) -> csr_array:
-    return csr_array((np.ones(len(indices), np.bool_), indices, indptr), shape=(n, n))
-
-
-def _adjacency(mechanism: RandomizedResponse, rows: Mapping[int, bytes]) -> csr_array:
-    n = mechanism.n
-    indptr = np.zeros(n + 1, np.int64)
-    chosen = []
-    for device, data in rows.items():
-        positions = unpack_positions(data, mechanism.targets(device))
-        chosen.append(mechanism.nodes(device, positions).astype(np.int32))
-        indptr[device + 1] = len(positions)
-    indices = np.concatenate(chosen) if chosen else np.zeros(0, np.int32)
-    indptr = np.cumsum(indptr)
-    return _ones(n, indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr, indices)
-
-
-def _feature_bits(mechanism: OneBit, n: int, rows: Mapping[int, bytes]) -> NDArray[np.uint8]:
-    width = (mechanism.d + 7) // 8
-    bits = np.zeros((n, width), np.uint8)
-    for device, data in rows.items():
-        if len(data) != width:
-            raise ValueError(f"device {device} reported {len(data)} bytes of features, not {width}")
-        bits[device] = np.frombuffer(data, np.uint8)
-    if mechanism.d % 8:  # what follows the last feature carries nothing and may be anything
-        bits[:, -1] &= np.uint8((0xFF00 >> mechanism.d % 8) & 0xFF)
-    return bits

@@ -109,6 +109,16 @@ app = DeviceApp()
 @app.query("report")
 def report(message: Message, context: Context) -> Message:
     """Answer the one question a device answers."""
+    return _answer(message, context, raw=False)
+
+
+@app.query("handover")
+def hand_over(message: Message, context: Context) -> Message:
+    """Give the record to its owner, where the device was enrolled for that."""
+    return _answer(message, context, raw=True)
+
+
+def _answer(message: Message, context: Context, *, raw: bool) -> Message:
     try:
         device = device_of(context)
     except (LedgerDamaged, ValueError, KeyError, IndexError, OSError):
@@ -117,7 +127,8 @@ def report(message: Message, context: Context) -> Message:
         question = read_query(message)
     except InvalidQuery:
         question = b""  # no query is empty: the device says what it says to any malformed question
-    return reply(device.answer(question), message, device=device.index)
+    answered = device.hand_over(question) if raw else device.answer(question)
+    return reply(answered, message, device=device.index)
 
 
 @app.query("whoami")

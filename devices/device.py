@@ -15,9 +15,8 @@ from enum import Enum
 
 import numpy as np
 
+from devices import handover
 from devices.ledger import Collected, Ledger, LedgerDamaged, Replay
-from devices.mechanisms import OneBit, RandomizedResponse
-from devices.mechanisms.base import Mechanism
 from devices.noise import NoiseStream, derive_key
 from devices.policy import Policy
 from devices.population import Record
@@ -83,8 +82,27 @@ class Device:
             query = question if isinstance(question, Query) else Query.from_bytes(question)
         except InvalidQuery:
             return self._refuse(Refusal.UNKNOWN_QUERY)
-        if self._policy.mode != "report":
+        if not query.answerable:
+            return self._refuse(Refusal.UNKNOWN_QUERY)
+        if self._policy.mode != "report" or handover.is_hand_over(query):
             return self._refuse(Refusal.MODE_REFUSED)
+        return self._decide(query)
+
+    def hand_over(self, question: bytes) -> Report | Refusal:
+        """Give the whole record, raw, to an owner: once, and only in ``owner`` mode.
+
+        Raises:
+            LedgerDamaged: as :meth:`answer`.
+        """
+        try:
+            query = handover.read_hand_over(question)
+        except InvalidQuery:
+            return self._refuse(Refusal.UNKNOWN_QUERY)
+        if self._policy.mode != "owner":
+            return self._refuse(Refusal.MODE_REFUSED)
+        return self._decide(query)
+
+    def _decide(self, query: Query) -> Report | Refusal:
         if not self._policy.allows(query, device=self.index):
             return self._refuse(Refusal.POLICY_REFUSED)
         if self.ledger.in_transaction:
@@ -117,6 +135,9 @@ class Device:
             return Refusal.REPORT_COLLECTED
         if isinstance(decision, Replay):
             return Report(pack_report(decision.reports), replayed=True)
+        # A later stage's loss was entered, and so judged, with the first.
+        if query.stage == 0 and not self._policy.allows_total(decision.spent, query, device=self.index):
+            return Refusal.POLICY_REFUSED
         reports: dict[str, bytes] = {}
         digests: dict[str, bytes] = {}
         for ask in query.asks:
@@ -140,22 +161,7 @@ class Device:
     def _perturb(self, ask: Ask, query: Query, key: bytes) -> Iterator[bytes]:
         for stream, mechanism in enumerate(ask.mechanisms):
             noise = NoiseStream(key, stream)
-            yield mechanism.encode(self._draw(mechanism, query, noise))
-
-    def _draw(self, mechanism: Mechanism, query: Query, noise: NoiseStream) -> object:
-        record = self._record
-        if isinstance(mechanism, RandomizedResponse):
-            return mechanism.perturb(mechanism.row(self.index, record.neighbours), noise)
-        if isinstance(mechanism, OneBit):
-            return mechanism.perturb_sparse(record.feature_indices, record.feature_values, noise)
-        if "label" in mechanism.attributes:
-            return mechanism.perturb(record.label, noise)
-        if "features" in mechanism.attributes:
-            dense = np.zeros(self._policy.facts.d, np.float32)
-            dense.put(record.feature_indices, record.feature_values, mode="clip")
-            return mechanism.perturb(dense, noise)
-        # Any other adjacency mechanism (a degree, counts by group) is given the neighbour list itself.
-        return mechanism.perturb(record.neighbours, noise)
+            yield mechanism.respond(self._record, noise, device=self.index, grouping=query.grouping)
 
 
 def pack_parts(parts: Iterable[bytes]) -> bytes:

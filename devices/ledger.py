@@ -13,20 +13,22 @@ itself, answers nothing.
 from __future__ import annotations
 
 import hmac
+import math
 import os
 import sqlite3
-import struct
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from devices.entries import Collected, Entry, LedgerDamaged, Release, Replay, read_entry
 from devices.mechanisms.base import Loss
 from devices.query import Query
+
+__all__ = ["Collected", "Entry", "Ledger", "LedgerDamaged", "Release", "Replay"]
 
 SCHEMA = 1
 _APPLICATION = 0x6C647053  # "ldpS"
@@ -54,58 +56,8 @@ _COLUMNS = (
 )
 _SELECT = f"SELECT {_COLUMNS} FROM release WHERE device = ? ORDER BY attribute, stage"
 _INSERT = f"INSERT INTO release ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
-_LENGTH = struct.Struct("<I").pack
-_NUMBERS = struct.Struct("<qqdddd").pack
 # A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
 _FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
-
-
-class LedgerDamaged(Exception):
-    """The ledger cannot be read or written, or contradicts itself."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One row: what was released, when, to whom, at which loss."""
-
-    device: int
-    attribute: str
-    stage: int
-    collection: str
-    fingerprint: bytes
-    grouping: bytes
-    loss: Loss
-    report: bytes
-    data_digest: bytes
-    time: float
-    seal: bytes
-
-    def sealed_by(self, key: bytes) -> bytes:
-        """HMAC of all columns under the device's seal key."""
-        loss = self.loss
-        numbers = _NUMBERS(self.device, self.stage, loss.bit, loss.vector, loss.delta, self.time)
-        texts = (self.attribute.encode(), self.collection.encode())
-        body = b""
-        for part in (*texts, self.fingerprint, self.grouping, self.report, self.data_digest, numbers):
-            body += _LENGTH(len(part)) + part
-        return hmac.digest(key, body, "sha256")
-
-
-@dataclass(frozen=True)
-class Release:
-    """Nothing was released yet: draw the report, enter it, then reply."""
-
-
-@dataclass(frozen=True)
-class Replay:
-    """The stored bytes of each attribute asked, in the query's order."""
-
-    reports: tuple[bytes, ...]
-
-
-@dataclass(frozen=True)
-class Collected:
-    """Another question about a released attribute, or the same from another collection."""
 
 
 class Ledger:
@@ -211,13 +163,13 @@ class Ledger:
                 rows = self._db.execute(_SELECT, (device,)).fetchall()
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be read") from error
-        return [_entry(row) for row in rows]
+        return [read_entry(row) for row in rows]
 
     def all_entries(self) -> Iterator[Entry]:
         """Yield every row of every device, by device, attribute and stage."""
         try:
             query = f"SELECT {_COLUMNS} FROM release ORDER BY device, attribute, stage"
-            yield from (_entry(row) for row in self._db.execute(query))
+            yield from (read_entry(row) for row in self._db.execute(query))
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be read") from error
 
@@ -249,7 +201,7 @@ class Ledger:
         asked = [ask.attribute for ask in query.asks]
         planned = [known.get((name, 0)) for name in query.attributes]
         if query.stage == 0 and all(entry is None for entry in planned):
-            return Release()
+            return Release(math.fsum(entry.loss.vector for entry in known.values()))
         # From here on something of the plan was released or reserved before.
         relevant = query.attributes if query.stage else asked
         heads = [known.get((name, 0)) for name in relevant]
@@ -313,17 +265,3 @@ def _create(path: Path) -> None:
             os.link(name, path)
     finally:
         os.unlink(name)
-
-
-def _entry(row: tuple[Any, ...]) -> Entry:
-    try:
-        bit, vector, delta = (float(value) for value in row[6:9])
-        blobs = [row[4], row[5], row[9], row[10], row[12]]
-        if not all(isinstance(blob, bytes) for blob in blobs) or not isinstance(row[1], str):
-            raise TypeError
-        return Entry(
-            int(row[0]), row[1], int(row[2]), str(row[3]), row[4], row[5], Loss(bit, vector, delta), row[9], row[10],
-            float(row[11]), row[12],
-        )  # fmt: skip
-    except (TypeError, ValueError) as error:
-        raise LedgerDamaged("a row is not of the ledger's form") from error

@@ -106,3 +106,27 @@ class NoiseStream:
             word = int(self._draw(_HIGH, 1)[0])
             if word < limit:
                 return word % bound
+
+    def uniform_integers(self, bound: int | NDArray[np.int64], size: int) -> NDArray[np.int64]:
+        """Return ``size`` independent uniform integers 0 .. bound - 1 (one bound, or one each).
+
+        Without modulo bias: words beyond the last whole multiple of the bound are drawn again.
+
+        Raises:
+            ValueError: for a bound outside 1 .. 2**32.
+        """
+        bounds = np.broadcast_to(np.asarray(bound, np.int64), size)
+        if size and not (1 <= bounds.min() and bounds.max() <= 1 << 32):
+            raise ValueError("the bounds of uniform integers must lie in 1..2**32")
+        words = self._draw(_HIGH, size).astype(np.int64)
+        limits = (1 << 32) - (1 << 32) % bounds
+        beyond = np.flatnonzero(words >= limits)
+        while len(beyond):
+            words[beyond] = self._draw(_HIGH, len(beyond))
+            beyond = beyond[words[beyond] >= limits[beyond]]
+        return words % bounds
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """Return ``size`` independent uniform 64-bit integers."""
+        halves = self._draw(_HIGH, 2 * size).astype(np.uint64)
+        return halves[::2] << np.uint64(32) | halves[1::2]

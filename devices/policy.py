@@ -6,12 +6,13 @@ reached before any data are touched.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Loss
+from devices.mechanisms.base import Loss, round_up
 from devices.mechanisms.randomized_response import Reporting
 from devices.query import Query
 
@@ -50,6 +51,7 @@ class Policy:
         facts: The public facts it believes.
         reporting: ``both`` or ``one-end``; a ``one-end`` device reports j < i only.
         on_requery: What a repeated question from another collection gets.
+        user_cap: Largest loss that all the device's releases may ever add up to.
     """
 
     mode: Mode
@@ -58,6 +60,7 @@ class Policy:
     facts: PublicFacts
     reporting: Reporting = "both"
     on_requery: OnRequery = "refuse"
+    user_cap: float = math.inf
     _verdicts: dict[tuple[bytes, int], bool] = field(default_factory=dict, init=False, repr=False)
 
     def allows(self, query: Query, *, device: int) -> bool:
@@ -70,6 +73,13 @@ class Policy:
                 self._verdicts.clear()
             verdict = self._verdicts[key] = self._judge(query, device if key[1] >= 0 else None)
         return verdict
+
+    def allows_total(self, spent: float, query: Query, *, device: int) -> bool:
+        """Whether a query still fits under the cap of the whole person, after ``spent``."""
+        if math.isinf(self.user_cap):
+            return True
+        asked = math.fsum(query.loss(name, device=device).vector for name in query.attributes)
+        return round_up(spent + asked) <= self.user_cap
 
     def _judge(self, query: Query, device: int | None) -> bool:
         for stage in query.plan:
@@ -94,6 +104,7 @@ class Policy:
             "facts": self.facts.to_dict(),
             "reporting": self.reporting,
             "on_requery": self.on_requery,
+            "user_cap": self.user_cap if math.isfinite(self.user_cap) else None,
         }
 
     @classmethod
@@ -106,6 +117,7 @@ class Policy:
             facts=PublicFacts.from_dict(values["facts"]),
             reporting=values["reporting"],
             on_requery=values["on_requery"],
+            user_cap=math.inf if values.get("user_cap") is None else float(values["user_cap"]),
         )
 
 
@@ -116,11 +128,14 @@ def policy_for(
     reporting: Reporting = "both",
     on_requery: OnRequery = "refuse",
     caps: Mapping[str, float] | None = None,
+    mode: Mode = "report",
 ) -> Policy:
     """Return the policy that simulated devices enrol with for these queries.
 
     The caps are the queries' own losses; ``caps`` (level -> loss) overrides a level for
-    every attribute asked. Attributes that no query asks about are never released.
+    every attribute asked, and ``user`` bounds what all releases add up to as well.
+    Attributes that no query asks about are never released. ``mode`` is ``owner`` where the
+    query is the hand-over of a record.
 
     Raises:
         ValueError: for a level that is not bit, vector or user, or a cap that is negative or nan.
@@ -144,4 +159,5 @@ def policy_for(
         name: Cap(given.get("bit", c.bit), given.get("vector", c.vector), given.get("user", c.user), c.delta)
         for name, c in largest.items()
     }
-    return Policy("report", final, frozenset(mechanisms), facts, reporting, on_requery)
+    total = given.get("user", math.inf)
+    return Policy(mode, final, frozenset(mechanisms), facts, reporting, on_requery, total)

@@ -97,6 +97,11 @@ class Query:
         return self.plan[self.stage]
 
     @cached_property
+    def answerable(self) -> bool:
+        """Whether each mechanism of this stage is given the grouping that it needs."""
+        return all(mechanism.takes(self.grouping) for ask in self.asks for mechanism in ask.mechanisms)
+
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """Attributes of the whole plan, in canonical order."""
         return tuple(sorted({ask.attribute for stage in self.plan for ask in stage}))

@@ -10,9 +10,11 @@ from __future__ import annotations
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 
 from devices.device import Refusal, Report
+from devices.handover import is_hand_over
 from devices.query import InvalidQuery, Query
 
 QUERY_TYPE = "query.report"
+HANDOVER_TYPE = "query.handover"
 WHOAMI_TYPE = "query.whoami"
 TEXTS = {
     Refusal.UNKNOWN_QUERY: "UNKNOWN_QUERY: the device does not know this question",
@@ -22,6 +24,11 @@ TEXTS = {
     Refusal.LEDGER_DAMAGED: "LEDGER_DAMAGED: the device cannot read its ledger and answers nothing",
 }
 _CODES = {refusal.value: refusal for refusal in Refusal}
+
+
+def message_type(query: Query) -> str:
+    """Return the type of the message that carries a query: a report's, or a hand-over's."""
+    return HANDOVER_TYPE if is_hand_over(query) else QUERY_TYPE
 
 
 def query_content(query: Query) -> RecordDict:

@@ -9,14 +9,31 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+from devices.mechanisms.analytic_gaussian import AnalyticGaussian
 from devices.mechanisms.base import Loss, Mechanism, round_up
+from devices.mechanisms.clear import ClearAdjacency, ClearFeatures, ClearLabel
+from devices.mechanisms.degree import Degree
+from devices.mechanisms.group_degrees import GroupDegrees
 from devices.mechanisms.grr import GRR
+from devices.mechanisms.grr_fs import GRRFS
+from devices.mechanisms.laplace import Laplace
+from devices.mechanisms.multi_bit import MultiBit
+from devices.mechanisms.noisy_row import NoisyRow
 from devices.mechanisms.one_bit import OneBit
 from devices.mechanisms.randomized_response import RandomizedResponse, Reporting
 
-BUILT_IN: dict[str, type[Mechanism]] = {m.name: m for m in (RandomizedResponse, OneBit, GRR)}
+_ALL: tuple[type[Mechanism], ...] = (
+    RandomizedResponse, Degree, GroupDegrees, NoisyRow, ClearAdjacency,
+    OneBit, MultiBit, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
+    GRR, ClearLabel,
+)  # fmt: skip
+BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism in _ALL}
 
-__all__ = ["BUILT_IN", "GRR", "Loss", "Mechanism", "OneBit", "RandomizedResponse", "Reporting", "find", "round_up"]
+__all__ = [
+    "BUILT_IN", "GRR", "GRRFS", "AnalyticGaussian", "ClearAdjacency", "ClearFeatures", "ClearLabel", "Degree",
+    "GroupDegrees", "Laplace", "Loss", "Mechanism", "MultiBit", "NoisyRow", "OneBit", "RandomizedResponse",
+    "Reporting", "find", "round_up",
+]  # fmt: skip
 
 
 @cache

@@ -12,13 +12,16 @@ import math
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from devices.facts import PublicFacts
 from devices.noise import NoiseStream
+
+if TYPE_CHECKING:
+    from devices.population import Record
 
 BoolArray = NDArray[np.bool_]
 ONE = 1 << 64
@@ -96,6 +99,18 @@ def log_ratio(numerator: int, denominator: int, times: int = 1) -> float:
         return round_up((Decimal(numerator) / Decimal(denominator)).ln() * times)
 
 
+def dense_features(record: Record, d: int) -> np.ndarray:
+    """float32 (d,): the features; a column outside 0 .. d - 1 counts as the nearest one."""
+    dense = np.zeros(d, np.float32)
+    dense.put(record.feature_indices, record.feature_values, mode="clip")
+    return dense
+
+
+def whole_numbers(values: object, *, least: int) -> bool:
+    """Whether this is a tuple of plain integers (no booleans) of at least ``least``."""
+    return isinstance(values, tuple) and all(type(value) is int and value >= least for value in values)
+
+
 class Mechanism:
     """A randomiser: a frozen dataclass of public parameters with a few verbs.
 
@@ -116,9 +131,31 @@ class Mechanism:
         """Return the public parameters as JSON values."""
         return asdict(self)  # type: ignore[call-overload]
 
+    def takes(self, grouping: tuple[int, ...] | None) -> bool:
+        """Whether a stage with this public grouping of the nodes (or none) can be answered."""
+        return True
+
+    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> Any:
+        """Return the part of a record that this mechanism is about, in the form that :meth:`perturb` takes.
+
+        Unless a mechanism says otherwise: the label, the dense features (float32, as long
+        as the mechanism's ``d``), or the neighbours' ids. Nothing is raised, whatever the data.
+        """
+        if "label" in self.attributes:
+            return record.label
+        if "features" in self.attributes:
+            return dense_features(record, getattr(self, "d"))  # noqa: B009 - not every mechanism has one
+        return record.neighbours
+
     def perturb(self, value: Any, noise: NoiseStream) -> Any:
         """Draw a report about ``value``."""
         raise NotImplementedError
+
+    def respond(
+        self, record: Record, noise: NoiseStream, *, device: int, grouping: tuple[int, ...] | None = None
+    ) -> bytes:
+        """Return the bytes of a fresh report about a record: all that a device asks of a mechanism."""
+        return self.encode(self.perturb(self.value_of(record, device=device, grouping=grouping), noise))
 
     def encode(self, report: Any) -> bytes:
         """Return the report's bytes on the wire; :meth:`decode` reads them back."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from devices.facts import PublicFacts
 from devices.mechanisms.base import ONE, BoolArray, Loss, Mechanism, log_ratio, probability_threshold
 from devices.mechanisms.bits import pack_plain, unpack_plain
 from devices.noise import NoiseStream
+
+if TYPE_CHECKING:
+    from devices.population import Record
 
 GRID = 1 << 16
 
@@ -97,6 +100,11 @@ class OneBit(Mechanism):
         thresholds = self._zeros.copy()
         thresholds.put(columns, self.thresholds(values), mode="clip")
         return noise.bernoulli(thresholds, self.d)
+
+    def respond(
+        self, record: Record, noise: NoiseStream, *, device: int, grouping: tuple[int, ...] | None = None
+    ) -> bytes:
+        return self.encode(self.perturb_sparse(record.feature_indices, record.feature_values, noise))
 
     @cached_property
     def _zeros(self) -> np.ndarray:

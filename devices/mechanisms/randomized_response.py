@@ -13,24 +13,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from devices.facts import PublicFacts
-from devices.mechanisms.base import ONE, BoolArray, Loss, Mechanism, log_ratio, probability_threshold
+from devices.mechanisms.base import ONE, BoolArray, Loss, log_ratio, probability_threshold
 from devices.mechanisms.bits import pack_bits, unpack_bits
+from devices.mechanisms.neighbour_list import AboutList, Reporting
 from devices.noise import NoiseStream
 
-Reporting = Literal["both", "one-end"]
+__all__ = ["RandomizedResponse", "Reporting"]
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(AboutList):
     """Flip each reported bit of the adjacency row with probability ``flip`` / 2**64.
 
     ``value`` and ``report``: bool (number of targets,), by target in rising order;
-    :func:`targets` and :func:`target_positions` say which node stands where.
+    :meth:`positions` and :meth:`nodes` say which node stands where.
 
     Args:
         flip: 64-bit flip threshold, 1 .. 2**63 - 1.
@@ -47,7 +47,6 @@ class RandomizedResponse(Mechanism):
 
     name: ClassVar[str] = "randomized_response"
     version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"adjacency"})
 
     def __post_init__(self) -> None:
         if not 0 < self.flip < ONE // 2:
@@ -64,37 +63,6 @@ class RandomizedResponse(Mechanism):
     def flip_probability(self) -> float:
         """p, the probability that a bit is flipped."""
         return self.flip / ONE
-
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return self.n == facts.n
-
-    def targets(self, device: int) -> int:
-        """Return how many bits this device reports."""
-        return self.n - 1 if self.reporting == "both" else device
-
-    def positions(self, device: int, nodes: np.ndarray) -> np.ndarray:
-        """Return where ``nodes`` stand in this device's row.
-
-        Nodes that it does not report are dropped silently: itself, those that do not
-        exist and, with ``one-end``, those after it.
-        """
-        end = device if self.reporting == "one-end" else self.n
-        reported = nodes[(nodes >= 0) & (nodes < end) & (nodes != device)]
-        return reported - (reported > device)
-
-    def nodes(self, device: int, positions: np.ndarray) -> np.ndarray:
-        """Return the nodes that stand at ``positions``: the inverse of :meth:`positions`."""
-        return positions + (positions >= device) if self.reporting == "both" else positions
-
-    def row(self, device: int, neighbours: np.ndarray) -> BoolArray:
-        """bool (targets,): what this device's row says before noise; never the diagonal.
-
-        An id that no node has counts as the nearest one: nothing is raised, whatever the data.
-        """
-        whole = np.zeros(self.n, np.bool_)
-        whole.put(neighbours, True, mode="clip")
-        after = () if self.reporting == "one-end" else (whole[device + 1 :],)
-        return np.concatenate((whole[:device], *after))
 
     def perturb(self, value: BoolArray, noise: NoiseStream) -> BoolArray:
         return noise.bernoulli(self.flip, len(value)) ^ value

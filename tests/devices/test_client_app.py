@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -158,3 +159,17 @@ def test_who_am_i_opens_nothing_private(folder: Path, monkeypatch: pytest.Monkey
 
 def test_a_state_folder_is_opened_once_a_process(folder: Path) -> None:
     assert open_state(str(folder), 1) is open_state(str(folder), 1) is not open_state(str(folder), 2)
+
+
+def test_released_states_are_closed_and_opened_anew(folder: Path, ask_for: Callable[..., Query]) -> None:
+    """What a device may answer stands in its ledger, not in what a process keeps open."""
+    where = context({"partition-id": 3, "state-dir": str(folder)})
+    query = wire.query_content(ask_for())
+    first = wire.read_reply(say(wire.QUERY_TYPE, query, where))
+    before = open_state(str(folder), os.getpid())
+    client_app.release_states()
+    assert not list(folder.glob("*-wal"))
+    again = wire.read_reply(say(wire.QUERY_TYPE, query, where))
+    assert open_state(str(folder), os.getpid()) is not before
+    assert isinstance(first, tuple) and isinstance(again, tuple)
+    assert again[1] == Report(first[1].data, replayed=True)

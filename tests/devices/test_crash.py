@@ -75,22 +75,22 @@ def die_at(step, count):
 
     Ledger.enter, Ledger.transaction = entering, committing
 
-def collect(question, slow):
+def collect(question, stop):
     content = wire.query_content(question)
     messages = [Message(content, i + 1, wire.QUERY_TYPE) for i in range(size)]
-    for reply in Fleet(folder, batch=batch).answer(messages):
+    for sent, reply in enumerate(Fleet(folder, batch=batch).answer(messages)):
         read = wire.read_reply(reply)
         said = hashlib.sha256(read[1].data).hexdigest() if isinstance(read, tuple) else read.name
         os.write(log, f"{reply.metadata.src_node_id - 1} {said}\\n".encode())
-        if slow == "while replies leave" and reply.metadata.src_node_id % batch == 3 and random.random() < 0.1:
+        if sent == stop:
             die()
 
-def child(question, before):
+def child(question, before=lambda: None, stop=None):
     pid = os.fork()
     if pid == 0:
         try:
             before()
-            collect(question, mode)
+            collect(question, stop)
         finally:
             os._exit(0)
     return pid
@@ -102,22 +102,22 @@ for number in range(kills):
     if mode == "at random":
         # Every run begins with the first device, so a later kill waits for more replies; then any moment.
         written = os.fstat(log).st_size
-        pid = child(question, lambda: None)
+        pid = child(question)
         wanted = 10 * (size * number / kills + rng.uniform(0, batch))
         done = os.WEXITED | os.WNOHANG | os.WNOWAIT
         while os.fstat(log).st_size - written < wanted and not os.waitid(os.P_PID, pid, done):
             time.sleep(0.0002)
         time.sleep(rng.uniform(0, 0.003))
         os.kill(pid, signal.SIGKILL)
+    elif mode == "while replies leave":
+        pid = child(question, stop=number * size // kills + rng.randrange(size // kills))
     else:
-        random.seed(number)
         batches = number * size // batch // kills + rng.randrange(size // batch // kills)
         count = rng.randrange(batch, size // kills) if mode.endswith("claim") else batches
         pid = child(question, lambda: die_at(mode, count))
     died += os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
-mode = ""
 for question in questions:
-    os.waitpid(child(question, lambda: None), 0)
+    os.waitpid(child(question), 0)
 print(json.dumps({"died": died}))
 """
 

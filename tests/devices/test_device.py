@@ -28,7 +28,7 @@ from devices.enrolment import enrol
 from devices.facts import PublicFacts
 from devices.ledger import Ledger, LedgerDamaged
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.policy import Cap, Policy
+from devices.policy import Cap, Policy, policy_for
 from devices.population import Population, Record
 from devices.query import Ask, Query
 
@@ -550,3 +550,19 @@ def test_inside_a_batch_damage_is_raised(
     ledger._db.execute("PRAGMA query_only=1")
     with pytest.raises(LedgerDamaged), ledger.transaction():
         state.device(3).answer(ask_for())
+
+
+def test_the_cap_of_a_user_holds_over_two_questions(
+    tmp_path: Path, people: Callable[..., Population], ask_for: Callable[..., Query]
+) -> None:
+    """The second attribute is refused before data are touched, and nothing more is entered."""
+    population = people()
+    both = ask_for(attributes="af")
+    adjacency, features = (both.loss(name).vector for name in ("adjacency", "features"))
+    policy = policy_for([both], population.facts, caps={"user": adjacency + features - 0.5})
+    state = enrol(tmp_path / "s", population, policy, seed=1)
+    device = state.device(3)
+    assert device.answer(both) is Refusal.POLICY_REFUSED
+    assert isinstance(device.answer(ask_for("one", attributes="a")), Report)
+    assert device.answer(ask_for("two", attributes="f")) is Refusal.POLICY_REFUSED
+    assert [entry.attribute for entry in state.ledger(3).entries(3)] == ["adjacency"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -98,7 +99,7 @@ def test_a_batch_that_cannot_be_committed_reports_nothing(
     folder: Path, ask_for: Callable[..., Query], what: str
 ) -> None:
     answers(folder, [message(ask_for(), 0)])
-    ledger = open_state(str(folder), __import__("os").getpid()).ledger(0)
+    ledger = open_state(str(folder), os.getpid()).ledger(0)
     deny(ledger, what)
     got = answers(folder, [message(ask_for(), i) for i in range(12)])
     assert got == [Refusal.LEDGER_DAMAGED] * 12  # also who would only have repeated itself
@@ -109,7 +110,7 @@ def test_a_batch_that_cannot_be_committed_reports_nothing(
 
 
 def test_a_disk_that_fills_up_in_the_middle_of_a_batch(folder: Path, ask_for: Callable[..., Query]) -> None:
-    db = open_state(str(folder), __import__("os").getpid()).ledger(0)._db
+    db = open_state(str(folder), os.getpid()).ledger(0)._db
     db.execute("CREATE TEMP TRIGGER t BEFORE INSERT ON release WHEN NEW.device = 7 AND NEW.attribute = 'label' "
                "BEGIN SELECT RAISE(ROLLBACK, 'full'); END")  # fmt: skip
     got = answers(folder, [message(ask_for(), i) for i in range(12)], batch=6)
@@ -122,7 +123,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_batch(folder: Path, ask_for: Ca
 
 def test_one_damaged_device_does_not_harm_the_batch(folder: Path, ask_for: Callable[..., Query]) -> None:
     answers(folder, [message(ask_for(), 5)])
-    open_state(str(folder), __import__("os").getpid()).ledger(5)._db.execute("UPDATE release SET seal = x''")
+    open_state(str(folder), os.getpid()).ledger(5)._db.execute("UPDATE release SET seal = x''")
     got = answers(folder, [message(ask_for(), i) for i in range(12)])
     assert got[5] is Refusal.LEDGER_DAMAGED
     assert all(isinstance(a, tuple) and not a[1].replayed for i, a in enumerate(got) if i != 5)
@@ -157,7 +158,7 @@ def test_devices_of_several_ledger_files(
     replies = list(Fleet(tmp_path / "s", batch=4).answer([message(ask_for(), i) for i in order]))
     assert sorted(r.metadata.src_node_id - 1 for r in replies) == list(range(12))
     assert all(wire.read_reply(r)[0] == r.metadata.src_node_id - 1 for r in replies)  # type: ignore[index]
-    deny(open_state(str(tmp_path / "s"), __import__("os").getpid()).ledger(5), "COMMIT")
+    deny(open_state(str(tmp_path / "s"), os.getpid()).ledger(5), "COMMIT")
     got = answers(tmp_path / "s", [message(ask_for(), i) for i in range(12)])
     assert [isinstance(a, tuple) for a in got] == [True] * 5 + [False] * 5 + [True] * 2
 

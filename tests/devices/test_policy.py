@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ import pytest
 from devices.facts import PublicFacts
 from devices.mechanisms import GRR, Loss, Mechanism, OneBit, RandomizedResponse
 from devices.policy import Cap, Policy, policy_for
+from devices.population import Population
 from devices.query import Ask, Query
 
 FACTS = PublicFacts(9, 4, 3)
@@ -176,3 +178,20 @@ def test_caps_cover_all_queries_of_a_run() -> None:
 def test_wrong_caps_get_one_clear_line(caps: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"\A--cap \w+=.*\Z"):
         policy_for([ALL], FACTS, caps=caps)
+
+
+def test_the_cap_of_a_user_bounds_the_sum_of_all_releases(
+    people: Callable[..., Population], ask_for: Callable[..., Query]
+) -> None:
+    """Two attributes that fit one by one do not fit together, in one question or in two."""
+    population = people()
+    both = ask_for(attributes="af", eps=1.0)
+    adjacency, features = (both.loss(name).vector for name in ("adjacency", "features"))
+    policy = policy_for([both], population.facts, caps={"user": adjacency + features - 0.5})
+    assert policy.allows(both, device=3)  # each attribute is below its own cap
+    assert not policy.allows_total(0.0, both, device=3)
+    one = ask_for(attributes="f", eps=1.0)
+    assert policy.allows_total(0.0, one, device=3)
+    assert policy.allows_total(adjacency - 0.5, one, device=3) and not policy.allows_total(adjacency, one, device=3)
+    assert Policy.from_dict(policy.to_dict()).user_cap == policy.user_cap
+    assert Policy.from_dict(policy_for([both], population.facts).to_dict()).user_cap == math.inf

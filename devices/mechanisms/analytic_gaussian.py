@@ -1,0 +1,131 @@
+"""The analytic Gaussian mechanism on every feature, on a grid (Balle and Wang 2018).
+
+A feature x in [low, high] is put on a stated public grid of whole steps 0 .. grid, and
+Gaussian noise rounded to whole steps is added, drawn exactly (:mod:`gaussian`). The whole
+vector moves by at most grid * sqrt(d) steps in L2, one feature by ``grid``. sigma is
+calibrated by root finding on the exact curve delta(eps), not by a formula that holds for
+eps < 1 only.
+
+The guarantee is no pure loss but a curve: :meth:`AnalyticGaussian.delta_of`. What
+:meth:`AnalyticGaussian.loss` reports is the curve's epsilon at the stated delta, for one
+feature and for the vector. Rounding is post-processing, so the curve holds for the
+report, grid and rounding included; it is tight up to what rounding hides (a step beside
+sigma).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from devices.facts import PublicFacts
+from devices.mechanisms import gaussian
+from devices.mechanisms.base import Loss, Mechanism, check_epsilon, round_up
+from devices.mechanisms.integers import pack_integers, unpack_integers
+from devices.mechanisms.laplace import STEPS, check_grid, to_steps
+from devices.noise import NoiseStream
+
+UNIT = 1 << 32
+
+
+@dataclass(frozen=True)
+class AnalyticGaussian(Mechanism):
+    """Report each of d features with rounded Gaussian noise.
+
+    ``value``: float (d,); ``report``: int64 (d,), whole steps above ``low``.
+
+    Args:
+        deviation: The noise's standard deviation before rounding, in 1 / 2**32 of a step.
+        delta: The delta at which the loss is stated. A device answers only where it is
+            below 1/n.
+        d: Number of features.
+        low, high: Public range; values outside are clamped.
+        grid: Number of steps into which the range is cut.
+
+    Raises:
+        ValueError: for a deviation, delta, size, range or grid that makes no sense.
+    """
+
+    deviation: int
+    delta: float
+    d: int
+    low: float = 0.0
+    high: float = 1.0
+    grid: int = STEPS
+
+    name: ClassVar[str] = "analytic_gaussian"
+    version: ClassVar[int] = 1
+    attributes: ClassVar[frozenset[str]] = frozenset({"features"})
+
+    def __post_init__(self) -> None:
+        if not UNIT // 4 <= self.deviation < 1 << 68:
+            raise ValueError(f"the deviation must be 1/4 of a step .. 2**36 steps, not {self.deviation / UNIT:g}")
+        if not 1e-300 < self.delta < 1:
+            raise ValueError(f"delta must lie between 0 and 1, both excluded, not {self.delta}")
+        check_grid(self.d, self.low, self.high, self.grid)
+
+    @classmethod
+    def from_epsilon(
+        cls, epsilon: float, *, delta: float, d: int, low: float = 0.0, high: float = 1.0, grid: int = STEPS
+    ) -> AnalyticGaussian:
+        """Return the mechanism with the smallest noise that is (epsilon, delta)-private for the whole vector."""
+        check_epsilon(epsilon)
+        if not 1e-300 < delta < 1:
+            raise ValueError(f"delta must lie between 0 and 1, both excluded, not {delta}")
+        check_grid(d, low, high, grid)
+        sigma = gaussian.calibrate(epsilon, delta, shift=grid * math.sqrt(d))
+        return cls(math.ceil(sigma * UNIT), float(delta), d, float(low), float(high), grid)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation before rounding, in steps."""
+        return self.deviation / UNIT
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        known = (self.d, self.low, self.high) == (facts.d, facts.feature_low, facts.feature_high)
+        return known and self.delta * facts.n < 1
+
+    def steps(self, value: np.ndarray) -> np.ndarray:
+        """int64 (d,): the value on the grid."""
+        return to_steps(value, self.low, self.high, self.grid)
+
+    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
+        return self.steps(value) + gaussian.sample(noise, Fraction(self.deviation, UNIT), self.d)
+
+    def encode(self, report: np.ndarray) -> bytes:
+        return pack_integers(report)
+
+    def decode(self, data: bytes, *, device: int) -> np.ndarray:
+        return unpack_integers(data, self.d)
+
+    def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
+        return gaussian.log_probability(report - self.steps(value), self.sigma)
+
+    def estimate(self, report: np.ndarray) -> np.ndarray:
+        return self.low + (self.high - self.low) / self.grid * report
+
+    def variance(self, value: np.ndarray) -> np.ndarray:
+        step = (self.high - self.low) / self.grid
+        return np.full(self.d, step**2 * gaussian.variance(self.sigma))
+
+    def delta_of(self, epsilon: float, *, changed: int | None = None) -> float:
+        """delta(eps) when ``changed`` features (all of them, if None) go from one end of the range to the other."""
+        features = self.d if changed is None else changed
+        return gaussian.delta_of(epsilon, shift=self.grid * math.sqrt(features), sigma=self.sigma)
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        return Loss(bit=self.loss_of(1), vector=self.loss_of(self.d), delta=self.delta)
+
+    def loss_of(self, changed: int) -> float:
+        """Epsilon at the stated delta when this many features change."""
+        return _epsilon(self.delta, self.grid * math.sqrt(changed), self.sigma)
+
+
+@lru_cache(maxsize=256)
+def _epsilon(delta: float, shift: float, sigma: float) -> float:
+    return round_up(gaussian.epsilon_of(delta, shift=shift, sigma=sigma))

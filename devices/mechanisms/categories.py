@@ -1,0 +1,75 @@
+"""Categories in the columns of a record, and on the wire.
+
+A record holds 0/1 columns. Without blocks an attribute of two categories is one column,
+one of k > 2 categories is k columns of which one is 1 (``devices/datasets/fair_graphs.py``).
+With blocks, ``block`` consecutive columns are one binary attribute, their OR.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+LARGEST = 1 << 20
+
+
+class Coding:
+    """How attributes stand in columns and in bytes.
+
+    Args:
+        domains: Number of categories of each attribute.
+        columns: Number of columns.
+        block: How many columns are joined by OR into one attribute; 1 for none.
+
+    Raises:
+        ValueError: where the columns do not make up these attributes.
+    """
+
+    def __init__(self, domains: tuple[int, ...], columns: int, block: int) -> None:
+        if columns > LARGEST:  # a stranger wrote it, and the arrays below are as long
+            raise ValueError(f"{columns} columns are more than {LARGEST}")
+        widths = np.array([1 if g == 2 else g for g in domains])
+        if block > 1:
+            fits = set(domains) == {2} and -(-columns // block) == len(domains)
+        else:
+            fits = block == 1 and widths.sum() == columns
+        if not fits:
+            raise ValueError(f"{columns} columns in blocks of {block} do not make up {len(domains)} attributes")
+        self.columns = columns
+        self.sizes = np.array(domains, np.int64)
+        # the attribute that a column belongs to, and the category that a 1 there stands for
+        if block > 1:
+            self._attribute, self._category = np.arange(columns) // block, np.ones(columns, np.int64)
+        else:
+            self._attribute = np.repeat(np.arange(len(domains)), widths)
+            codes = [np.arange(width) if width > 1 else np.ones(1, np.int64) for width in widths]
+            self._category = np.concatenate(codes)
+        bits = [(g - 1).bit_length() for g in domains]
+        self._bit_attribute = np.repeat(np.arange(len(domains)), bits)
+        self._bit_place = np.concatenate([np.arange(count) for count in bits])
+
+    def read(self, ones: np.ndarray) -> np.ndarray:
+        """int64 (attributes,): categories of a record whose columns ``ones`` (sorted) are 1.
+
+        The first one counts where an attribute has several; category 0 where it has none; a
+        column that does not exist counts as the nearest one. Nothing is raised.
+        """
+        columns = np.clip(ones, 0, self.columns - 1)[::-1]
+        value = np.zeros(len(self.sizes), np.int64)
+        value[self._attribute[columns]] = self._category[columns]
+        return value
+
+    def pack(self, categories: np.ndarray) -> bytes:
+        """Return each category in as many bits as its domain needs, lowest first, joined."""
+        return np.packbits(categories[self._bit_attribute] >> self._bit_place & 1).tobytes()
+
+    def unpack(self, data: bytes) -> np.ndarray:
+        """Read :meth:`pack` back, int64 (attributes,); ValueError for any other form."""
+        bits = np.unpackbits(np.frombuffer(data, np.uint8))
+        size = len(self._bit_place)
+        if len(data) != (size + 7) // 8 or bits[size:].any():
+            raise ValueError(f"{len(data)} bytes do not hold {len(self.sizes)} categories")
+        categories = np.zeros(len(self.sizes), np.int64)
+        np.add.at(categories, self._bit_attribute, bits[:size].astype(np.int64) << self._bit_place)
+        if np.any(categories >= self.sizes):
+            raise ValueError("a category lies outside its domain")
+        return categories

@@ -1,0 +1,114 @@
+"""Gaussian noise rounded to whole numbers, drawn exactly, and what it costs.
+
+The curve delta(eps) of the Gaussian mechanism with L2 sensitivity D and deviation sigma
+is that of Balle and Wang (2018), Theorem 8:
+
+    delta(eps) = Phi(D / 2 sigma - eps sigma / D) - e^eps Phi(-D / 2 sigma - eps sigma / D).
+
+A device puts its value on a grid of whole numbers, adds Gaussian noise and rounds. With
+x whole, round(x + sigma N) = x + round(sigma N): the noise alone can be rounded. Rounding
+is post-processing of the Gaussian mechanism, so delta(eps) above holds for what is
+released, at any sigma, in any dimension and for any shift. (A discrete Gaussian has no
+such closed curve for vectors.)
+
+round(sigma N) is drawn by exact inversion (:mod:`inversion`).
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.mechanisms import inversion
+from devices.noise import NoiseStream
+
+IntArray = NDArray[np.int64]
+_PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")
+
+
+def delta_of(epsilon: float, *, shift: float, sigma: float) -> float:
+    """delta(eps) of Gaussian noise of deviation ``sigma`` on values ``shift`` apart (L2)."""
+    a = shift / (2 * sigma) - epsilon * sigma / shift
+    b = -shift / (2 * sigma) - epsilon * sigma / shift
+    density = math.exp(-a * a / 2) / math.sqrt(2 * math.pi)  # e^eps phi(b) = phi(a), so e^eps never overflows
+    upper = density * _mills(-a) if a < 0 else 1 - density * _mills(a)
+    return max(0.0, upper - density * _mills(-b))
+
+
+def _mills(x: float) -> float:
+    """(1 - Phi(x)) / phi(x) for x >= 0."""
+    from scipy.special import erfcx
+
+    return math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2)))
+
+
+def epsilon_of(delta: float, *, shift: float, sigma: float) -> float:
+    """The smallest epsilon >= 0 with delta(eps) <= delta, from above within one part in 1e12."""
+    if delta_of(0.0, shift=shift, sigma=sigma) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while delta_of(high, shift=shift, sigma=sigma) > delta:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_of(middle, shift=shift, sigma=sigma) > delta else (low, middle)
+    return high
+
+
+def calibrate(epsilon: float, delta: float, *, shift: float) -> float:
+    """The smallest sigma with delta(epsilon) <= delta, from above within one part in 1e13."""
+    low = high = shift / epsilon
+    while delta_of(epsilon, shift=shift, sigma=high) > delta:
+        high *= 2
+    while delta_of(epsilon, shift=shift, sigma=low) <= delta:
+        low /= 2
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_of(epsilon, shift=shift, sigma=middle) > delta else (low, middle)
+    return high
+
+
+def sample(noise: NoiseStream, sigma: Fraction, size: int) -> IntArray:
+    """int64 (size,): independent draws of round(sigma N)."""
+    from scipy.special import ndtri
+
+    return inversion.sample(
+        noise, size, quantile=lambda u: -ndtri(u), scale=float(sigma), offset=0.5,
+        tail=lambda k: upper_tail((k - Fraction(1, 2)) / sigma),
+    )  # fmt: skip
+
+
+def upper_tail(x: Fraction) -> Decimal:
+    """Pr[N > x] for x >= 0, good to about 75 digits after the point."""
+    with localcontext() as context:
+        context.prec = inversion.DIGITS + 20
+        at = Decimal(x.numerator) / Decimal(x.denominator)
+        term = total = at
+        n = 1
+        while term > total * Decimal(10) ** -(inversion.DIGITS + 10):
+            n += 2
+            term = term * at * at / n
+            total += term
+        return Decimal("0.5") - (-at * at / 2).exp() / (2 * _PI).sqrt() * total
+
+
+def log_probability(z: IntArray, sigma: float) -> float:
+    """The sum of ln Pr[round(sigma N) = z] over an array."""
+    from scipy.special import log_ndtr
+
+    inner, outer = (log_ndtr(-(np.abs(z) + side) / sigma) for side in (-0.5, 0.5))
+    return float((inner + np.log1p(-np.exp(outer - inner))).sum())
+
+
+def variance(sigma: float) -> float:
+    """Variance of round(sigma N): sigma^2 + 1/12 and ripples that die out as e^(-2 pi^2 sigma^2)."""
+    # Fourier series of the rounding error X - round(X): its variance, and twice its covariance with X
+    ripple = 0.0
+    for k in range(1, 1 + math.ceil(3 / sigma)):
+        size = (-1) ** k * math.exp(-2 * (math.pi * k * sigma) ** 2)
+        ripple += size * (1 / (math.pi * k) ** 2 + 4 * sigma**2)
+    return sigma**2 + 1 / 12 + ripple

@@ -1,0 +1,132 @@
+"""Noisy numbers of neighbours in each public group (LDPGen; Qin et al. 2017).
+
+Everybody is in one of k public groups; a device counts its neighbours in each and adds
+discrete Laplace noise of scale t/s to every count. One bit of the list moves one count by
+1, the whole list moves the counts by as many as it has bits (L1), whatever the grouping:
+
+    one bit: s/t,    k bits: k * s/t,    the list: (n - 1) * s/t,    all attained exactly.
+
+The first of LDPGen's two stages needs a random grouping that everybody can work out
+(``seed`` of 0 or more); the second takes the grouping that the curator made of the first
+stage's reports (``seed`` -1: the query's ``grouping``). Both stages are in the plan from
+the start, and their losses add.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from devices.mechanisms import discrete_laplace
+from devices.mechanisms.base import Loss, round_up
+from devices.mechanisms.integers import pack_integers, unpack_integers
+from devices.mechanisms.neighbour_list import AboutList, Reporting
+from devices.noise import NoiseStream
+
+if TYPE_CHECKING:
+    from devices.population import Record
+
+
+@dataclass(frozen=True)
+class GroupDegrees(AboutList):
+    """Report the number of neighbours in each group with discrete Laplace noise.
+
+    ``value`` and ``report``: int64 (groups,).
+
+    Args:
+        t, s: The noise's scale is t/s; integers in lowest terms, below 2**32.
+        n: Number of people.
+        groups: Number of groups k.
+        seed: Of the public random grouping (:func:`random_grouping`), or -1 for the query's own.
+        reporting: ``both`` counts all neighbours, ``one-end`` those before the device.
+
+    Raises:
+        ValueError: for a scale, size, number of groups or seed that makes no sense.
+    """
+
+    t: int
+    s: int
+    n: int
+    groups: int
+    seed: int = -1
+    reporting: Reporting = "both"
+
+    name: ClassVar[str] = "group_degrees"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        discrete_laplace.check_scale(self.t, self.s)
+        self.check_list()
+        if not 1 <= self.groups <= 1 << 16 or not -1 <= self.seed < 1 << 32:
+            raise ValueError(f"1..65536 groups and a seed of -1..2**32-1 are needed, not {self.groups}, {self.seed}")
+
+    @classmethod
+    def from_epsilon(
+        cls, epsilon: float, *, n: int, groups: int, seed: int = -1, reporting: Reporting = "both"
+    ) -> GroupDegrees:
+        """Return the mechanism whose loss per adjacency bit is at most ``epsilon``."""
+        t, s = discrete_laplace.scale_for(epsilon, sensitivity=1)
+        return cls(t=t, s=s, n=n, groups=groups, seed=seed, reporting=reporting)
+
+    def takes(self, grouping: tuple[int, ...] | None) -> bool:
+        if self.seed >= 0:
+            return True
+        return grouping is not None and len(grouping) == self.n and max(grouping) < self.groups
+
+    def groups_of(self, grouping: tuple[int, ...] | None) -> np.ndarray:
+        """int64 (n,): everybody's group."""
+        if self.seed >= 0:
+            return random_grouping(self.n, self.groups, self.seed)
+        assert grouping is not None  # a device refuses the question otherwise
+        return _as_array(grouping)
+
+    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> np.ndarray:
+        neighbours = self.nodes(device, np.flatnonzero(self.row(device, record.neighbours)))
+        return np.bincount(self.groups_of(grouping)[neighbours], minlength=self.groups)
+
+    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
+        return value + discrete_laplace.sample(noise, self.t, self.s, self.groups)
+
+    def encode(self, report: np.ndarray) -> bytes:
+        return pack_integers(report)
+
+    def decode(self, data: bytes, *, device: int) -> np.ndarray:
+        return unpack_integers(data, self.groups)
+
+    def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
+        return discrete_laplace.log_probability(report - value, self.t, self.s)
+
+    def estimate(self, report: np.ndarray) -> np.ndarray:
+        return report.astype(np.float64)
+
+    def variance(self, value: np.ndarray) -> np.ndarray:
+        return np.full(self.groups, discrete_laplace.variance(self.t, self.s))
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        bits = self.most_targets(device)
+        bit, whole = (round_up(discrete_laplace.shift_loss(self.t, self.s, k)) for k in (min(bits, 1), bits))
+        return Loss(bit=bit, vector=whole)
+
+
+@lru_cache(maxsize=4)  # every device of a process counts by the same grouping
+def _as_array(grouping: tuple[int, ...]) -> np.ndarray:
+    return np.array(grouping, np.int64)
+
+
+@lru_cache(maxsize=4)
+def random_grouping(n: int, groups: int, seed: int) -> np.ndarray:
+    """int64 (n,): a public grouping that anybody can work out; nothing secret is in it.
+
+    Node j gets the j-th output of SplitMix64 (Steele et al. 2014) from the seed, modulo ``groups``.
+    """
+    with np.errstate(over="ignore"):
+        state = np.uint64(seed) + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ state >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ state >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+    result = (state % np.uint64(groups)).astype(np.int64)
+    result.flags.writeable = False
+    return result

@@ -1,0 +1,228 @@
+"""GRR with feature sampling (Bhaila et al. 2024, RGNN Section 4.1).
+
+m of the d features are drawn without replacement; a drawn feature is reported by GRR over
+its domain of g categories (truth p = E / (E + g - 1), each other q = 1 / (E + g - 1),
+E = e^eps_x; the paper prints e^(eps + g) - 1 as the denominator, which are no
+probabilities), every other one uniformly over its domain. Which were drawn is not said:
+
+    Pr[y | x] = C(d, m)^-1 * sum over m-subsets S of prod_{i in S} GRR(y_i | x_i) prod_{i not in S} 1/g_i.
+
+Exact losses. For features K that change, with y right on K and wrong elsewhere:
+ln(e_m(p_i g_i on K, q_i g_i elsewhere) / e_m(q_i g_i)), e_m the elementary symmetric
+polynomial. One feature of equal domains: ln(1 + (m/d)(E - 1)). The whole vector: m * eps_x,
+with no gain from sampling at all: whichever S is drawn, m values of the same person are in
+the report. Theorem 1 of the paper claims less (:meth:`GRRFS.claimed_loss`) and does not hold.
+
+What a feature is: an attribute of ``facts.domains``, or one of d binary columns; or, with
+``block`` = b, the OR of b consecutive columns, formed on the device before any noise. A
+column stands in one block only, so one changed column changes at most one feature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from devices.facts import PublicFacts
+from devices.mechanisms.base import ONE, Loss, Mechanism, log_ratio, probability_threshold, whole_numbers
+from devices.mechanisms.categories import Coding
+from devices.mechanisms.sampling import subset
+from devices.mechanisms.subset_mixture import exact_loss
+from devices.noise import NoiseStream
+
+if TYPE_CHECKING:
+    from devices.population import Record
+
+
+@dataclass(frozen=True)
+class GRRFS(Mechanism):
+    """Report every feature as a category; m of them carry something.
+
+    ``value`` and ``report``: int64 (len(domains),), categories from 0. A category outside
+    its domain counts as the first one.
+
+    Args:
+        lies: 64-bit thresholds of Pr[not the truth], one for each size in
+            ``sorted(set(domains))``.
+        domains: Number of categories of each feature, at least 2.
+        m: How many features are sampled, 1 .. len(domains).
+        columns: Number of columns of a record, ``facts.d``.
+        block: How many columns are joined by OR into one binary feature; 1 for none.
+
+    Raises:
+        ValueError: for a domain below 2, m outside its range, or columns that the
+            features do not describe.
+    """
+
+    lies: tuple[int, ...]
+    domains: tuple[int, ...]
+    m: int
+    columns: int
+    block: int = 1
+
+    name: ClassVar[str] = "grr_fs"
+    version: ClassVar[int] = 1
+    attributes: ClassVar[frozenset[str]] = frozenset({"features"})
+
+    def __post_init__(self) -> None:
+        if not whole_numbers(self.domains, least=2) or not self.domains or max(self.domains) > 1 << 16:
+            raise ValueError("GRR-FS needs domains of 2..65536 categories; a feature with a single one says nothing")
+        if not 1 <= self.m <= self.d:
+            raise ValueError(f"GRR-FS samples 1..{self.d} features (there are {self.d}), not {self.m}")
+        sizes = sorted(set(self.domains))
+        if not whole_numbers(self.lies, least=1) or len(self.lies) != len(sizes):
+            raise ValueError(f"GRR-FS needs a threshold for each of its {len(sizes)} sizes of domain")
+        if any(lie * g >= ONE * (g - 1) for lie, g in zip(self.lies, sizes, strict=True)):
+            raise ValueError("a threshold does not favour the truth")
+        Coding(self.domains, self.columns, self.block)
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, facts: PublicFacts, m: int | None = None, block: int = 1) -> GRRFS:
+        """Return the mechanism whose loss is at most ``epsilon`` (eps_x) for each sampled feature.
+
+        ``m`` None samples every feature. To *spend* a budget on the whole vector divide it by m.
+
+        Raises:
+            ValueError: for categorical attributes in blocks, or parameters out of range.
+        """
+        if facts.domains and block != 1:
+            raise ValueError("only binary columns can be joined in blocks")
+        if block < 1:
+            raise ValueError(f"a block is 1 or more columns, not {block}")
+        domains = facts.domains or (2,) * -(-facts.d // block)
+        if not domains or min(domains) < 2:
+            raise ValueError("GRR-FS needs domains of 2..65536 categories; a feature with a single one says nothing")
+        lies = tuple(probability_threshold(epsilon, g - 1) for g in sorted(set(domains)))
+        return cls(lies, domains, len(domains) if m is None else m, facts.d, block)
+
+    @property
+    def d(self) -> int:
+        """Number of features: attributes, columns or blocks of columns."""
+        return len(self.domains)
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        if self.columns != facts.d or facts.feature_low != 0:
+            return False
+        return self.domains == facts.domains and self.block == 1 if facts.domains else set(self.domains) == {2}
+
+    # --- on the device
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        return np.array(self.domains, np.int64)
+
+    @cached_property
+    def _thresholds(self) -> np.ndarray:
+        of = dict(zip(sorted(set(self.domains)), self.lies, strict=True))
+        return np.array([of[g] for g in self.domains], np.uint64)
+
+    @cached_property
+    def _coding(self) -> Coding:
+        return Coding(self.domains, self.columns, self.block)
+
+    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> np.ndarray:
+        return self._coding.read(record.feature_indices[record.feature_values > 0])
+
+    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
+        truth = np.where((value >= 0) & (value < self._sizes), value, 0)
+        sampled = subset(noise, self.d, self.m)
+        # All draws are always made: the time taken does not tell which ones are used.
+        report = noise.uniform_integers(self._sizes, self.d)
+        lies = noise.bernoulli(self._thresholds[sampled], self.m)
+        other = noise.uniform_integers(self._sizes[sampled] - 1, self.m)
+        right = truth[sampled]
+        report[sampled] = np.where(lies, other + (other >= right), right)
+        return report
+
+    def encode(self, report: np.ndarray) -> bytes:
+        return self._coding.pack(report)
+
+    def decode(self, data: bytes, *, device: int) -> np.ndarray:
+        return self._coding.unpack(data)
+
+    # --- what a report says
+
+    def truth_and_other(self, g: int) -> tuple[float, float]:
+        """(p, q) of GRR over g categories."""
+        lie = self.lies[sorted(set(self.domains)).index(g)]
+        return (ONE - lie) / ONE, lie / ONE / (g - 1)
+
+    def marginals(self, g: int) -> tuple[float, float]:
+        """(mu1, mu0): probability that a feature of g categories is reported as its value, as one other value."""
+        (p, q), share = self.truth_and_other(g), self.m / self.d
+        return share * p + (1 - share) / g, share * q + (1 - share) / g
+
+    def correction(self, g: int) -> tuple[float, float]:
+        """(slope, intercept) of eq. 2, pi = slope * lambda' + intercept, for shares lambda' that add to 1."""
+        p, q = self.truth_and_other(g)
+        scale = self.m * (p - q)
+        return self.d / scale, (self.m - self.d - self.m * g * q) / (scale * g)
+
+    def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
+        pairs = [self.truth_and_other(g) for g in self.domains]
+        truth = np.where((value >= 0) & (value < self._sizes), value, 0)
+        polynomial = np.full(self.m + 1, -np.inf)  # ln e_0 .. ln e_m of the ratios to uniform
+        polynomial[0] = 0.0
+        for (p, q), g, right in zip(pairs, self.domains, report == truth, strict=True):
+            ratio = math.log(g * (p if right else q))
+            polynomial[1:] = np.logaddexp(polynomial[1:], polynomial[:-1] + ratio)
+        uniform = sum(math.log(g) for g in self.domains)
+        subsets = math.lgamma(self.d + 1) - math.lgamma(self.m + 1) - math.lgamma(self.d - self.m + 1)
+        return float(polynomial[self.m]) - uniform - subsets
+
+    def estimate(self, report: np.ndarray) -> np.ndarray:
+        """float (d, largest domain): unbiased estimate of the one-hot values, 0 beyond a domain."""
+        result = np.zeros((self.d, max(self.domains)))
+        for i, g in enumerate(self.domains):
+            slope, intercept = self.correction(g)
+            result[i, :g] = slope * (np.arange(g) == report[i]) + intercept
+        return result
+
+    def variance(self, value: np.ndarray) -> np.ndarray:
+        """float (d, largest domain): variances of :meth:`estimate`."""
+        result = np.zeros((self.d, max(self.domains)))
+        for i, g in enumerate(self.domains):
+            result[i, :g] = self._variances(np.arange(g) == value[i])
+        return result
+
+    def _variances(self, share: np.ndarray) -> np.ndarray:
+        mu1, mu0 = self.marginals(len(share))
+        reported = share * mu1 + (1 - share) * mu0
+        return np.asarray(self.correction(len(share))[0] ** 2 * reported * (1 - reported))
+
+    def frequency_variance(self, share: np.ndarray, *, users: int, fixed: bool = True) -> np.ndarray:
+        """Variance of the estimated share of each category among ``users`` (eq. 11, corrected).
+
+        Args:
+            share: float (g,), the true shares pi_j.
+            users: How many reports are averaged.
+            fixed: The users are given (a graph's nodes); False: drawn anew from pi.
+        """
+        share = np.asarray(share, np.float64)
+        drawn = self._variances(share)
+        return (drawn - share * (1 - share) if fixed else drawn) / users
+
+    # --- what it costs
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        sizes = sorted(set(self.domains))
+        vector = max(log_ratio((ONE - lie) * (g - 1), lie, self.m) for lie, g in zip(self.lies, sizes, strict=True))
+        return Loss(bit=self.loss_of(1), vector=vector)
+
+    def loss_of(self, changed: int) -> float:
+        """Exact loss when this many features change: L_k, attained on the largest domains."""
+        return self.loss_of_domains(sorted(self.domains)[self.d - changed :])
+
+    def loss_of_domains(self, changed: Sequence[int]) -> float:
+        """Exact loss when features of these domain sizes, and no others, change."""
+        return exact_loss(self.lies, tuple(sorted(self.domains)), tuple(sorted(changed)), self.m)
+
+    def claimed_loss(self) -> float:
+        """What Theorem 1 claims for the whole vector: ln(1 + (m/d)(e^(m eps_x) - 1)). It does not hold."""
+        largest = self.loss().vector
+        return largest + math.log(self.m / self.d + (1 - self.m / self.d) * math.exp(-largest))

@@ -1,0 +1,82 @@
+"""Integers of a symmetric law, drawn exactly by inversion with as many bits as it takes.
+
+A sign and a uniform U on (0, 1/2) give the integer z or -z, where z >= 0 is the smallest
+with tail(z + 1) <= U and tail(k) = Pr[Z >= k]; that has the law of Z exactly, if U is a
+real number. 64 bits of it nearly always settle z. Where they do not, or where floating
+point might be wrong about it, further bits are drawn and compared with tail(z + 1) to 80
+decimal digits. So z depends on the bits alone, not on any machine's arithmetic; and the
+time taken hardly depends on what is drawn, and not at all on what it is added to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.noise import NoiseStream
+
+IntArray = NDArray[np.int64]
+DIGITS = 80
+_SLACK = 1e-12  # a thousand times what numpy's log and scipy's ndtri err, relative to max(1, |y|)
+_LAST = 1 << 63
+
+
+def sample(
+    noise: NoiseStream,
+    size: int,
+    *,
+    quantile: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    scale: float,
+    offset: float,
+    tail: Callable[[int], Decimal],
+) -> IntArray:
+    """int64 (size,): independent draws.
+
+    Args:
+        noise: Where 64 bits each (very rarely more) are drawn from.
+        size: How many integers.
+        quantile: y(u) for u in (0, 1/2], such that z = floor(scale * y + offset); it may
+            be infinite at 0.
+        scale, offset: As above.
+        tail: Pr[Z >= k] for k >= 1, to 80 digits.
+    """
+    words = noise.words(size)
+    fraction = (words & np.uint64(_LAST - 1)).astype(np.float64)  # U lies in (fraction, fraction + 1) / 2**64
+    with np.errstate(divide="ignore"):
+        inner, outer = (np.minimum(quantile((fraction + side) / 2.0**64), 64.0) for side in (1, 0))
+    slack = _SLACK * np.maximum(1.0, outer)
+    least = np.floor(scale * np.maximum(inner - slack, 0) + offset).astype(np.int64)
+    most = np.floor(scale * (outer + slack) + offset).astype(np.int64)
+    for unsure in np.flatnonzero((least != most) | (fraction == 0)):
+        least[unsure] = _settle(noise, int(words[unsure]) & (_LAST - 1), int(least[unsure]), tail)
+    return np.where(words >> np.uint64(63), -least, least)
+
+
+def _settle(noise: NoiseStream, number: int, least: int, tail: Callable[[int], Decimal]) -> int:
+    """The smallest z >= least with tail(z + 1) <= U, for a U that begins with the 64 bits of ``number``."""
+    bits = 64
+
+    def reached(z: int) -> bool:
+        nonlocal number, bits
+        while True:
+            with localcontext() as context:
+                context.prec = DIGITS
+                beyond = tail(z + 1) * (1 << bits)
+            if beyond <= number:
+                return True
+            if beyond >= number + 1:
+                return False
+            number, bits = number << 64 | int(noise.words(1)[0]), bits + 64
+
+    step = 1
+    while not reached(least + step - 1):
+        least, step = least + step, 2 * step
+    below = least - 1  # not reached, or not asked about; least + step - 1 is reached
+    above = least + step - 1
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (below, middle) if reached(middle) else (middle, above)
+    return above

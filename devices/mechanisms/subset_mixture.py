@@ -1,0 +1,55 @@
+"""The exact loss of a mixture over subsets of one person's values (:mod:`grr_fs`).
+
+S is a uniform m-subset of d features; those in S are reported by GRR, the others uniformly.
+Relative to the uniform law the report's probability is e_m(r_1 .. r_d) / C(d, m), with r_i
+= g_i p_i where report and value agree, g_i q_i where they do not, and e_m the elementary
+symmetric polynomial.
+
+Let the features in K change. The ratio of two such polynomials is largest where the report
+agrees with the first value on all of K, with the second one nowhere on K, and with neither
+elsewhere: in e_m(r) = sum_j e_j(r on K) e_{m-j}(r elsewhere) the terms gain E^j, and small
+r elsewhere give weight to large j. Of all K of one size the largest domains are the worst,
+since g q grows with g.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+from functools import lru_cache
+
+from devices.mechanisms.base import ONE, round_up
+
+
+@lru_cache(maxsize=256)
+def exact_loss(lies: tuple[int, ...], domains: tuple[int, ...], changed: tuple[int, ...], m: int) -> float:
+    """Return the loss, rounded up, when features of the sizes ``changed`` (some of ``domains``) change.
+
+    ``lies`` are 64-bit thresholds of Pr[not the truth], by rising size of domain.
+    """
+    of = dict(zip(sorted(set(domains)), lies, strict=True))
+    moved = Counter(changed)
+    kept = Counter(domains) - moved
+    with localcontext() as context:
+        context.prec = 60
+        right = {g: Decimal((ONE - of[g]) * g) / ONE for g in of}
+        wrong = {g: Decimal(of[g] * g) / (ONE * (g - 1)) for g in of}
+        before = elementary([(right[g], moved[g]) for g in moved] + [(wrong[g], kept[g]) for g in kept], m)
+        after = elementary([(wrong[g], count) for g, count in Counter(domains).items()], m)
+        return round_up((before / after).ln())
+
+
+def elementary(factors: Sequence[tuple[Decimal, int]], m: int) -> Decimal:
+    """e_m of the numbers, each given with how often it occurs: the z^m term of prod (1 + value z)^times."""
+    product = [Decimal(1)]
+    for value, times in factors:
+        term = [math.comb(times, j) * value**j for j in range(min(times, m) + 1)]
+        size = min(m + 1, len(product) + len(term) - 1)
+        product = [
+            sum((product[a - j] * term[j] for j in range(max(0, a - len(product) + 1), min(a, len(term) - 1) + 1)),
+                start=Decimal(0))
+            for a in range(size)
+        ]  # fmt: skip
+    return product[m]

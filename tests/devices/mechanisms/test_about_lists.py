@@ -1,0 +1,187 @@
+"""Degrees, counts by group, noisy rows and rows in clear: exact losses at every level, one end and both."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from devices.facts import PublicFacts
+from devices.mechanisms import ClearAdjacency, Degree, GroupDegrees, NoisyRow, RandomizedResponse
+from devices.mechanisms.group_degrees import random_grouping
+from devices.noise import NoiseStream
+from devices.population import Record
+from devices.query import Ask
+
+N = 5
+GROUPS = (0, 1, 1, 0, 1)
+
+
+def record(neighbours: list[int]) -> Record:
+    return Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.array(neighbours, np.int32), 0)
+
+
+def lists(device: int, reporting: str) -> list[list[int]]:
+    others = [j for j in range(N) if j != device and (reporting == "both" or j < device)]
+    return [list(c) for size in range(len(others) + 1) for c in itertools.combinations(others, size)]
+
+
+def window(mechanism: object) -> list[object]:
+    if isinstance(mechanism, Degree):
+        return list(range(-30, 35))
+    return [np.array(r) for r in itertools.product(range(-12, 17), repeat=2)]
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+@pytest.mark.parametrize("device", [0, 2, 4])
+@pytest.mark.parametrize("kind", ["degree", "group_degrees"])
+def test_losses_by_enumeration(kind: str, device: int, reporting: str) -> None:
+    """Every pair of lists that differ in k entries: the worst ratio is k eps, whatever the groups."""
+    if kind == "degree":
+        mechanism: Degree | GroupDegrees = Degree.from_epsilon(1.2, n=N, reporting=reporting)  # type: ignore[arg-type]
+    else:
+        mechanism = GroupDegrees.from_epsilon(1.2, n=N, groups=2, reporting=reporting)  # type: ignore[arg-type]
+    every = lists(device, reporting)
+    logs = []
+    for neighbours in every:
+        value = mechanism.value_of(record(neighbours), device=device, grouping=GROUPS)
+        logs.append([mechanism.log_probability(r, value) for r in window(mechanism)])
+    table = np.array(logs)
+    assert np.exp(table).sum(axis=1) == pytest.approx(1, abs=1e-5)
+    bits = mechanism.targets(device)
+    for k in range(1, bits + 1):
+        found = max(
+            (table[i] - table[j]).max()
+            for (i, a), (j, b) in itertools.permutations(enumerate(every), 2)
+            if len(set(a) ^ set(b)) == k
+        )
+        assert found == pytest.approx(1.2 * k, abs=1e-9)
+    loss = mechanism.loss(device=device)
+    assert loss.bit == (1.2 if bits else 0.0) and loss.vector == pytest.approx(1.2 * bits, abs=2e-9)
+    assert mechanism.loss().vector == pytest.approx(1.2 * (N - 1), abs=2e-9)  # the largest of any device
+    assert loss.delta == 0
+
+
+def test_a_degree_beside_randomised_response_adds_its_loss() -> None:
+    """One question, two mechanisms: the joint law by enumeration over both reports."""
+    response, degree = RandomizedResponse.from_epsilon(0.7, n=3), Degree.from_epsilon(0.4, n=3)
+    ask = Ask("adjacency", (response, degree))
+    worst = {1: 0.0, 2: 0.0}
+    rows = [np.array(r) for r in itertools.product((False, True), repeat=2)]
+    for v, w in itertools.permutations(rows, 2):
+        k = int((v != w).sum())
+        ratio = max(
+            response.log_probability(r, v) - response.log_probability(r, w)
+            + degree.log_probability(z, int(v.sum())) - degree.log_probability(z, int(w.sum()))
+            for r in rows for z in range(-8, 11)
+        )  # fmt: skip
+        worst[k] = max(worst[k], ratio)
+    assert ask.loss().bit == pytest.approx(worst[1], abs=2e-9) and ask.loss().bit == pytest.approx(1.1, abs=2e-9)
+    assert ask.loss().vector == pytest.approx(worst[2], abs=4e-9) and ask.loss().vector == pytest.approx(2.2, abs=4e-9)
+
+
+def test_noisy_rows_by_enumeration() -> None:
+    mechanism = NoisyRow.from_epsilon(1.0, n=3, grid=2)
+    rows = [np.array(r) for r in itertools.product((False, True), repeat=2)]
+    reports = [np.array(r) for r in itertools.product(range(-25, 28), repeat=2)]
+    table = np.array([[mechanism.log_probability(r, v) for r in reports] for v in rows])
+    assert np.exp(table).sum(axis=1) == pytest.approx(1, abs=1e-4)
+    for k, level in ((1, mechanism.loss().bit), (2, mechanism.loss().vector)):
+        found = max((table[i] - table[j]).max() for i, j in itertools.permutations(range(4), 2)
+                    if (rows[i] != rows[j]).sum() == k)  # fmt: skip
+        assert level == pytest.approx(found, abs=2e-9) and level == k
+    weights = np.exp(table[1])
+    estimates = np.array([mechanism.estimate(r) for r in reports])
+    assert weights @ estimates == pytest.approx(rows[1].astype(float), abs=1e-3)
+    assert mechanism.variance(rows[1]) == pytest.approx([2.0, 2.0], rel=0.1)  # near that of continuous noise, 2 / eps^2
+
+
+def test_what_a_report_takes_is_known_beforehand() -> None:
+    mechanism = NoisyRow.from_epsilon(1.0, n=2708)
+    row = np.zeros(2707, np.bool_)
+    sizes = {len(mechanism.encode(mechanism.perturb(row, NoiseStream(bytes([k]) * 32)))) for k in range(5)}
+    assert sizes == {mechanism.bytes_per_device()} == {1 + 2 * 2707}
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+def test_estimates_and_variances(epsilon: float) -> None:
+    degree = Degree.from_epsilon(epsilon, n=9)
+    z = np.arange(-200, 210)
+    weights = np.exp([degree.log_probability(int(r), 4) for r in z])
+    assert weights @ [degree.estimate(int(r)) for r in z] == pytest.approx(4, abs=1e-9)
+    assert weights @ (z - 4.0) ** 2 == pytest.approx(degree.variance(4), rel=1e-9)
+    groups = GroupDegrees.from_epsilon(epsilon, n=9, groups=3)
+    assert groups.variance(np.zeros(3)) == pytest.approx([degree.variance(0)] * 3)
+    assert groups.estimate(np.array([1, -2, 0])).tolist() == [1.0, -2.0, 0.0]
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+def test_what_is_counted(reporting: str) -> None:
+    degree = Degree.from_epsilon(1.0, n=N, reporting=reporting)  # type: ignore[arg-type]
+    groups = GroupDegrees.from_epsilon(1.0, n=N, groups=2, reporting=reporting)  # type: ignore[arg-type]
+    for device in range(N):
+        for neighbours in lists(device, "both"):
+            counted = [j for j in neighbours if reporting == "both" or j < device]
+            assert degree.value_of(record(neighbours), device=device) == len(counted)
+            found = groups.value_of(record(neighbours), device=device, grouping=GROUPS)
+            assert found.tolist() == [sum(GROUPS[j] == g for j in counted) for g in (0, 1)]
+
+
+@pytest.mark.parametrize("kind", ["degree", "group_degrees", "noisy_row", "clear"])
+def test_a_one_ended_report_does_not_read_later_entries(kind: str) -> None:
+    mechanism = {
+        "degree": Degree.from_epsilon(1.0, n=N, reporting="one-end"),
+        "group_degrees": GroupDegrees.from_epsilon(1.0, n=N, groups=2, seed=3, reporting="one-end"),
+        "noisy_row": NoisyRow.from_epsilon(1.0, n=N, reporting="one-end"),
+        "clear": ClearAdjacency(N, "one-end"),
+    }[kind]
+    answers = {
+        mechanism.respond(record([0, *later]), NoiseStream(bytes([1]) * 32), device=2)
+        for later in ([], [3], [4], [3, 4])
+    }
+    assert len(answers) == 1
+    assert mechanism.loss(device=0).vector == 0 < mechanism.loss(device=2).vector
+
+
+def test_a_random_grouping_is_public_and_even() -> None:
+    first = random_grouping(6, 3, 0)
+    # SplitMix64 from 0: the published first outputs, modulo 3
+    published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC]
+    assert first[:4].tolist() == [word % 3 for word in published]
+    assert random_grouping(6, 3, 0) is first and not first.flags.writeable
+    sizes = np.bincount(random_grouping(30_000, 4, 12))
+    assert np.abs(sizes - 7500).max() < 5.2 * math.sqrt(30_000 * 3 / 16)
+    assert not np.array_equal(random_grouping(100, 4, 1), random_grouping(100, 4, 2))
+
+
+def test_which_groupings_can_be_answered() -> None:
+    own, given = (GroupDegrees.from_epsilon(1.0, n=4, groups=3, seed=s) for s in (0, -1))
+    assert own.takes(None) and own.takes((0, 0, 0, 0))
+    assert given.takes((0, 2, 1, 0))
+    assert not given.takes(None) and not given.takes((0, 2, 1)) and not given.takes((0, 3, 1, 0))
+
+
+def test_clear_rows_say_what_they_are() -> None:
+    mechanism = ClearAdjacency(N)
+    data = mechanism.respond(record([0, 3]), NoiseStream(bytes(32)), device=2)
+    row = mechanism.decode(data, device=2)
+    assert mechanism.nodes(2, np.flatnonzero(row)).tolist() == [0, 3]
+    assert mechanism.loss().bit == mechanism.loss().vector == math.inf
+    assert mechanism.log_probability(row, row) == 0 and mechanism.log_probability(row, ~row) == -math.inf
+    assert mechanism.variance(row).tolist() == [0.0] * 4
+
+
+def test_parameters_out_of_range() -> None:
+    for make in (
+        lambda: Degree(1, 1, 0), lambda: Degree(2, 2, 3), lambda: Degree(1, 1, 3, "none"),  # type: ignore[arg-type]
+        lambda: GroupDegrees(1, 1, 3, 0), lambda: GroupDegrees(1, 1, 3, 2, -2), lambda: GroupDegrees(1, 1, 3, 1 << 17),
+        lambda: NoisyRow(1, 1, 3, 0), lambda: NoisyRow(1, 1, 0), lambda: ClearAdjacency(0),
+        lambda: ClearAdjacency(3, "none"), lambda: Degree.from_epsilon(math.nan, n=3),  # type: ignore[arg-type]
+    ):  # fmt: skip
+        with pytest.raises(ValueError):
+            make()
+    facts = PublicFacts(4, 3, 2)
+    for kind in (Degree(1, 1, 4), GroupDegrees(1, 1, 4, 2), NoisyRow(1, 1, 4), ClearAdjacency(4)):
+        assert kind.agrees_with(facts) and not type(kind)(**kind.parameters() | {"n": 5}).agrees_with(facts)

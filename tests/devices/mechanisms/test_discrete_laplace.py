@@ -1,0 +1,110 @@
+"""The discrete Laplace law, its scales, and a sampler that fits it (bit by bit: test_inversion)."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from devices.mechanisms import discrete_laplace as dl
+from devices.noise import NoiseStream
+
+SCALES = [(1, 1), (3, 2), (2, 7), (5, 36), (40, 3), (1, 1_000)]
+
+
+def misfit(drawn: np.ndarray, t: int, s: int) -> float:
+    """p-value of Pearson's test against the law, over the bins with at least 20 expected."""
+    reach = next(k for k in range(1, 10**6) if len(drawn) * math.exp(dl.log_probability(np.array(k), t, s)) < 20) - 1
+    inside = np.arange(-reach, reach + 1)
+    expected = np.array([math.exp(dl.log_probability(np.array(z), t, s)) for z in inside]) * len(drawn)
+    observed = np.array([np.count_nonzero(drawn == z) for z in inside], float)
+    rest = len(drawn) - expected.sum()
+    if rest >= 20:
+        expected, observed = np.append(expected, rest), np.append(observed, len(drawn) - observed.sum())
+    return float(chi2.sf(((observed - expected) ** 2 / expected).sum(), max(1, len(expected) - 1)))
+
+
+@pytest.mark.parametrize(("t", "s"), SCALES)
+def test_the_law_adds_to_1_and_has_its_variance(t: int, s: int) -> None:
+    z = np.arange(-2000, 2001)
+    p = np.exp([dl.log_probability(np.array(k), t, s) for k in z])
+    assert p.sum() == pytest.approx(1, abs=1e-12)
+    assert (p * z * z).sum() == pytest.approx(dl.variance(t, s), rel=1e-9, abs=1e-300)
+    ratios = np.log(p[2000:2005] / p[2001:2006]) if s / t < 100 else np.array([s / t])
+    assert ratios == pytest.approx(s / t, rel=1e-9)
+    assert dl.shift_loss(t, s, 3) >= Decimal(3 * s) / Decimal(t) - Decimal("1e-40")
+
+
+@pytest.mark.parametrize(("t", "s"), SCALES)
+def test_the_sampler_fits_the_law(t: int, s: int) -> None:
+    drawn = dl.sample(NoiseStream(bytes([t, s % 256]) * 16), t, s, 60_000)
+    assert misfit(drawn, t, s) > 1e-6
+
+
+@pytest.mark.parametrize(("t", "s"), [(1, 1), (3, 2)])
+def test_keeping_minus_0_is_found_out(t: int, s: int) -> None:
+    """Named broken variant: a geometric number and a sign; 0 comes as +0 and as -0, twice as often as it should."""
+    rng = np.random.default_rng(0)
+    magnitude = rng.geometric(1 - math.exp(-s / t), 60_000) - 1
+    assert misfit(np.where(rng.random(60_000) < 0.5, -magnitude, magnitude), t, s) < 1e-100
+    # while the difference of two geometric numbers is the law
+    two = rng.geometric(1 - math.exp(-s / t), (2, 60_000))
+    assert misfit(two[0] - two[1], t, s) > 1e-6
+
+
+@pytest.mark.parametrize(("t", "s"), SCALES)
+def test_the_tail_is_that_of_the_law(t: int, s: int) -> None:
+    for k in (1, 2, 7):
+        summed = math.fsum(math.exp(dl.log_probability(np.array(z), t, s)) for z in range(k, k + 4000))
+        assert float(dl.tail(k, t, s)) == pytest.approx(summed, rel=1e-9, abs=1e-300)
+
+
+def test_a_large_scale() -> None:
+    t = 1433 * 256 * 100
+    drawn = dl.sample(NoiseStream(bytes([9]) * 32), t, 1, 40_000) / t
+    # |Z| / t is almost a unit exponential, with a sign: mean 0, variance 2, E[Z^4] = 24
+    assert abs(drawn.mean()) < 4.9 * math.sqrt(2 / 40_000)
+    assert abs(drawn.var() - 2) < 4.9 * math.sqrt(20 / 40_000)
+    assert abs(np.mean(np.abs(drawn) > 1) - math.exp(-1)) < 4.9 * math.sqrt(0.24 / 40_000)
+
+
+@given(st.floats(1e-4, 40), st.integers(1, 400_000))
+def test_a_scale_never_loses_more_than_epsilon(epsilon: float, sensitivity: int) -> None:
+    try:
+        t, s = dl.scale_for(epsilon, sensitivity=sensitivity)
+    except ValueError:
+        assert sensitivity / epsilon > 2**31
+        return
+    dl.check_scale(t, s)
+    loss = Fraction(sensitivity * s, t)
+    assert loss <= Fraction(repr(epsilon))
+    assert loss >= Fraction(repr(epsilon)) * (1 - Fraction(1, 10**5))
+
+
+def test_readable_budgets_have_exact_scales() -> None:
+    assert dl.scale_for(0.1, sensitivity=1) == (10, 1)
+    assert dl.scale_for(7.2, sensitivity=1) == (5, 36)
+    assert dl.scale_for(1.0, sensitivity=1433 * 256) == (366848, 1)
+
+
+@pytest.mark.parametrize(("t", "s"), [(0, 1), (1, 0), (-1, 1), (2, 4), (1 << 32, 1), (1, 1 << 32)])
+def test_scales_that_are_none(t: int, s: int) -> None:
+    with pytest.raises(ValueError, match="a scale is two integers"):
+        dl.check_scale(t, s)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+def test_an_epsilon_that_is_none(epsilon: float) -> None:
+    with pytest.raises(ValueError, match="epsilon must be"):
+        dl.scale_for(epsilon, sensitivity=1)
+
+
+def test_a_scale_beyond_32_bits_is_one_clear_line() -> None:
+    with pytest.raises(ValueError, match="needs a scale beyond"):
+        dl.scale_for(1e-6, sensitivity=10**6)

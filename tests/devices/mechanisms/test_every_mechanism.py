@@ -1,0 +1,184 @@
+"""What holds for all built-in mechanisms alike: questions, data of any kind, foreign bytes, one-end policies."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from devices import mechanisms
+from devices.facts import PublicFacts
+from devices.mechanisms import (
+    GRR,
+    GRRFS,
+    AnalyticGaussian,
+    ClearAdjacency,
+    ClearFeatures,
+    ClearLabel,
+    Degree,
+    GroupDegrees,
+    Laplace,
+    Mechanism,
+    MultiBit,
+    NoisyRow,
+    OneBit,
+    RandomizedResponse,
+)
+from devices.noise import NoiseStream
+from devices.policy import policy_for
+from devices.population import Record
+from devices.query import Ask, InvalidQuery, Query
+
+N, D, C = 9, 11, 3
+FACTS = PublicFacts(N, D, C)
+EXAMPLES: list[Mechanism] = [
+    RandomizedResponse.from_epsilon(1.0, n=N), Degree.from_epsilon(0.3, n=N),
+    GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=5), NoisyRow.from_epsilon(1.0, n=N), ClearAdjacency(N),
+    OneBit.from_epsilon(1.0, d=D), MultiBit.from_epsilon(4.0, d=D), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
+    Laplace.from_epsilon(1.0, d=D), AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D), ClearFeatures(D),
+    GRR.from_epsilon(1.0, categories=C), ClearLabel(C),
+]  # fmt: skip
+LISTS = [m for m in EXAMPLES if "adjacency" in m.attributes]
+every = pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: m.name)
+
+
+def attribute(mechanism: Mechanism) -> str:
+    (name,) = mechanism.attributes
+    return name
+
+
+def people() -> list[Record]:
+    rng = np.random.default_rng(2)
+    made = []
+    for _ in range(6):
+        columns = np.sort(rng.choice(D, rng.integers(0, D), replace=False)).astype(np.int32)
+        neighbours = np.sort(rng.choice(N, 3, replace=False)).astype(np.int32)
+        made.append(Record(columns, np.ones(len(columns), np.float32), neighbours, int(rng.integers(C))))
+    strange = np.array([np.nan, np.inf, -np.inf, 1e30, -7.0], np.float32)
+    made.append(Record(np.array([-5, 0, 4, 10, 99], np.int32), strange, np.array([-3, 0, 8, 700], np.int32), -1))
+    made.append(Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.int32), 10**6))
+    return made
+
+
+def test_the_examples_are_all_there_are() -> None:
+    assert [m.name for m in EXAMPLES] == list(mechanisms.BUILT_IN)
+    assert all(mechanisms.find(m.name) is type(m) for m in EXAMPLES)
+
+
+@every
+def test_questions_are_read_back(mechanism: Mechanism) -> None:
+    query = Query("c", ((Ask(attribute(mechanism), (mechanism,)),),))
+    again = Query.from_bytes(query.to_bytes())
+    assert again == query and again.fingerprint(attribute(mechanism)) == query.fingerprint(attribute(mechanism))
+    assert mechanism.agrees_with(FACTS)
+
+
+@every
+def test_parameters_of_another_type_are_no_question(mechanism: Mechanism) -> None:
+    """1, True, 1.0 and "1" are four parameters: each would have a fingerprint of its own."""
+    plain = json.loads(Query("c", ((Ask(attribute(mechanism), (mechanism,)),),)).to_bytes())
+    refused = 0
+    for entry in fields(mechanism):  # type: ignore[arg-type]
+        for wrong in (None, True, "1", [], {}, [True], [1.0], 1.5, math.pi, 10**400, -1):
+            given = plain["plan"][0][0]["mechanisms"][0]
+            kept, given[entry.name] = given[entry.name], wrong
+            data = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+            try:
+                read = Query.from_bytes(data)
+                assert type(wrong) is type(kept) and read.to_bytes() == data
+            except InvalidQuery:
+                refused += 1
+            given[entry.name] = kept
+    assert refused >= 9 * len(fields(mechanism))  # type: ignore[arg-type]
+
+
+@every
+def test_whatever_the_data_there_is_a_report_and_it_is_read_back(mechanism: Mechanism) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for device, record in enumerate(people()):
+            data = mechanism.respond(record, NoiseStream(bytes([device]) * 32), device=device)
+            report = mechanism.decode(data, device=device)
+            assert mechanism.encode(report) == data
+            value = mechanism.value_of(record, device=device)
+            chance = mechanism.log_probability(report, value)
+            assert -math.inf < chance <= 1e-12
+            assert np.all(np.isfinite(mechanism.estimate(report)))
+
+
+@every
+def test_the_same_key_gives_the_same_bytes_and_another_key_others(mechanism: Mechanism) -> None:
+    record = people()[0]
+    bytes_ = [mechanism.respond(record, NoiseStream(bytes([k]) * 32), device=4) for k in (0, 0, *range(1, 30))]
+    assert bytes_[0] == bytes_[1]
+    assert (len(set(bytes_)) == 1) == mechanism.name.startswith("clear_")
+
+
+@every
+def test_foreign_bytes_are_a_value_error_or_a_report(mechanism: Mechanism) -> None:
+    rng = np.random.default_rng(0)
+    good = mechanism.respond(people()[0], NoiseStream(bytes(32)), device=4)
+    trials = [rng.bytes(int(rng.integers(0, 2 * len(good) + 4))) for _ in range(300)]
+    for _ in range(300):
+        spoiled = bytearray(good)
+        spoiled[int(rng.integers(len(spoiled)))] ^= 1 << int(rng.integers(8))
+        trials.append(bytes(spoiled))
+    for data in trials:
+        try:
+            report = mechanism.decode(data, device=4)
+        except ValueError:
+            continue
+        assert mechanism.decode(mechanism.encode(report), device=4) is not None
+
+
+@every
+def test_losses_are_ordered_and_rounded_up(mechanism: Mechanism) -> None:
+    loss = mechanism.loss()
+    assert 0 < loss.bit <= loss.vector
+    assert (loss.bit == math.inf) == mechanism.name.startswith("clear_")
+    assert (loss.delta > 0) == (mechanism.name == "analytic_gaussian")
+    for device in range(N):
+        own = mechanism.loss(device=device)
+        assert own.bit <= loss.bit and own.vector <= loss.vector
+
+
+@pytest.mark.parametrize("mechanism", LISTS, ids=lambda m: m.name)
+def test_a_one_ended_device_answers_only_what_reads_one_end(mechanism: Mechanism) -> None:
+    both = Query("c", ((Ask("adjacency", (mechanism,)),),))
+    one = Query("c", ((Ask("adjacency", (replace(mechanism, reporting="one-end"),)),),))  # type: ignore[type-var]
+    policy = policy_for([both, one], FACTS, reporting="one-end")
+    assert policy.allows(one, device=4) and not policy.allows(both, device=4)
+    joined = Query("c", ((Ask("adjacency", (*one.asks[0].mechanisms, mechanism)),),))
+    wide = policy_for([joined, one], FACTS, reporting="one-end")
+    assert not wide.allows(joined, device=4)
+    assert policy_for([joined], FACTS).allows(joined, device=4)
+
+
+@pytest.mark.parametrize("mechanism", [m for m in EXAMPLES if m.name.startswith("clear_")], ids=lambda m: m.name)
+def test_a_finite_cap_keeps_an_attribute_from_going_in_clear(mechanism: Mechanism) -> None:
+    query = Query("c", ((Ask(attribute(mechanism), (mechanism,)),),))
+    assert policy_for([query], FACTS).allows(query, device=1)
+    for level in ("bit", "vector", "user"):
+        assert not policy_for([query], FACTS, caps={level: 1e9}).allows(query, device=1)
+
+
+def test_clear_features_and_labels() -> None:
+    features, label = ClearFeatures(D), ClearLabel(C)
+    strange, empty = people()[-2:]
+    told = features.decode(features.respond(strange, NoiseStream(bytes(32)), device=0), device=0)
+    assert told[[0, 4, 10]].tolist() == [1.0, 0.0, 0.0]  # clamped, silently
+    assert [label.value_of(r, device=0) for r in (strange, empty)] == [0, 0]
+    record = Record(np.array([1, 5], np.int32), np.array([0.25, 0.5], np.float32), np.zeros(0, np.int32), 2)
+    told = features.decode(features.respond(record, NoiseStream(bytes(32)), device=0), device=0)
+    assert told.tolist() == [0, 0.25, 0, 0, 0, 0.5, 0, 0, 0, 0, 0]
+    shifted = ClearFeatures(3, 2.0, 5.0)
+    told = shifted.decode(shifted.respond(empty, NoiseStream(bytes(32)), device=0), device=0)
+    assert told.tolist() == [2.0, 2.0, 2.0]
+    assert label.decode(label.respond(record, NoiseStream(bytes(32)), device=0), device=0) == 2
+    for make in (lambda: ClearFeatures(0), lambda: ClearFeatures(3, 1.0, 1.0), lambda: ClearLabel(0)):
+        with pytest.raises(ValueError):
+            make()
