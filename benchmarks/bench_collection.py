@@ -1,6 +1,6 @@
 """Seconds and memory of one collection in one process, and the ratio to Flower's own runtime.
 
-    python benchmarks/bench_collection.py [--devices 3000] [--flower] [--seed 0]
+    python benchmarks/bench_collection.py [--devices 3000] [--ray] [--flower]
     python benchmarks/bench_collection.py --devices 20000
 
 Every device reports an adjacency row by randomised response and 256 features by the 1-bit
@@ -121,7 +121,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=3, help="processes measured; the fastest cold round counts")
     parser.add_argument("--flower", action="store_true", help="also through Flower's own simulation runtime")
-    parser.add_argument("--measure", choices=("local", "flower"), help=argparse.SUPPRESS)
+    parser.add_argument("--ray", action="store_true", help="also through Ray actors on this machine")
+    parser.add_argument("--measure", choices=("local", "ray", "flower"), help=argparse.SUPPRESS)
     parser.add_argument("--state", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
@@ -136,14 +137,13 @@ def main() -> None:
     line("local, replay", best, "replay", n)
     print(f"  enrolment      {best['enrol']:7.3f} s; process peak RSS {best['peak'] / MIB:.0f} MiB; "
           f"{best['uplink'] / n:,.0f} bytes up a device")  # fmt: skip
-    if given.flower:
-        other = in_a_process(n, given.seed, "flower")
-        print(f"  Flower's own   {other['cold']:7.3f} s in its round, {other['cold_wall']:.1f} s with its start")
-        print(f"  ratio          {other['cold'] / best['cold']:7.1f} x (same ClientApp, same strategy)")
-        same = other["digest"] == best["digest"]
-        print(f"  reports        {'byte-identical' if same else 'DIFFERENT'} ({best['digest'][:16]})")
-        if not same:
-            raise SystemExit(1)
+    for engine in (name for name in ("ray", "flower") if getattr(given, name)):
+        other = in_a_process(n, given.seed, engine)
+        print(f"  {engine:<14} {other['cold']:7.3f} s in its round, {other['cold_wall']:.1f} s with its start; "
+              f"{other['cold'] / best['cold']:.1f} x local's round (same ClientApp, same strategy)")  # fmt: skip
+        if other["digest"] != best["digest"]:
+            raise SystemExit(f"the reports through {engine} are not those of local")
+        print("                 reports byte-identical")
 
 
 if __name__ == "__main__":

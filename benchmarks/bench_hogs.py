@@ -1,6 +1,6 @@
 """HoGS's graph synthesis against the dense textbook version, and at 22,470 nodes.
 
-    python benchmarks/hogs.py [--data-dir DIR]
+    python benchmarks/bench_hogs.py [--data-dir DIR]
 
 Cora (epsilon 8, feature share .1): seconds, and peak memory above the loaded data, each in a
 process of its own, as ratios to ``tests/curator/dense_hogs.py``. Facebook: seconds and

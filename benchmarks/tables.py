@@ -43,10 +43,19 @@ def run(task: tuple[Mapping[str, Any], int]) -> dict[str, Any]:
     from strategies import RunOptions, simulate
 
     setting, repeats = task
-    result = simulate(RunOptions(
-        dataset=setting["dataset"], split=setting["split"], epsilon=setting["epsilon"], gnn=setting["gnn"],
-        public_features=setting["public_features"], tuned=True, repeats=repeats, repeats_vary="noise" if setting["split"] == "split42" else "all", out=None,
-    ))  # fmt: skip
+    result = simulate(
+        RunOptions(
+            dataset=setting["dataset"],
+            split=setting["split"],
+            epsilon=setting["epsilon"],
+            gnn=setting["gnn"],
+            public_features=setting["public_features"],
+            tuned=True,
+            repeats=repeats,
+            repeats_vary="noise" if setting["split"] == "split42" else "all",
+            out=None,
+        )
+    )
     record, holds = result.record, result.record["privacy"]["holds"]
     row = {
         "dataset": setting["dataset"],

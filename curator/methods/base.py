@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from curator.guarantee import Guarantee
 from curator.names import nearest
 from curator.reports import Reports
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from devices.query import Query
+
+if TYPE_CHECKING:
+    from curator.training import Trained, TrainingSettings
 
 Reporting = Literal["both", "one-end"]
 
@@ -103,6 +107,7 @@ class Method:
     private: ClassVar[tuple[str, ...]]
     mechanisms: ClassVar[tuple[str, ...]]
     default_gnn: ClassVar[str] = "gcn"
+    training_defaults: ClassVar[Mapping[str, Any]] = {}  # where they differ from TrainingSettings' own
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return what is asked and of whom; ValueError for a budget that does not fit."""
@@ -111,6 +116,15 @@ class Method:
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the graph to train on, from the reports and public knowledge alone."""
         raise NotImplementedError
+
+    def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
+        """Train on what :meth:`reconstruct` returned; a method with a loss of its own overrides this.
+
+        See :func:`curator.training.train` for the arguments and errors.
+        """
+        from curator.training import train  # torch is only needed from here on
+
+        return train(graph, settings=settings, classes=classes, seed=seed, device=device)
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
@@ -135,6 +149,27 @@ class Method:
                 )
             values[key] = _read(key, given, known[key])
         return cls(**values)
+
+
+@contextmanager
+def spending(option: str, given: float | None, budget: Budget, value: float) -> Iterator[None]:
+    """Name the option behind a budget that a mechanism cannot take.
+
+    Args:
+        option: The finer option, ``--eps-adjacency`` for example.
+        given: What it was given, None where the value is a share of ``--epsilon``.
+        budget: The whole budget.
+        value: What the mechanism is asked to spend.
+
+    Raises:
+        ValueError: one line with the option and what was typed.
+    """
+    try:
+        yield
+    except ValueError as error:
+        typed = f"{option} {given:g}" if given is not None else f"--epsilon {budget.epsilon:g}"
+        share = "" if given is not None or value == budget.epsilon else f" (here {value:g} of it for one entry)"
+        raise ValueError(f"{typed}{share}: {error}") from None
 
 
 def require_reports(reports: Any, method: str) -> None:

@@ -7,7 +7,7 @@ with the search that found them (grid, seeds, how many collections it used).
     dataset = "cora"
     gnn = "gcn"
     split = "split42"          # left out: any split
-    epsilon = 3.0              # left out: any budget
+    epsilon = 3.0              # left out: any budget; eps_adjacency, eps_features, eps_labels likewise
     feature_share = 0.1        # a query parameter that was searched too; left out: none was
     public_features = true     # left out: either
     provenance = "ours"
@@ -27,7 +27,7 @@ from typing import Any
 
 from curator.methods.base import Budget
 
-_CONDITIONS = ("dataset", "gnn", "split", "epsilon", "public_features")
+_CONDITIONS = ("dataset", "gnn", "split", "epsilon", "eps_adjacency", "eps_features", "eps_labels", "public_features")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ def stored(
     """
     run = {
         "dataset": dataset, "gnn": gnn, "split": split, "epsilon": budget.epsilon,
+        "eps_adjacency": budget.eps_adjacency, "eps_features": budget.eps_features, "eps_labels": budget.eps_labels,
         "public_features": budget.public_features,
     }  # fmt: skip
     fitting = [s for s in settings_of(method) if all(s[c] == run[c] for c in _CONDITIONS if c in s)]

@@ -53,6 +53,15 @@ def test_the_model_is_that_of_the_best_validation_epoch() -> None:
     assert torch.equal(cut.model.state_dict()["weight1"], trained.model.state_dict()["weight1"])
 
 
+def test_of_equal_epochs_the_first_is_kept() -> None:
+    graph, _, _ = _graph()
+    few = dataclasses.replace(graph, val=graph.val[:2])  # right on both: every later epoch ties
+    trained = train(few, settings=TrainingSettings(epochs=60), classes=3, seed=0, device="cpu")
+    assert trained.val_accuracy == 1 and trained.best_epoch < 60
+    before = TrainingSettings(epochs=trained.best_epoch - 1)
+    assert train(few, settings=before, classes=3, seed=0, device="cpu").val_accuracy < 1
+
+
 def test_labels_of_other_nodes_change_nothing() -> None:
     graph, labels, _ = _graph()
     settings = TrainingSettings(epochs=20)
