@@ -12,6 +12,8 @@ from cli.errors import OneLineErrors
 from cli.ledger import ledger
 from cli.methods import methods
 from cli.run import run
+from cli.sweep import sweep
+from cli.tune import tune
 
 app = typer.Typer(
     name="ldpsim",
@@ -55,6 +57,8 @@ def root(
 
 
 app.command()(run)
+app.command()(sweep)
+app.command()(tune)
 app.command()(methods)
 app.command()(datasets)
 app.command()(epsilon)

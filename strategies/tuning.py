@@ -1,8 +1,4 @@
-"""Reports of one collection, and what a setting makes of them.
-
-Curator parameters can be compared on *one* set of reports: nobody is asked again. Query
-parameters (shares of the budget) need a collection of their own for every value.
-"""
+"""Reports of one collection of simulated people, and what a setting makes of them."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from curator.methods import Method
+from curator.methods import Method, Reference
 from curator.methods.base import Graph
 from curator.reports import Reports
 from curator.training import TrainingSettings, train
@@ -20,6 +16,7 @@ from devices.splits import make_split
 from strategies import evaluation
 from strategies.asking import ask_devices, public_knowledge
 from strategies.options import RunOptions
+from strategies.owning import own
 from strategies.planning import plan_run
 
 
@@ -28,27 +25,34 @@ class Trial:
     """One collection of freshly enrolled people.
 
     Args:
-        population: The truth, for scoring test accuracy only.
+        population: The truth, for scoring test accuracy, and for references, which read it.
         split: Division of the nodes.
         public: What the curator knows beside the reports.
-        reports: What people said.
+        reports: What people said; None for a reference, which asks nobody.
         seed: Training seed.
+        device: Where networks train.
     """
 
     population: Population = field(repr=False)
     split: Split = field(repr=False)
     public: PublicKnowledge = field(repr=False)
-    reports: Reports = field(repr=False)
+    reports: Reports | None = field(repr=False)
     seed: int = 0
+    device: str = "cpu"
 
     def score(self, graph: Graph, training: TrainingSettings) -> tuple[float, float]:
         """Return (validation accuracy as the curator sees it, true test accuracy) of a network on a graph."""
-        trained = train(graph, settings=training, classes=self.population.facts.classes, seed=self.seed, device="cpu")
+        trained = train(
+            graph, settings=training, classes=self.population.facts.classes, seed=self.seed, device=self.device
+        )
         test = evaluation.accuracy(trained.predictions, self.population, self.split)["test"]
         return trained.val_accuracy, float("nan") if test is None else test
 
     def reconstruct(self, method: Method) -> Graph:
-        """Return what a method makes of the reports."""
+        """Return what a method makes of the reports, or a reference of the data."""
+        if isinstance(method, Reference):
+            return method.from_owned(own(self.population, self.split, trust="none"))
+        assert self.reports is not None
         return method.reconstruct(self.reports, self.public)
 
 
@@ -61,9 +65,11 @@ def gather(options: RunOptions, repeat: int = 0) -> Trial:
     plan = plan_run(options)
     seeds = options.seeds_of(repeat)
     split = make_split(options.split, plan.population, seeds.split, options.label_rate)
-    with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
-        state, questions, collected = ask_devices(plan, seeds, split, Path(folder) / "state")
-        state.close()
-    reports = Reports.from_bytes(plan.population.facts, questions, collected.answers)
     public = public_knowledge(plan.population, split, options)
-    return Trial(plan.population, split, public, reports, seeds.training)
+    reports = None
+    if not isinstance(plan.settings.method, Reference):
+        with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
+            state, questions, collected = ask_devices(plan, seeds, split, Path(folder) / "state")
+            state.close()
+        reports = Reports.from_bytes(plan.population.facts, questions, collected.answers)
+    return Trial(plan.population, split, public, reports, seeds.training, options.device)

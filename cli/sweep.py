@@ -1,0 +1,109 @@
+"""``ldpsim sweep``: a grid of runs, and one table."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli import options as o
+from cli.errors import FAILED, Failure
+from cli.progress import Progress
+from cli.run import stdout_to_stderr
+
+_SHOWN = 40
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The grid; docs/commands.md has its form.")],
+    engine: Annotated[
+        str, o._option(o.RUNNING, "--engine", metavar="auto|local|ray", help="Where cells run: processes, or Ray.")
+    ] = "auto",
+    workers: o.Workers = None,
+    ray_address: o.RayAddress = None,
+    out: Annotated[
+        Path, o._option(o.OUTPUT, "--out", metavar="DIR", help="Where the sweep's folder, sweep-<FILE>, is made.")
+    ] = Path("runs"),
+    as_json: Annotated[
+        bool, o._option(o.OUTPUT, "--json", help="The table as one JSON document on standard output.")
+    ] = False,
+    quiet: Annotated[bool, o._option(o.OUTPUT, "--quiet", help="Print nothing but the path of the table.")] = False,
+    debug: o.Debug = False,
+) -> None:
+    """Run a grid of simulations; cells that have a result are not run again."""
+    with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
+        progress("starting", None)
+        from strategies.sweep import run_sweep
+        from strategies.sweep_file import read_sweep
+
+        cells = read_sweep(file)
+        result = run_sweep(
+            cells, out / f"sweep-{file.stem}", engine=engine, workers=workers, ray_address=ray_address,
+            progress=progress,
+        )  # fmt: skip
+
+    if as_json:
+        document = {
+            "rows": [{key: _finite(value) for key, value in row.items()} for row in result.rows],
+            "folder": str(result.folder),
+            "table": str(result.table),
+            "parquet": str(result.parquet) if result.parquet else None,
+            "found": result.found,
+            "failed": len(result.failures),
+        }
+        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+    elif quiet:
+        typer.echo(str(result.table))
+    else:
+        _show([cell.label for cell in cells], result)
+    if debug:
+        for label, failed in result.failures:
+            if failed.trace:
+                typer.echo(f"{label}:\n{failed.trace}", err=True)
+    if result.failures:
+        label, failed = result.failures[0]
+        count = f"{len(result.failures)} of {len(cells)} cells failed"
+        raise Failure(f"{count}; {label}: {failed.line}", FAILED)
+
+
+def _show(labels: Sequence[str], result: Any) -> None:
+    from rich.markup import escape
+
+    from cli.summary import WIDTH, console, epsilon, percent, table
+
+    shown = table("!cell", ">test", ">std", ">relationship", ">user")
+    for label, row in list(zip(labels, result.rows, strict=True))[:_SHOWN]:
+        if row["status"] == "failed":
+            shown.add_row(escape(label), "[red]failed[/red]", "", "", "")
+            continue
+        spread = "" if row["std"] is None else f"{100 * row['std']:.1f}"
+        shown.add_row(escape(label), percent(row["test"]), spread,
+                      *(_held(row, level, epsilon) for level in ("relationship", "user")))  # fmt: skip
+    screen = console(width=WIDTH)
+    screen.print(shown)
+    if len(labels) > _SHOWN:
+        screen.print(f"[dim]and {len(labels) - _SHOWN} more[/dim]")
+    failed = len(result.failures)
+    ran = len(labels) - result.found - failed
+    screen.print(f"{len(labels)} cells: {ran} ran, {result.found} had a result, {failed} failed.")
+    for label, why in result.failures[:_SHOWN]:
+        screen.print(f"[red]{escape(label)}[/red]: {escape(why.line)}")
+    screen.print(f"Written to {escape(str(result.table))}", soft_wrap=True)
+    if result.parquet is not None:
+        screen.print(f"       and {escape(str(result.parquet))}", soft_wrap=True)
+    else:
+        screen.print("[dim]No Parquet file: pyarrow is not installed (the extra 'parquet').[/dim]")
+
+
+def _held(row: Mapping[str, Any], level: str, words: Any) -> str:
+    value = row[f"holds_{level}"]
+    return str(row[f"holds_{level}_status"]) if value is None else str(words(value))
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,152 @@
+"""``ldpsim tune``: a method's parameters by validation accuracy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli import options as o
+from cli.errors import FAILED, REFUSED, Failure
+from cli.progress import Progress
+from cli.run import stdout_to_stderr
+
+_SHOWN = 10
+
+
+def tune(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="A method (see `ldpsim methods`).")],
+    dataset: o.Dataset = "generated",
+    clients: o.Clients = None,
+    data_dir: o.DataDir = None,
+    split: o.SplitName = "random",
+    label_rate: o.LabelRate = None,
+    epsilon: o.Epsilon = None,
+    eps_adjacency: o.EpsAdjacency = None,
+    eps_features: o.EpsFeatures = None,
+    eps_labels: o.EpsLabels = None,
+    feature_share: o.FeatureShare = None,
+    public_features: o.PublicFeatures = False,
+    private_labels: o.PrivateLabels = False,
+    reporting: o.Reporting = "both",
+    tune_query: o.TuneQuery = None,
+    gnn: o.Gnn = None,
+    grid: o.Grid = None,
+    settings: o.Settings = None,
+    device: o.TrainOn = "auto",
+    seed: o.Seed = 0,
+    population_seed: o.PopulationSeed = None,
+    split_seed: o.SplitSeed = None,
+    noise_seed: o.NoiseSeed = None,
+    training_seed: o.TrainingSeed = None,
+    repeats: o.Repeats = 1,
+    repeats_vary: o.RepeatsVary = "all",
+    dropout: o.Dropout = 0.0,
+    out: Annotated[
+        Path | None, o._option(o.OUTPUT, "--out", metavar="FILE", help="Add the best setting to a file of stored ones.")
+    ] = None,
+    as_json: o.AsJson = False,
+    quiet: Annotated[bool, o._option(o.OUTPUT, "--quiet", help="Print nothing but the setting, as TOML.")] = False,
+    debug: o.Debug = False,
+) -> None:
+    """Compare settings of a method on one set of reports, by validation accuracy as the curator sees it."""
+    wanted, queries = lists("--grid", grid), lists("--tune-query", tune_query)
+    given = o.pairs("--set", settings)
+    seeds = o.seeds(seed, noise_seed, population=population_seed, split=split_seed, training=training_seed)
+
+    from strategies import RunOptions
+
+    options = RunOptions(
+        method=method, dataset=dataset, clients=clients, data_dir=data_dir, split=split, label_rate=label_rate,
+        epsilon=epsilon, eps_adjacency=eps_adjacency, eps_features=eps_features, eps_labels=eps_labels,
+        feature_share=feature_share, public_features=public_features, private_labels=private_labels,
+        reporting=reporting, gnn=gnn, settings=given, device=device, reference=False, seed=seed, seeds=seeds,
+        repeats=repeats, repeats_vary=repeats_vary, dropout=dropout, out=None,
+    )  # fmt: skip
+    if "feature_share" in queries and feature_share is not None:
+        raise ValueError(f"--feature-share {feature_share:g} with --tune-query feature_share: one of the two")
+
+    with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
+        progress("starting", None)
+        from strategies import Refused, RunFailed
+        from strategies.search import built_in, search
+        from strategies.tuned_file import as_toml, read_settings, setting_of, store
+
+        if out is not None:
+            read_settings(out)
+        stages = (wanted,) if wanted else built_in(options, queries)
+        try:
+            found = search(options, stages, queries, progress=progress)
+        except Refused as refused:
+            raise Failure(str(refused), REFUSED) from refused
+        except RunFailed as failed:
+            raise Failure(str(failed), FAILED) from failed
+        setting = setting_of(options, found, stages, queries)
+        if out is not None:
+            store(out, setting)
+
+    if as_json:
+        rows = [
+            {"query": dict(tried.query), "values": dict(tried.values), "val_accuracy": tried.val_accuracy}
+            for tried in found.candidates
+        ]
+        document = {"method": method, "collections": found.collections, "rows": rows, "best": setting,
+                    "out": str(out) if out is not None else None}  # fmt: skip
+        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+    elif quiet:
+        typer.echo(as_toml(setting), nl=False)
+    else:
+        _show(method, found, as_toml(setting), out)
+
+
+def lists(option: str, given: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
+    """Read ``KEY=V1,V2`` texts.
+
+    Raises:
+        ValueError: for a text of another form, or a value that is empty or stands there twice.
+    """
+    found = {}
+    for key, text in o.pairs(option, given).items():
+        values = tuple(value.strip() for value in text.split(","))
+        if not all(values) or len(set(values)) < len(values):
+            raise ValueError(f"{option} {key}={text}: must be different values with commas between them")
+        found[key] = values
+    return found
+
+
+def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
+    from rich.markup import escape
+
+    from cli.summary import WIDTH, console, percent, table
+
+    keys = list(dict.fromkeys(key for tried in found.candidates for key in (*tried.query, *tried.values)))
+    shown = table(*(f">{key}" for key in keys), ">validation", gap=1 if len(keys) > 5 else 2)
+    for tried in found.candidates[:_SHOWN]:
+        values: Mapping[str, Any] = {**tried.query, **tried.values}
+        shown.add_row(*(_brief(values.get(key)) for key in keys), percent(tried.val_accuracy))
+    screen = console(width=WIDTH)
+    screen.print(shown)
+    count = len(found.candidates)
+    rest = f"the best {_SHOWN} of " if count > _SHOWN else ""
+    screen.print(
+        f"[dim]{rest}{count} settings of {escape(method)}, by the validation labels that the curator has[/dim]"
+    )
+    screen.print(_collections(found.collections))
+    screen.print(f"\n{escape(toml)}", end="", soft_wrap=True)
+    if out is not None:
+        screen.print(f"\nAdded to {escape(str(out))}", soft_wrap=True)
+
+
+def _collections(count: int) -> str:
+    if count == 0:
+        return "0 collections: nobody was asked."
+    if count == 1:
+        return "1 collection: everything was compared on one set of reports."
+    return f"{count} collections: so often people were asked, each time others; a result with this setting counts them."
+
+
+def _brief(value: Any) -> str:
+    return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

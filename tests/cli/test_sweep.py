@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from cli.main import app
+
+GRID = """
+[fixed]
+clients = 60
+reference = false
+device = "cpu"
+settings.epochs = 3
+
+[grid]
+method = ["hogs", "raw"]
+seed = [0, 1]
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells in this process: a worker's start takes seconds."""
+    from strategies import sweep
+    from strategies.cell_pool import Pool
+
+    @contextmanager
+    def threads(workers: int | None) -> Iterator[Pool]:
+        pool = Pool(ThreadPoolExecutor, 1)
+        yield pool
+        pool.close()
+
+    monkeypatch.setattr(sweep, "processes", threads)
+
+
+def sweep(folder: Path, text: str, *arguments: str) -> Result:
+    (folder / "grid.toml").write_text(text)
+    command = ["sweep", str(folder / "grid.toml"), "--out", str(folder / "runs"), *arguments]
+    return CliRunner(env={"COLUMNS": "80"}).invoke(app, command)
+
+
+def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
+    tmp_path: Path, listing: Callable[[Path], dict[str, str]]
+) -> None:
+    shown = sweep(tmp_path, GRID)
+    assert shown.exit_code == 0, shown.output
+    folder = tmp_path / "runs" / "sweep-grid"
+    assert "4 cells: 4 ran, 0 had a result, 0 failed." in shown.stdout
+    assert str(folder / "table.csv") in shown.stdout
+    assert "method=raw, seed=1" in shown.stdout and "unprotected" in shown.stdout
+    table = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
+    assert max(map(len, table)) <= 80
+    assert (folder / "table.csv").read_text().count("\n") == 5
+    assert len(list(folder.glob("*/result.json"))) == 4
+    assert len(list(folder.glob("*/config.toml"))) == 4
+    before = listing(folder)
+
+    again = sweep(tmp_path, GRID, "--json")
+    assert again.exit_code == 0, again.output
+    document = json.loads(again.stdout)
+    assert (document["found"], document["failed"], len(document["rows"])) == (4, 0, 4)
+    assert document["table"] == str(folder / "table.csv")
+    assert listing(folder) == before
+
+    quiet = sweep(tmp_path, GRID, "--quiet")
+    assert quiet.stdout == f"{folder / 'table.csv'}\n"
+
+
+def test_a_failed_cell_is_exit_1_with_one_line(tmp_path: Path) -> None:
+    shown = sweep(tmp_path, GRID + "settings.tau = [0.5]\n", "--json")
+    assert shown.exit_code == 1
+    document = json.loads(shown.stdout)
+    assert [row["status"] for row in document["rows"]] == ["done", "done", "failed", "failed"]
+    assert document["failed"] == 2
+    assert shown.stderr.startswith("error: 2 of 4 cells failed; method=raw, settings.tau=0.5, seed=0: --set tau")
+    assert len(shown.stderr.splitlines()) == 1
+    shown = sweep(tmp_path, GRID + "settings.tau = [0.5]\n")
+    assert shown.exit_code == 1
+    assert "4 cells: 0 ran, 2 had a result, 2 failed." in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "said"),
+    [
+        ("[grid]\nepsilom = [3]\n", [], "did you mean epsilon"),
+        ("[grid]\nepsilon = ['much']\n", [], "must be a number"),
+        ("[grid]\nepsilon = []\n", [], "empty list"),
+        ("[grid]\nseed = [1, 1]\n", [], "twice"),
+        ("[grid]\nstate = ['here']\n", [], "people of its own"),
+        ("[grid]\nmethod = ['hgos']\n", [], "hogs"),
+        ("[grid]\ndataset = ['coar']\n", [], "cora"),
+        ("[grid\n", [], "grid.toml"),
+        ("[fixed]\nclients = 60\n[grid]\nepsilon = [3, 8]\n[[cells]]\n", [], "twice"),
+        ("[fixed]\nclients = 60\n[grid]\nsettings.tau = [7]\n", [], "no cell can be run"),
+        (GRID, ["--engine", "flower"], "--engine flower"),
+        (GRID, ["--workers", "0"], "--workers 0"),
+        (GRID, ["--state", "here"], "--state"),
+        (GRID, ["--out", "{tmp}/grid.toml"], "cannot be written"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_written(
+    text: str, arguments: list[str], said: str, tmp_path: Path
+) -> None:
+    shown = sweep(tmp_path, text, *(argument.format(tmp=tmp_path) for argument in arguments))
+    assert shown.exit_code == 2, shown.output
+    assert shown.stdout == ""
+    assert len(shown.stderr.splitlines()) == 1
+    assert said in shown.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["grid.toml"]
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["sweep", str(tmp_path / "nowhere.toml")])
+    assert shown.exit_code == 2
+    assert shown.stderr == f"error: {tmp_path / 'nowhere.toml'}: No such file or directory\n"

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from cli.main import app
+
+SMALL = ["--clients", "60", "--set", "epochs=3", "--device", "cpu"]
+
+
+def ldpsim(*arguments: object) -> Result:
+    return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(argument) for argument in arguments])
+
+
+def tune(*arguments: object) -> Result:
+    return ldpsim("tune", "hogs", *SMALL, *arguments)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often people were asked, one entry a collection."""
+    from strategies import tuning
+
+    asked: list[int] = []
+    ask = tuning.ask_devices
+
+    def counting(plan: object, seeds: object, split: object, home: Path) -> object:
+        asked.append(len(asked))
+        return ask(plan, seeds, split, home)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tuning, "ask_devices", counting)
+    return asked
+
+
+def test_curator_parameters_are_compared_on_one_set_of_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = counted(monkeypatch)
+    shown = tune("--grid", "tau=.5,.9", "--grid", "lr=.01,.1", "--json")
+    assert shown.exit_code == 0, shown.output
+    document = json.loads(shown.stdout)
+    assert (len(asked), document["collections"], len(document["rows"])) == (1, 1, 4)
+    assert {(row["values"]["tau"], row["values"]["lr"]) for row in document["rows"]} == {
+        (0.5, 0.01), (0.5, 0.1), (0.9, 0.01), (0.9, 0.1),
+    }  # fmt: skip
+    scores = [row["val_accuracy"] for row in document["rows"]]
+    assert scores == sorted(scores, reverse=True)
+    best = document["best"]
+    assert best["values"] == {"epochs": 3, **document["rows"][0]["values"]}
+    assert (best["provenance"], best["collections"], best["epsilon"], best["dataset"]) == ("ours", 1, 8.0, "generated")
+
+
+def test_the_score_is_what_a_run_reaches(tmp_path: Path) -> None:
+    document = json.loads(tune("--grid", "lr=.1", "--json").stdout)
+    shown = ldpsim("run", *SMALL, "--set", "lr=.1", "--no-reference", "--json", "--out", tmp_path)
+    record = json.loads(shown.stdout)
+    assert document["rows"][0]["val_accuracy"] == record["accuracy"]["val"]
+
+
+def test_query_parameters_need_people_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = counted(monkeypatch)
+    shown = tune("--grid", "lr=.01,.1", "--tune-query", "feature_share=.1,.3,.5", "--repeats", "2")
+    assert shown.exit_code == 0, shown.output
+    assert len(asked) == 6
+    assert "6 collections" in shown.stdout
+    assert "collections = 6" in shown.stdout
+    assert "feature_share" in shown.stdout
+    assert max(len(line) for line in shown.stdout.splitlines() if not line.startswith("source")) <= 80
+
+
+def test_a_run_with_the_tuned_setting_counts_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = tmp_path / "tuned" / "hogs.toml"
+    shown = tune("--grid", "tau=.5,.9", "--tune-query", "feature_share=.1,.3", "--out", stored, "--quiet")
+    assert shown.exit_code == 0, shown.output
+    assert stored.read_text() == shown.stdout
+    (setting,) = tomllib.loads(stored.read_text())["setting"]
+    assert setting["collections"] == 2
+    import curator.tuned
+
+    monkeypatch.setattr(curator.tuned, "settings_of", lambda method: (setting,) if method == "hogs" else ())
+    run = ldpsim("run", "--clients", 60, "--tuned", "--no-reference", "--json", "--out", tmp_path / "runs")
+    record = json.loads(run.stdout)
+    assert record["privacy"]["collections"] == 3
+    assert record["config"]["budget"]["feature_share"] == setting["feature_share"]
+    assert record["config"]["parameters"]["tau"] == setting["values"]["tau"]
+    assert record["config"]["parameters"]["epochs"] == 3
+    assert record["config"]["provenance"]["tau"].startswith("ours: validation accuracy over one collection")
+
+
+def test_a_setting_takes_the_place_of_one_for_the_same_runs(tmp_path: Path) -> None:
+    stored = tmp_path / "hogs.toml"
+    stored.write_text(
+        "# Kept.\n\n[[setting]]\ndataset = 'cora'\nprovenance = 'published'\nsource = 'Table 1'\n"
+        "[setting.values]\ntau = 0.7\n"
+    )
+    assert tune("--grid", "tau=.5", "--out", stored).exit_code == 0
+    assert tune("--grid", "tau=.6", "--out", stored).exit_code == 0
+    assert tune("--grid", "tau=.6", "--epsilon", "3", "--out", stored).exit_code == 0
+    assert tune("--grid", "tau=.6", "--eps-adjacency", "3", "--eps-features", "1", "--out", stored).exit_code == 0
+    assert stored.read_text().startswith("# Kept.\n\n[[setting]]\n")
+    settings = tomllib.loads(stored.read_text())["setting"]
+    assert [(entry["dataset"], entry.get("epsilon"), entry["values"]["tau"]) for entry in settings] == [
+        ("cora", None, 0.7), ("generated", 8.0, 0.6), ("generated", 3.0, 0.6), ("generated", None, 0.6),
+    ]  # fmt: skip
+    assert (settings[3]["eps_adjacency"], settings[3]["eps_features"]) == (3.0, 1.0)
+
+
+def test_the_built_in_grid_has_two_stages_and_leaves_out_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = counted(monkeypatch)
+    document = json.loads(tune("--set", "tau=.9", "--set", "lr=.1", "--set", "weight_decay=1e-4", "--json").stdout)
+    assert len(asked) == 1
+    assert len(document["rows"]) == 4  # l in {1, 2}, then two dropouts with the better
+    first, second, *_ = document["rows"]
+    assert set(first["values"]) == {"l", "gnn_dropout"}
+    assert first["val_accuracy"] >= second["val_accuracy"]
+    assert set(document["best"]["values"]) == {"epochs", "tau", "lr", "weight_decay", "l", "gnn_dropout"}
+
+
+def test_a_reference_asks_nobody() -> None:
+    shown = ldpsim("tune", "raw", *SMALL, "--grid", "lr=.01,.1")
+    assert shown.exit_code == 0, shown.output
+    assert "0 collections: nobody was asked." in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--grid", "tua=.5"], ["--grid tua", "did you mean tau"]),
+        (["--grid", "tau=high"], ["--grid tau=high"]),
+        (["--grid", "tau=.5,"], ["--grid tau=.5,", "commas"]),
+        (["--grid", "tau=.5,.5"], ["different values"]),
+        (["--grid", "tau"], ["--grid tau", "KEY=VALUE"]),
+        (["--grid", "epochs=2,3"], ["--grid epochs", "--set"]),
+        (["--tune-query", "tau=.5,.9"], ["--tune-query", "the same", "--grid"]),
+        (["--tune-query", "share=.5"], ["--tune-query share", "feature_share"]),
+        (["--tune-query", "feature_share=2"], ["--feature-share 2"]),
+        (["--tune-query", "feature_share=much"], ["feature_share=much"]),
+        (["--tune-query", "feature_share=.1", "--feature-share", ".1"], ["one of the two"]),
+        (["--tune-query", "feature_share=.1,.2", "--public-features"], ["the same"]),
+        (["--epsilon", "0"], ["--epsilon 0"]),
+        (["--dataset", "coar"], ["coar", "cora"]),
+        (["--out", "{tmp}/other.toml"], ["--out", "other.toml"]),
+        (["--out", "{tmp}/broken.toml"], ["--out", "broken.toml"]),
+        (["--state", "here"], ["--state"]),
+    ],
+)
+def test_a_mistake_is_one_line_before_anybody_is_asked(
+    arguments: list[str], said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = counted(monkeypatch)
+    (tmp_path / "other.toml").write_text("epsilon = 3\n")
+    (tmp_path / "broken.toml").write_text("epsilon = = 3\n")
+    shown = tune(*(argument.format(tmp=tmp_path) for argument in arguments))
+    assert shown.exit_code == 2, shown.output
+    assert shown.stdout == ""
+    assert len(shown.stderr.splitlines()) == 1
+    assert all(text in shown.stderr for text in said), shown.stderr
+    assert asked == []
+
+
+def test_a_grid_cannot_change_what_people_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method whose parameter stands in its query: comparing it on one set of reports would be wrong."""
+    from curator.methods import HoGS
+
+    plain = HoGS.questions
+
+    def with_tau(self: HoGS, facts: object, split: object, budget: object, collection: str) -> object:
+        return plain(self, facts, split, budget, f"{collection}-{self.tau}")  # type: ignore[arg-type]
+
+    monkeypatch.setattr(HoGS, "questions", with_tau)
+    shown = tune("--grid", "tau=.5,.9")
+    assert shown.exit_code == 2
+    assert "changes what people are asked; that belongs into --tune-query" in shown.stderr
+    shown = tune("--grid", "lr=.1", "--tune-query", "tau=.5,.9", "--json")
+    document = json.loads(shown.stdout)
+    assert document["collections"] == 2
+    assert "tau" in document["best"]["values"]
+
+
+def test_an_unknown_method_is_named() -> None:
+    shown = ldpsim("tune", "hgos")
+    assert shown.exit_code == 2
+    assert "hogs" in shown.stderr
