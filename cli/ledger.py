@@ -212,6 +212,8 @@ def view(account: Account) -> Any:
     caps = table("cap on the lifetime loss of", ">one entry", ">the whole", ">as a user's")
     for name, cap in sorted(policy.caps.items()):
         caps.add_row(name, *(epsilon(value) for value in (cap.bit, cap.vector, cap.user)))
+    if math.isfinite(policy.user_cap):
+        caps.add_row("all releases together", "", "", epsilon(policy.user_cap))
     parts += ["", caps, ""]
     if not account.entries:
         return Group(*parts, "nothing was released" if account.device is None else f"device {account.device}: nothing")

@@ -64,6 +64,7 @@ def _option(panel: str, *names: str, **more: Any) -> Any:
 
 
 POPULATION, BUDGET, MODEL = "Population", "Budget", "Model"
+OWNER = "PrivGnn and PATE"
 REPETITION, RUNNING, DEVICES, OUTPUT = "Repetition", "Running", "Devices", "Output"
 
 Dataset = Annotated[
@@ -117,6 +118,22 @@ Tuned = Annotated[bool, _option(MODEL, "--tuned", help="Take the stored hyper-pa
 Settings = Annotated[
     list[str] | None, _option(MODEL, "--set", metavar="KEY=VALUE", help="A parameter of the method or the training.")
 ]
+Grid = Annotated[
+    list[str] | None,
+    _option(
+        MODEL,
+        "--grid",
+        metavar="KEY=V1,V2",
+        help="Values of a parameter that the curator uses.",
+        show_default="a small one for the method",
+    ),
+]
+TuneQuery = Annotated[
+    list[str] | None,
+    _option(
+        BUDGET, "--tune-query", metavar="KEY=V1,V2", help="Values of what people are asked with; new people for each."
+    ),
+]
 TrainOn = Annotated[str, _option(MODEL, "--device", metavar="auto|cpu|cuda", help="Where the network trains.")]
 NoReference = Annotated[bool, _option(MODEL, "--no-reference", help="Do not train the reference without noise.")]
 
@@ -156,6 +173,35 @@ PrivateLabels = Annotated[
 ]
 Reporting = Annotated[
     str, _option(BUDGET, "--reporting", metavar="both|one-end", help="Whether both ends of a pair report it.")
+]
+
+Queries = Annotated[
+    int | None, _option(OWNER, "--queries", metavar="N", help="Public nodes asked about.", show_default="1000")
+]
+Gamma = Annotated[
+    float | None,
+    _option(OWNER, "--gamma", metavar="G", help="Probability that a person is drawn.", show_default="0.3"),
+]
+Lambda = Annotated[
+    float | None, _option(OWNER, "--lambda", metavar="X", help="1 / scale of the noise.", show_default="0.4")
+]
+Delta = Annotated[
+    float | None,
+    _option(OWNER, "--delta", metavar="D", help="Below 1 / n.", show_default="a power of ten below 1 / n"),
+]
+Sampling = Annotated[
+    str | None,
+    _option(OWNER, "--sampling", metavar="fresh|once", help="A sample a query, or one.", show_default="fresh"),
+]
+QuerySelection = Annotated[
+    str | None,
+    _option(
+        OWNER,
+        "--query-selection",
+        metavar="random|pagerank|degree|cluster",
+        help="Which nodes are asked about.",
+        show_default="random",
+    ),
 ]
 
 Seed = Annotated[int, _option(REPETITION, "--seed", metavar="N", help="Derives the four seeds below.")]

@@ -35,6 +35,12 @@ def run(
     gnn: o.Gnn = None,
     tuned: o.Tuned = False,
     settings: o.Settings = None,
+    queries: o.Queries = None,
+    gamma: o.Gamma = None,
+    lambda_: o.Lambda = None,
+    delta: o.Delta = None,
+    sampling: o.Sampling = None,
+    query_selection: o.QuerySelection = None,
     device: o.TrainOn = "auto",
     no_reference: o.NoReference = False,
     seed: o.Seed = 0,
@@ -60,6 +66,9 @@ def run(
 ) -> None:
     """Run one simulation: devices answer once, a curator rebuilds the graph and trains a network on it."""
     settings_given = o.pairs("--set", settings)
+    owner = {"queries": queries, "gamma": gamma, "lambda_": lambda_, "delta": delta, "sampling": sampling,
+             "query_selection": query_selection}  # fmt: skip
+    settings_given |= {name: str(value) for name, value in owner.items() if value is not None}
     caps = o.caps(cap)
     seeds = o.seeds(seed, noise_seed, population=population_seed, split=split_seed, training=training_seed)
 

@@ -97,6 +97,8 @@ def summary(record: Mapping[str, Any], *, folder: Path | None, extra: Mapping[st
         ("Privacy", _privacy(record["privacy"])),
         ("Cost", _cost(record)),
     ]
+    if record.get("teachers"):
+        sections.insert(1, ("Teachers", _teachers(record["teachers"])))
     if record["reconstruction"]["edges"] is not None and _local(record):
         sections.append(("Graph against the truth", _reconstruction(record["reconstruction"])))
     parts: list[RenderableType] = [_population(record)]
@@ -154,6 +156,24 @@ def _accuracy(record: Mapping[str, Any], extra: Mapping[str, Any]) -> Renderable
 _BESIDE = {"lp_and_test": "label propagation on pairs whose bits are all 1"}
 
 
+def _teachers(found: Mapping[str, Any]) -> RenderableType:
+    grid = _grid()
+    grid.add_row("people", f"{found['private']:,} private ({found['division']})")
+    right = f"{percent(found['pseudo_label_accuracy'])} right"
+    if found["pseudo_label_ceiling"] is not None:
+        right += f" (at most {percent(found['pseudo_label_ceiling'])} under this noise)"
+    clean = percent(found["teacher_accuracy"])
+    grid.add_row("labels", f"{found['queries']:,} released, {right}; {clean} without noise")
+    cost = found["epsilon"]
+    holds = f"labels {epsilon(cost['label'])}, noisy vectors {epsilon(cost['vector'])}"
+    grid.add_row("epsilon", f"printed: {epsilon(cost['printed'])} (at delta {found['delta_printed']:g})")
+    grid.add_row("", f"holds at delta {found['delta']:g}: {holds}")
+    more = found["labels_released_in_all"] - found["queries"]
+    if more > 0:
+        grid.add_row("", f"these teachers gave {more:,} more labels in other runs: their cost adds")
+    return grid
+
+
 def _privacy(privacy: Mapping[str, Any]) -> RenderableType:
     statement, value = privacy["claimed"]["statement"] or "nothing", privacy["claimed"]["value"]
     if value is not None and epsilon(value) not in statement:
@@ -187,7 +207,7 @@ def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    shown = table("", ">epsilon", ">best guess", "")
+    shown = table("", ">epsilon", ">best guess", "", gap=1)
     for level, entry in holds.items():
         words = LEVELS.get(level, level)
         if entry["status"] != "bounded":

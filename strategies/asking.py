@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from curator.methods import Question
 from curator.reports import Reports
 from devices.enrolment import State, enrol, is_enrolled
 from devices.facts import PublicKnowledge, Split
-from devices.policy import policy_for
+from devices.policy import Mode, policy_for
 from devices.population import Population
 from devices.query import Query
 from strategies.collect_once import Collected
@@ -38,8 +40,19 @@ def public_knowledge(population: Population, split: Split, options: RunOptions) 
     return PublicKnowledge(population.facts, split, labels, features)
 
 
-def ask_devices(plan: Plan, seeds: Seeds, split: Split, home: Path) -> tuple[State, tuple[Question, ...], Collected]:
+def ask_devices(
+    plan: Plan,
+    seeds: Seeds,
+    split: Split,
+    home: Path,
+    *,
+    ask: Callable[[str], tuple[Question, ...]] | None = None,
+    mode: Mode = "report",
+) -> tuple[State, tuple[Question, ...], Collected]:
     """Enrol the devices of a folder where none are, and ask them the method's questions.
+
+    ``ask`` makes other questions for a collection id, and ``mode`` is what devices that
+    answer them are enrolled in.
 
     A collection that was interrupted is continued: devices that answered give the stored bytes.
 
@@ -50,22 +63,24 @@ def ask_devices(plan: Plan, seeds: Seeds, split: Split, home: Path) -> tuple[Sta
     """
     options, population, method = plan.options, plan.population, plan.settings.method
     fresh = uuid.uuid4().hex
+    if ask is None:
+        ask = partial(method.questions, population.facts, split, plan.budget)
     if is_enrolled(home):
         state = State(home)
         if state.head["population_digest"] != population.digest:
             raise ValueError(f"{home}: the devices there hold the data of another population")
     else:
-        asked = method.questions(population.facts, split, plan.budget, fresh)
+        asked = ask(fresh)
         policy = policy_for(
             [question.query for question in asked], population.facts, reporting=plan.budget.reporting,
-            on_requery="replay" if options.on_requery == "replay" else "refuse", caps=options.caps,
+            on_requery="replay" if options.on_requery == "replay" else "refuse", caps=options.caps, mode=mode,
         )  # fmt: skip
         try:
             state = enrol(home, population, policy, seed=seeds.noise)
         except OSError as error:
             raise ValueError(f"{home} cannot be written: {error.strerror}") from None
     collection = state.open_collection(plan.digest, fresh)
-    questions = method.questions(population.facts, split, plan.budget, collection)
+    questions = ask(collection)
     silent = _silent(options, seeds, len(population))
     try:
         collected = plan.collect(home, questions, devices=len(population), silent=silent)

@@ -19,7 +19,7 @@ from flwr.serverapp.strategy import Strategy
 from curator.methods.base import Question
 from devices.device import Refusal, Report, reports_digest, unpack_report
 from devices.query import Query
-from devices.wire import QUERY_TYPE, payload_bytes, query_content, read_reply
+from devices.wire import message_type, payload_bytes, query_content, read_reply
 
 Answers = dict[int, dict[str, tuple[bytes, ...]]]
 
@@ -64,13 +64,21 @@ class CollectOnce(Strategy):
         questions: What is asked, and of which devices.
         nodes: Flower's node id of every device, by the device's public number.
         silent: Devices that are asked and never answer (a simulated dropout).
+        roster: Whether ``nodes[i]`` is known to be device i. Then a report counts only where it
+            comes from its own device's node; otherwise a device's word for its number is taken.
     """
 
     def __init__(
-        self, questions: Sequence[Question], nodes: Sequence[int], *, silent: frozenset[int] = frozenset()
+        self,
+        questions: Sequence[Question],
+        nodes: Sequence[int],
+        *,
+        silent: frozenset[int] = frozenset(),
+        roster: bool = True,
     ) -> None:
         self.questions = questions
         self.nodes = nodes
+        self.roster = roster
         self.silent = silent
         self.collected = Collected()
         self.stages = max(len(question.query.plan) for question in questions)
@@ -94,14 +102,14 @@ class CollectOnce(Strategy):
         collected.asked = 0
         for question in self.questions:
             content = query_content(question.query)
-            size = payload_bytes(content)
+            size, kind = payload_bytes(content), message_type(question.query)
             devices = range(len(self.nodes)) if question.devices is None else question.devices.tolist()
             for device in devices:
                 collected.asked += 1
                 collected.messages += 1
                 collected.downlink_bytes += size
                 if device not in self.silent:
-                    yield Message(content, self.nodes[device], QUERY_TYPE, group_id=str(server_round))
+                    yield Message(content, self.nodes[device], kind, group_id=str(server_round))
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -117,7 +125,7 @@ class CollectOnce(Strategy):
                 continue
             if message.has_content():
                 collected.uplink_bytes += payload_bytes(message.content)
-            if answer is None or not self._keep(*answer, queries):
+            if answer is None or not self._keep(*answer, queries, sender=message.metadata.src_node_id):
                 collected.failed += 1
         refused = sum(collected.refused.values())
         collected.silent = collected.asked - collected.reported - collected.replayed - refused - collected.failed
@@ -133,11 +141,13 @@ class CollectOnce(Strategy):
             table.update(dict.fromkeys(devices, question.query))
         return table.get
 
-    def _keep(self, device: int, report: Report, queries: Callable[[int], Query | None]) -> bool:
+    def _keep(self, device: int, report: Report, queries: Callable[[int], Query | None], *, sender: int) -> bool:
         collected = self.collected
         query = queries(device)
         if query is None or device in collected.reports:
             return False
+        if self.roster and sender != self.nodes[device]:
+            return False  # nobody speaks for another device
         try:
             parts = unpack_report(report.data, query)
         except ValueError:

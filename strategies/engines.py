@@ -18,7 +18,7 @@ from strategies.collect_once import Collected, CollectOnce, run_collection
 from strategies.grids import LocalGrid, RayGrid
 
 # One process answers for about ten thousand devices a second; starting Ray and its actors
-# takes several seconds (benchmarks/collection.py). On one machine it pays from here on.
+# takes several seconds (benchmarks/bench_collection.py). On one machine it pays from here on.
 RAY_PAYS_FROM = 100_000
 
 

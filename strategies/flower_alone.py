@@ -34,7 +34,7 @@ from strategies.collect_once import Collected, run_collection
 from strategies.deployed import PublicFile, run_deployed
 from strategies.flower_job import Job
 from strategies.options import RunOptions
-from strategies.server_app import collection_of, introduce, wait_for_nodes
+from strategies.roster import collection_of, introduce, wait_for_nodes
 
 
 def run_alone(grid: Grid, context: Context) -> None:

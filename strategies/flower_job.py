@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.methods.base import Question
-from devices.query import ATTRIBUTES, Query
+from devices.handover import read_question
+from devices.query import ATTRIBUTES
 from strategies.collect_once import Answers, Collected
 
 FORMAT = 1
@@ -78,7 +79,7 @@ class Job:
                 raise ValueError("unknown format")
             questions = tuple(
                 Question(
-                    Query.from_bytes(asked["query"].encode("ascii")),
+                    read_question(asked["query"].encode("ascii")),
                     None if asked["devices"] is None else np.array(asked["devices"], np.int64),
                 )
                 for asked in head["questions"]

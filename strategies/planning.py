@@ -10,6 +10,7 @@ from pathlib import Path
 
 from curator.methods import Reference, find
 from curator.methods.base import Budget
+from curator.methods.owner import OwnerMethod
 from curator.reports import Reports
 from curator.training import choose_device
 from devices import datasets
@@ -18,6 +19,7 @@ from devices.population import Population
 from devices.splits import make_split
 from strategies import engines, run_folder
 from strategies.collect_once import Collected
+from strategies.dividing import check_owner_run
 from strategies.options import RunOptions
 from strategies.record import hashed_parameters
 from strategies.settings import Settings, resolve
@@ -46,16 +48,14 @@ class Plan:
     collect: Collect
 
 
-def plan_run(options: RunOptions, collect: Collect | None = None) -> Plan:
-    """Check a run and load its population; nothing is written.
+def plan_run(options: RunOptions, collect: Collect | None = None, *, population: Population | None = None) -> Plan:
+    """Check a run and load its population, where it is not given; nothing is written.
 
     Raises:
         ValueError: one line, for whatever does not fit or cannot be used.
     """
     method = find(options.method)
-    population = datasets.load(
-        options.dataset, data_dir=options.data_dir, clients=options.clients, seed=options.seeds_of(0).population
-    )
+    population = population or load_population(options)
     budget = _budget(options)
     choose_device(options.device)
     settings = resolve(options, method, budget)
@@ -63,7 +63,9 @@ def plan_run(options: RunOptions, collect: Collect | None = None) -> Plan:
         budget = replace(budget, feature_share=settings.feature_share)
     split = make_split(options.split, population, options.seeds_of(0).split, options.label_rate)
     digest = run_folder.config_hash(hashed_parameters(options, population, settings, budget))
-    if options.from_reports is not None:
+    if isinstance(settings.method, OwnerMethod):
+        check_owner_run(options, settings, population)
+    elif options.from_reports is not None:
         reports = Reports.load(options.from_reports)
         if reports.facts != population.facts:
             raise ValueError(f"--from-reports {options.from_reports}: these reports are of another population")
@@ -82,6 +84,17 @@ def plan_run(options: RunOptions, collect: Collect | None = None) -> Plan:
         engines.collect, engine=options.engine, workers=options.workers, ray_address=options.ray_address
     )
     return Plan(options, population, budget, settings, digest, collect)
+
+
+def load_population(options: RunOptions) -> Population:
+    """Return the people of a run.
+
+    Raises:
+        ValueError: one line, for data that are unknown, missing or damaged.
+    """
+    return datasets.load(
+        options.dataset, data_dir=options.data_dir, clients=options.clients, seed=options.seeds_of(0).population
+    )
 
 
 def _budget(options: RunOptions) -> Budget:

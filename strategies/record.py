@@ -48,6 +48,7 @@ class Repeat:
     trained: Trained | None
     lp_and_test: float | None
     seeded: bool | None
+    teachers: Mapping[str, Any] | None = None
 
 
 def ldpsim_version() -> str:
@@ -145,6 +146,7 @@ def assemble(
         "reconstruction": last.reconstruction if len(repeats) == 1 else {
             name: _mean([repeat.reconstruction[name] for repeat in repeats]) for name in last.reconstruction
         },
+        **({} if last.teachers is None else {"teachers": dict(last.teachers)}),
         "config": {
             **{name: _plain(value) for name, value in configuration(options).items()},
             "budget": asdict(budget),

@@ -66,7 +66,7 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
             raise ValueError(f"--set {key}: no such parameter{nearest(key, known)} (there are {', '.join(known)})")
     made = method.from_settings({key: value for key, value in values.items() if key in of_method})
     chosen = {key: _number(key, value) for key, value in values.items() if key in of_training}
-    training = TrainingSettings(gnn=gnn, **chosen)
+    training = TrainingSettings(gnn=gnn, **{**method.training_defaults, **chosen})
     reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
     return Settings(made, training, reference, provenance, collections, share)
 

@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 
 from curator.methods import Question, Reference, find
-from curator.methods.base import Graph
+from curator.methods.owner import OwnerMethod
 from curator.propagation import lp_and
 from curator.reports import Reports
-from curator.training import Trained, TrainingSettings, train
 from devices.facts import PublicKnowledge, Split
 from devices.population import Population
 from devices.splits import make_split
@@ -33,6 +32,7 @@ from strategies.asking import Refused, RunFailed, ask_devices, public_knowledge,
 from strategies.collect_once import Collected
 from strategies.lifetime import lifetime, nothing_known
 from strategies.options import RunOptions, Seeds
+from strategies.owner_run import owner_repeat
 from strategies.owning import own
 from strategies.planning import Collect, Plan, plan_run
 from strategies.record import Repeat, assemble, configuration
@@ -131,6 +131,8 @@ def _folder_for(plan: Plan) -> Iterator[Path]:
 
 def _repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Progress) -> Repeat:
     options, population = plan.options, plan.population
+    if isinstance(plan.settings.method, OwnerMethod):
+        return owner_repeat(plan, seeds, number, folder, tell)
     split = make_split(options.split, population, seeds.split, options.label_rate)
     method, facts = plan.settings.method, population.facts
     seconds = dict.fromkeys(("collect", "reconstruct", "train"), 0.0)
@@ -163,7 +165,9 @@ def _repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Progress)
         del reports
     seconds["reconstruct"] = time.perf_counter() - started
     tell("train", None)
-    trained = _train(graph, plan, seeds.training)
+    trained = method.train(
+        graph, settings=plan.settings.training, classes=facts.classes, seed=seeds.training, device=options.device
+    )
     seconds["train"] = trained.seconds
     accuracy = evaluation.accuracy(trained.predictions, population, split)
     found = evaluation.reconstruction(graph, population, own_features=own_features)
@@ -187,20 +191,16 @@ def _null_model(reports: Reports, public: PublicKnowledge, population: Populatio
     return evaluation.accuracy(lp_and(reports, public), population, split)["test"]
 
 
-def _train(graph: Graph, plan: Plan, seed: int, settings: TrainingSettings | None = None) -> Trained:
-    return train(
-        graph, settings=settings or plan.settings.training, classes=plan.population.facts.classes, seed=seed,
-        device=plan.options.device,
-    )  # fmt: skip
-
-
 def _reference(plan: Plan, split: Split, seed: int) -> float | None:
     """Accuracy of the same GNN on the same graph with no noise and no protection."""
     reference = find("raw")()
     assert isinstance(reference, Reference)
     graph = reference.from_owned(own(plan.population, split, trust="none"))
-    predictions = _train(graph, plan, seed, plan.settings.reference).predictions
-    return evaluation.accuracy(predictions, plan.population, split)["test"]
+    trained = reference.train(
+        graph, settings=plan.settings.reference, classes=plan.population.facts.classes, seed=seed,
+        device=plan.options.device,
+    )  # fmt: skip
+    return evaluation.accuracy(trained.predictions, plan.population, split)["test"]
 
 
 def _mean(values: list[float | None]) -> float | None:

@@ -10,12 +10,20 @@ from importlib.metadata import entry_points
 
 from curator.methods.base import Budget, Graph, Method, Question
 from curator.methods.hogs import HoGS
+from curator.methods.owner import B1, B2, B1Sampled, OwnerMethod
+from curator.methods.pate import PateG, PateM
+from curator.methods.privgnn import PrivGnn
 from curator.methods.references import MLP, Raw, Reference
 from curator.names import nearest
 
-BUILT_IN: dict[str, type[Method]] = {method.name: method for method in (HoGS, MLP, Raw)}
+BUILT_IN: dict[str, type[Method]] = {
+    method.name: method for method in (HoGS, MLP, Raw, PrivGnn, PateG, PateM, B1, B1Sampled, B2)
+}
 
-__all__ = ["BUILT_IN", "MLP", "Budget", "Graph", "HoGS", "Method", "Question", "Raw", "Reference", "find", "table"]
+__all__ = [
+    "BUILT_IN", "MLP", "Budget", "Graph", "HoGS", "Method", "OwnerMethod", "Question", "Raw", "Reference", "find",
+    "table",
+]  # fmt: skip
 
 
 def table() -> dict[str, type[Method]]:

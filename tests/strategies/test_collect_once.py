@@ -85,3 +85,15 @@ def test_what_the_curator_gets_is_noisy(enrolled: Enrolled, ask: Ask, population
     # 1,560 bits flipped with p = 1/(e^.9 + 1) = .289: five standard deviations either side
     assert abs(flipped - 0.289) < 5 * (0.289 * 0.711 / 1560) ** 0.5
     assert not reports.adjacency.toarray().diagonal().any()
+
+
+def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask) -> None:
+    grid = LocalGrid(enrolled().folder, 40)
+    strategy = CollectOnce(ask(), range(1, 41))
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    replies = list(grid.send_and_receive(messages))
+    stolen = dict(replies[5].content["report"])
+    replies[5] = Message(RecordDict({"report": ConfigRecord({**stolen, "device": 6})}), reply_to=messages[5])
+    strategy.aggregate_train(1, replies)
+    assert (strategy.collected.reported, strategy.collected.failed) == (39, 1)
+    assert 5 not in strategy.collected.reports

@@ -13,7 +13,8 @@ from devices.enrolment import State
 from strategies.engines import collect
 from strategies.flower_job import Job, load_collected, load_failure
 from strategies.grids import LocalGrid
-from strategies.server_app import collect_on_grid, collection_of, introduce, run_on_grid, wait_for_nodes
+from strategies.roster import collection_of, introduce, wait_for_nodes
+from strategies.server_app import collect_on_grid, run_on_grid
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]

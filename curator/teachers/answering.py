@@ -1,0 +1,154 @@
+"""One query: sample people, take the nearest, train a teacher on them, ask it.
+
+Lines 2 to 7 of Algorithm 1 (Olatunji, Funke and Khosla, "Releasing Graph Neural Networks
+with Differential Privacy Guarantees"), up to the noise. People are drawn by independent
+Bernoulli(gamma) trials, as the accounting assumes; by default afresh for each query.
+
+Two rules for what a sample may lack, neither of which looks at the data: with fewer than K
+people drawn all of them are taken; with fewer than two, or none who has a label, the
+posterior is uniform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from curator.teachers.graph import Piece, PlainGraph, cut
+from curator.teachers.randomness import Masks, private_generator, weights_generator
+from curator.teachers.sage import SageSettings, train_sage
+from curator.teachers.stacked import train_stacked
+from curator.teachers.weights import Layout, Trained
+from devices.facts import IntArray
+
+DISTANCES = ("euclidean", "cosine")
+SAMPLINGS = ("fresh", "once")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Teaching:
+    """All that the teachers depend on besides the two graphs and the queries.
+
+    Args:
+        neighbours: K, how many of the sampled people a teacher is trained on.
+        gamma: Probability with which a person is in a sample.
+        sampling: ``fresh`` for each query, or ``once`` for all of them.
+        distance: Between features: ``euclidean`` or ``cosine``.
+        classes: Number of classes.
+        settings: How a teacher is trained.
+        noise_seed: Seed of the samples.
+        training_seed: Seed of weights and dropout.
+
+    Raises:
+        ValueError: for a value outside its range.
+    """
+
+    neighbours: int = 300
+    gamma: float = 0.3
+    sampling: str = "fresh"
+    distance: str = "euclidean"
+    classes: int
+    settings: SageSettings = field(default_factory=SageSettings)
+    noise_seed: int
+    training_seed: int
+
+    def __post_init__(self) -> None:
+        if self.neighbours < 2:
+            raise ValueError(f"--set K={self.neighbours}: a teacher needs 2 people or more")
+        if not 0 < self.gamma <= 1:
+            raise ValueError(f"--gamma {self.gamma:g}: must be above 0 and at most 1")
+        if self.sampling not in SAMPLINGS:
+            raise ValueError(f"--sampling {self.sampling}: must be one of {', '.join(SAMPLINGS)}")
+        if self.distance not in DISTANCES:
+            raise ValueError(f"--set distance={self.distance}: must be one of {', '.join(DISTANCES)}")
+
+    def sample(self, people: int, query: int) -> IntArray:
+        """Return the sorted ids of the people drawn for a query (line 2)."""
+        number = query if self.sampling == "fresh" else 0
+        drawn = private_generator(self.noise_seed, "sample", number).random(people) < self.gamma
+        return np.flatnonzero(drawn)
+
+    def nearest(self, private: PlainGraph, sampled: IntArray, point: NDArray[np.float32]) -> IntArray:
+        """Return the sorted ids of the K sampled people nearest to a point (line 4); of equals the first ones."""
+        if len(sampled) <= self.neighbours:
+            return sampled
+        people = private.features[sampled]
+        # torch's product keeps to torch's number of threads; numpy's would add in another order on more of them
+        product = torch.mv(torch.from_numpy(people), torch.from_numpy(np.array(point))).numpy()
+        squares = np.einsum("ij,ij->i", people, people)
+        if self.distance == "euclidean":
+            distance = squares - 2 * product
+        else:
+            norms = np.sqrt(squares) * np.sqrt(np.einsum("i,i->", point, point))
+            distance = -product / np.where(norms > 0, norms, 1)
+        return np.sort(sampled[np.argsort(distance, kind="stable")[: self.neighbours]])
+
+
+def posteriors(
+    private: PlainGraph,
+    public: PlainGraph,
+    queries: Sequence[tuple[int, int]],
+    teaching: Teaching,
+    *,
+    device: torch.device | None = None,
+) -> NDArray[np.float64]:
+    """Return float64 (queries, classes): each query's teacher's posterior, a point of the simplex.
+
+    Args:
+        private: The owner's graph.
+        public: The graph whose nodes are asked about.
+        queries: (number, public node) of each query; a draw depends on the number alone.
+        teaching: How.
+        device: A CUDA device trains all of these queries' teachers as one stack.
+    """
+    layout = Layout(private.features.shape[1], teaching.settings.hidden, teaching.classes)
+    found = np.full((len(queries), teaching.classes), 1 / teaching.classes)
+    waiting: list[tuple[int, Piece, torch.Tensor, Masks]] = []
+    for at, (number, node) in enumerate(queries):
+        people = teaching.nearest(private, teaching.sample(len(private), number), public.features[node])
+        piece = cut(private, people)
+        if len(piece) < 2 or not (piece.labels >= 0).any():
+            continue
+        generator = weights_generator(teaching.training_seed, number)
+        start = layout.draw(generator)
+        masks = Masks(generator, epochs=teaching.settings.epochs, rows=len(piece), units=layout.h,
+                      dropout=teaching.settings.dropout)  # fmt: skip
+        if device is not None and device.type == "cuda":
+            waiting.append((at, piece, start, masks))
+            continue
+        trained = train_sage(piece, start, layout, masks, teaching.settings)
+        found[at] = on_simplex(ask(trained, public, node))
+    for size in sorted({len(piece) for _, piece, _, _ in waiting}):
+        places, pieces, starts, masks_of = zip(*(w for w in waiting if len(w[1]) == size), strict=True)
+        assert device is not None
+        networks = train_stacked(pieces, starts, layout, masks_of, teaching.settings, device=device)
+        for at, trained in zip(places, networks, strict=True):
+            found[at] = on_simplex(ask(trained, public, queries[at][1]))
+    return found
+
+
+def ask(trained: Trained, public: PlainGraph, node: int) -> NDArray[np.float64]:
+    """Return the scores (classes,) of a public node, from its two-hop neighbourhood in the public graph."""
+    around = np.concatenate([[node], public.neighbours(node)])
+    hidden = trained.hidden(*(torch.from_numpy(matrix[around]) for matrix in (public.features, public.mean_features)))
+    near = hidden[1:].mean(0, keepdim=True) if len(around) > 1 else torch.zeros_like(hidden[:1])
+    return trained.scores(hidden[:1], near)[0].double().numpy()
+
+
+def ask_all(trained: Trained, graph: PlainGraph) -> NDArray[np.float64]:
+    """Return the scores (n, classes) of every node of a graph."""
+    hidden = trained.hidden(torch.from_numpy(np.asarray(graph.features)), torch.from_numpy(graph.mean_features))
+    near = PlainGraph(hidden.numpy(), graph.indptr, graph.indices, graph.labels).mean_features
+    return trained.scores(hidden, torch.from_numpy(near)).double().numpy()
+
+
+def on_simplex(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Softmax of scores; uniform where a training went astray, so that the guarantee holds whatever happened."""
+    powers = np.exp(scores - scores.max())
+    if not np.isfinite(powers).all():
+        return np.full(len(scores), 1 / len(scores))
+    return powers / powers.sum()

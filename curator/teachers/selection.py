@@ -1,0 +1,65 @@
+"""Which public nodes are asked about, in which order: a shorter list is the start of a longer one.
+
+``random``, ``pagerank`` and ``degree`` (largest first), ``cluster``: k-means on the
+features, then round by round the node nearest to each centre, so that all regions are
+asked about. The public graph alone decides, so nothing private is spent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from curator.teachers.graph import Floats, PlainGraph
+from curator.teachers.randomness import derive
+from devices.facts import IntArray
+
+SELECTIONS = ("random", "pagerank", "degree", "cluster")
+_DAMPING, _CLUSTERS, _ROUNDS = 0.85, 50, 20
+
+
+def query_order(public: PlainGraph, candidates: IntArray, how: str, *, seed: int) -> IntArray:
+    """Return the candidates (public nodes that may be asked about) in the order in which they are asked.
+
+    Raises:
+        ValueError: for an unknown way.
+    """
+    if how not in SELECTIONS:
+        raise ValueError(f"--query-selection {how}: must be one of {', '.join(SELECTIONS)}")
+    rng = np.random.Generator(np.random.PCG64(derive(seed, "selection")))
+    shuffled = rng.permutation(candidates)
+    if how == "random":
+        return shuffled
+    if how == "cluster":
+        return _by_cluster(public.features[shuffled].astype(np.float64), shuffled, rng)
+    weight = np.diff(public.indptr).astype(np.float64) if how == "degree" else pagerank(public)
+    return shuffled[np.argsort(-weight[shuffled], kind="stable")]
+
+
+def pagerank(graph: PlainGraph, *, damping: float = _DAMPING, rounds: int = 100) -> Floats:
+    """float64 (n,), sums to 1; nodes without neighbours jump anywhere."""
+    n, degree = len(graph), np.diff(graph.indptr)
+    weights = 1 / np.repeat(np.maximum(degree, 1), degree)
+    flow = csr_array((weights, graph.indices, graph.indptr), shape=(n, n)).T
+    rank = np.full(n, 1 / n)
+    for _ in range(rounds):
+        loose = rank[degree == 0].sum()
+        rank = (1 - damping) / n + damping * (flow @ rank + loose / n)
+    return rank
+
+
+def _by_cluster(points: Floats, nodes: IntArray, rng: np.random.Generator) -> IntArray:
+    count = min(_CLUSTERS, len(nodes))
+    centres = points[rng.choice(len(nodes), count, replace=False)]
+    squares = np.einsum("ij,ij->i", points, points)
+    for _ in range(_ROUNDS):
+        distance = squares[:, None] - 2 * points @ centres.T + np.einsum("ij,ij->i", centres, centres)
+        home = distance.argmin(1)
+        for at in np.unique(home):  # an empty cluster keeps its centre
+            centres[at] = points[home == at].mean(0)
+    own = distance[np.arange(len(nodes)), home]
+    by_home = np.lexsort((own, home))
+    starts = np.searchsorted(home[by_home], np.arange(count))
+    turn = np.empty(len(nodes), np.int64)
+    turn[by_home] = np.arange(len(nodes)) - starts[home[by_home]]
+    return nodes[np.lexsort((home, turn))]

@@ -1,0 +1,78 @@
+"""The student: trained on the public graph with the labels that the owner released.
+
+The same two-layer GraphSAGE as a teacher, transductive: all public nodes pass through it,
+the queries alone have labels.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from torch import Tensor, nn
+
+from curator.teachers.answering import ask_all
+from curator.teachers.graph import PlainGraph, cut
+from curator.teachers.randomness import Masks, weights_generator
+from curator.teachers.sage import SageSettings, train_sage
+from curator.teachers.weights import Layout, Trained
+from devices.facts import IntArray
+
+_STUDENT = 0  # number among the draws of its own purpose
+
+
+class Sage(nn.Module):
+    """A trained network as a torch module, for saving; :meth:`forward` is not needed, ``trained`` has the verbs."""
+
+    def __init__(self, trained: Trained) -> None:
+        super().__init__()
+        self.trained = trained
+        parts: dict[str, Tensor] = {
+            **trained.layout.parts(trained.vector), "mean": trained.mean, "variance": trained.variance,
+        }  # fmt: skip
+        for name, part in parts.items():
+            self.register_buffer(name, part.clone())
+
+
+@dataclass(frozen=True, eq=False)
+class Student:
+    """A student and what it says.
+
+    Args:
+        trained: The network.
+        predictions: int64 (n,), each node's class.
+        seconds: Wall time.
+    """
+
+    trained: Trained
+    predictions: IntArray
+    seconds: float
+
+
+def train_network(graph: PlainGraph, known: IntArray, labels: IntArray, classes: int, settings: SageSettings, *,
+                  seed: int) -> Student:  # fmt: skip
+    """Train on a whole graph with the labels of some of its nodes; the last epoch counts.
+
+    Args:
+        graph: Its own labels are not looked at.
+        known: Nodes that have a label.
+        labels: Their labels.
+        classes: Number of classes.
+        settings: ``basis`` is the given one here, whatever it says.
+        seed: Training seed.
+
+    Raises:
+        ValueError: where no node has a label.
+    """
+    started = time.perf_counter()
+    seen = np.full(len(graph), -1, np.int64)
+    seen[known] = labels
+    piece = cut(PlainGraph(graph.features, graph.indptr, graph.indices, seen), np.arange(len(graph)))
+    layout = Layout(graph.features.shape[1], settings.hidden, classes)
+    generator = weights_generator(seed, _STUDENT)
+    start = layout.draw(generator)
+    masks = Masks(generator, epochs=settings.epochs, rows=len(piece), units=layout.h, dropout=settings.dropout)
+    trained = train_sage(piece, start, layout, masks, replace(settings, basis="given"))
+    predictions = ask_all(trained, graph).argmax(1)
+    return Student(trained, predictions, time.perf_counter() - started)

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import networkx
+import numpy as np
+import pytest
+
+from curator.teachers.graph import PlainGraph
+from curator.teachers.selection import SELECTIONS, pagerank, query_order
+
+
+@pytest.mark.parametrize("how", SELECTIONS)
+def test_every_candidate_once_and_the_same_order_again(public: PlainGraph, how: str) -> None:
+    candidates = np.arange(3, 40)
+    order = query_order(public, candidates, how, seed=1)
+    np.testing.assert_array_equal(np.sort(order), candidates)
+    np.testing.assert_array_equal(order, query_order(public, candidates, how, seed=1))
+
+
+def test_degree_and_pagerank_come_largest_first(public: PlainGraph) -> None:
+    degree = np.diff(public.indptr)
+    order = query_order(public, np.arange(50), "degree", seed=0)
+    assert np.all(np.diff(degree[order]) <= 0)
+    rank = pagerank(public)
+    assert np.all(np.diff(rank[query_order(public, np.arange(50), "pagerank", seed=0)]) <= 0)
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(50))
+    graph.add_edges_from(zip(np.repeat(np.arange(50), degree).tolist(), public.indices.tolist(), strict=True))
+    theirs = networkx.pagerank(graph, tol=1e-12)
+    np.testing.assert_allclose(rank, [theirs[node] for node in range(50)], atol=1e-9)
+
+
+def test_clusters_take_turns() -> None:
+    points = np.repeat(np.eye(3, dtype=np.float32) * 10, 20, axis=0)
+    graph = PlainGraph.build(points, np.zeros((2, 0), np.int64), np.zeros(60, np.int64))
+    order = query_order(graph, np.arange(60), "cluster", seed=2)
+    assert set(order[:50] // 20) == {0, 1, 2}
+
+
+def test_an_unknown_way() -> None:
+    with pytest.raises(ValueError, match="random, pagerank, degree, cluster"):
+        query_order(PlainGraph.build(np.zeros((1, 1)), np.zeros((2, 0), np.int64), np.zeros(1, np.int64)),
+                    np.arange(1), "best", seed=0)  # fmt: skip
