@@ -149,7 +149,8 @@ def train_chunk(task: Task) -> int:
     """Train a chunk's teachers and write their posteriors; return the chunk's number."""
     folder, chunk, queries, teaching, device = task
     private, public = _graphs(folder)
-    found = posteriors(private, public, queries, teaching, device=torch.device(device))
+    with one_thread():
+        found = posteriors(private, public, queries, teaching, device=torch.device(device))
     save_array(Path(folder) / f"chunk-{chunk:05d}.npy", found)
     return chunk
 

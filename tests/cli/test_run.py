@@ -340,14 +340,14 @@ def test_ctrl_c_leaves_a_run_that_can_be_continued(tmp_path: Path) -> None:
 
 
 def test_the_same_command_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import strategies.simulation as simulation
+    from curator.methods import HoGS
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     command = ["run", *SMALL, "--no-reference", "--out", tmp_path, "--json"]
     with monkeypatch.context() as patched:
-        patched.setattr(simulation, "train", interrupted)
+        patched.setattr(HoGS, "train", interrupted)
         assert "goes on" in error_line(ldpsim(*command), 130)
     (folder,) = tmp_path.iterdir()
     assert not (folder / "result.json").exists()
