@@ -135,9 +135,8 @@ class Classroom:
         if ray_address is not None:
             yield from _on_ray(tasks, ray_address)
         elif count == 1 or self.device == "cuda":
-            with one_thread():
-                for task in tasks:
-                    yield train_chunk(task)
+            for task in tasks:
+                yield train_chunk(task)
         else:
             yield from _in_processes(tasks, count)
 
