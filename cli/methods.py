@@ -7,7 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-_SHORT = {"randomized_response": "RR", "one_bit": "1-bit", "multi_bit": "multi-bit", "grr": "GRR", "grr_fs": "GRR-FS"}
+_SHORT = {
+    "randomized_response": "RR", "one_bit": "1bit", "multi_bit": "MB", "grr": "GRR", "grr_fs": "GRR-FS",
+    "degree": "deg", "group_degrees": "groups", "laplace": "Lap", "analytic_gaussian": "Gauss", "noisy_row": "row",
+}  # fmt: skip
+_LETTERS = {"adjacency": "E", "features": "F", "label": "L"}
+_SHOWN_MECHANISMS = 3
 
 
 def methods(as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False) -> None:
@@ -20,15 +25,18 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="As one JSON do
 
     from cli.summary import WIDTH, console, table
 
-    shown = table("method", "curator", "private", "mechanisms", "!paper")
+    shown = table("method", "curator", "private", "mechanisms", "!paper", gap=1)
     for row in rows:
-        private = ", ".join(row["private"]) or "-"
-        mechanisms = ", ".join(_SHORT.get(name, name) for name in row["mechanisms"]) or "-"
+        private = "".join(_LETTERS.get(name, name) for name in row["private"]) or "-"
+        used = [_SHORT.get(name, name) for name in row["mechanisms"] if not name.startswith("clear")]
+        more = "+" if len(used) > _SHOWN_MECHANISMS else ""
+        mechanisms = ",".join(used[:_SHOWN_MECHANISMS]) + more or "-"
         trust = row["trust"].removesuffix(" curator") if row["trust"] != "none" else "-"
         shown.add_row(row["name"], trust, private, mechanisms, escape(row["paper"]))
     screen = console(width=WIDTH)
     screen.print(shown)
-    screen.print("[dim]RR: randomised response; GRR: generalised. Papers in full: --json.[/dim]")
+    screen.print("[dim]private: E edges, F features, L label. RR: randomised response, GRR: of more[/dim]")
+    screen.print("[dim]than two values, MB: multi-bit, deg: noisy degree. Papers in full: --json.[/dim]")
 
 
 def rows_of_methods() -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,6 +86,7 @@ class Network(nn.Module):
     def __init__(self, graph: Graph, *, hidden: int, classes: int, device: torch.device) -> None:
         super().__init__()
         self.width, self.hidden_width, self.classes = graph.features.shape[1], hidden, classes
+        self.activation: Callable[[Tensor], Tensor] = torch.relu
         self._device = device
         self._bind(graph, device)
         self._layers()
@@ -97,8 +99,8 @@ class Network(nn.Module):
         raise NotImplementedError
 
     def hidden(self) -> Tensor:
-        """float32 (n, hidden): the first layer after ReLU, before dropout."""
-        return torch.relu(self._first())
+        """float32 (n, hidden): the first layer after its activation (ReLU unless set), before dropout."""
+        return self.activation(self._first())
 
     def _first(self) -> Tensor:
         raise NotImplementedError

@@ -35,6 +35,18 @@ def gcn_matrix(adjacency: csr_array) -> csr_array:
     return csr_array(root @ looped @ root).astype(np.float32)
 
 
+def kprop_matrix(adjacency: csr_array, *, self_loops: bool = False) -> csr_array:
+    """D^-1/2 A D^-1/2 *without* self-loops (LPGNN's KProp), D the row sums of A; 0 for a node without any.
+
+    With ``self_loops`` it is :func:`gcn_matrix`. A directed graph has one D, of its rows.
+    """
+    if self_loops:
+        return gcn_matrix(adjacency)
+    sums = _row_sums(adjacency)
+    root = diags_array(np.divide(1, np.sqrt(sums), out=np.zeros_like(sums), where=sums > 0))
+    return csr_array(root @ adjacency @ root).astype(np.float32)
+
+
 def mean_matrix(adjacency: csr_array) -> csr_array:
     """D^-1 A: the weighted mean over the neighbours, 0 for a node without any."""
     sums = _row_sums(adjacency)

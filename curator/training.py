@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from curator.gnn import NETWORKS, Network, make_network
@@ -25,6 +25,8 @@ from curator.threads import threads_for
 
 if TYPE_CHECKING:
     from curator.methods.base import Graph
+
+Objective = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +78,7 @@ class Trained:
         seconds: Wall time.
     """
 
-    model: Network = field(repr=False)
+    model: nn.Module = field(repr=False)
     predictions: NDArray[np.int64] = field(repr=False)
     best_epoch: int
     val_accuracy: float
@@ -93,7 +95,16 @@ def choose_device(name: str) -> torch.device:
     return torch.device("cuda" if found and name != "cpu" else "cpu")
 
 
-def train(graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str = "auto") -> Trained:
+def train(
+    graph: Graph,
+    *,
+    settings: TrainingSettings,
+    classes: int,
+    seed: int,
+    device: str = "auto",
+    objective: Objective | None = None,
+    clip_norm: float = math.inf,
+) -> Trained:
     """Train a network on a graph.
 
     Args:
@@ -102,6 +113,9 @@ def train(graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, 
         classes: Number of classes.
         seed: Seed of the initial weights and of dropout; torch's global state is left alone.
         device: ``auto``, ``cpu`` or ``cuda``.
+        objective: The loss as a function of the scores, float32 (n, classes) on that device;
+            None for the mean cross-entropy of the training nodes.
+        clip_norm: Largest norm of the whole gradient, which is scaled down to it.
 
     Raises:
         ValueError: where no training node has a label.
@@ -114,12 +128,17 @@ def train(graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, 
     with threads_for(rows * columns), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(seed)
         model = make_network(settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where)
-        best = _fit(model, graph, settings, where)
+        best = _fit(model, graph, settings, where, objective, clip_norm)
     return Trained(model.cpu(), *best, time.perf_counter() - started)
 
 
 def _fit(
-    model: Network, graph: Graph, settings: TrainingSettings, device: torch.device
+    model: Network,
+    graph: Graph,
+    settings: TrainingSettings,
+    device: torch.device,
+    objective: Objective | None,
+    clip_norm: float,
 ) -> tuple[NDArray[np.int64], int, float]:
     train_nodes, train_labels = _labelled(graph, graph.train, device)
     val_nodes, val_labels = _labelled(graph, graph.val, device)
@@ -142,7 +161,10 @@ def _fit(
         if epoch == settings.epochs:
             break
         scores = model.output(functional.dropout(hidden, settings.gnn_dropout))
-        functional.cross_entropy(scores[train_nodes], train_labels).backward()  # type: ignore[no-untyped-call]
+        loss = functional.cross_entropy(scores[train_nodes], train_labels) if objective is None else objective(scores)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if clip_norm < math.inf:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
         optimiser.step()
     model.load_state_dict(state)
     return predictions.cpu().numpy(), best_epoch, best_accuracy

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curator.methods import Question
+from curator.methods import Method, Question, find
 from curator.reports import Reports
 from devices.enrolment import State, enrol, is_enrolled
 from devices.facts import PublicKnowledge, Split
@@ -31,13 +31,21 @@ class RunFailed(Exception):
     """The run could not be finished; the text is one line."""
 
 
-def public_knowledge(population: Population, split: Split, options: RunOptions) -> PublicKnowledge:
-    """Return what the curator knows before anybody is asked; test labels are never in it."""
+def public_knowledge(
+    population: Population, split: Split, options: RunOptions, method: Method | None = None
+) -> PublicKnowledge:
+    """Return what the curator knows before anybody is asked; test labels are never in it.
+
+    ``method`` has the parameters of the run, on which it may depend what is public; None
+    is the one of the options with its defaults.
+    """
+    method = method or find(options.method)()
     labels = np.full(len(population), -1, np.int64)
-    if not options.private_labels:
+    if not (options.private_labels or method.asks_for_labels()):
         labels[split.labelled] = population.labels[split.labelled]
-    features = sparse_features(population) if options.public_features else None
-    return PublicKnowledge(population.facts, split, labels, features)
+    features = sparse_features(population) if options.public_features or method.public_features else None
+    edges = population.edges if method.knows_graph() else None
+    return PublicKnowledge(population.facts, split, labels, features, edges)
 
 
 def ask_devices(

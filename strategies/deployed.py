@@ -80,9 +80,7 @@ class PublicFile:
         return Split(train, val, rest)
 
 
-def run_deployed(
-    config: Mapping[str, Any], public: PublicFile, out: Path, collect: Callable[..., Collected]
-) -> Path:
+def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, collect: Callable[..., Collected]) -> Path:
     """Collect, reconstruct, train, and write it all to a folder of the collection's own.
 
     Args:
@@ -99,7 +97,7 @@ def run_deployed(
     from curator.methods import Reference, find
     from curator.methods.base import Budget
     from curator.reports import Reports
-    from curator.training import TrainingSettings, train
+    from curator.training import TrainingSettings
     from strategies.simulation import Refused
 
     seeds = Seeds.derive(int(config.get("seed") or 0))
@@ -107,6 +105,10 @@ def run_deployed(
     method = kind.from_settings({})
     if isinstance(method, Reference):
         raise ValueError(f"--method {kind.name}: a reference asks nobody and needs raw data")
+    if kind.public_features:
+        raise ValueError(f"--method {kind.name}: its features are public, and the file of public facts holds none")
+    if kind.public_graph:
+        raise ValueError(f"--method {kind.name}: its graph is public, and the file of public facts holds no edges")
     budget = Budget(private_labels=not np.any(public.labels >= 0))
     if config.get("epsilon"):
         budget = replace(budget, epsilon=float(config["epsilon"]))
@@ -127,7 +129,7 @@ def run_deployed(
     reports.save(folder / "reports")
     graph = method.reconstruct(reports, PublicKnowledge(public.facts, split, public.labels))
     settings = TrainingSettings(gnn=kind.default_gnn)
-    trained = train(graph, settings=settings, classes=public.facts.classes, seed=seeds.training)
+    trained = method.train(graph, settings=settings, classes=public.facts.classes, seed=seeds.training, device="auto")
     run_folder.write_model(folder, trained.model.state_dict())
     np.save(folder / "predictions.npy", trained.predictions, allow_pickle=False)
     guarantee = method.guarantee(public.facts, questions, budget)

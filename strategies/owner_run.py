@@ -92,7 +92,7 @@ def owner_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell
             rival = B1().predictions(owned_people(population, division), public, asked, settings, classes=classes,
                                      seed=seeds.training)  # fmt: skip
         reference = _accuracy(rival, population, division)["test"]
-    model = Trained(Sage(student.trained), _everybody(student, population, division),  # type: ignore[arg-type]
+    model = Trained(Sage(student.trained), _everybody(student, population, division),
                     settings.epochs, math.nan, student.seconds)  # fmt: skip
     return Repeat(
         seeds=seeds, split=division.split, accuracy=_accuracy(student, population, division), reference=reference,

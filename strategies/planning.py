@@ -56,7 +56,7 @@ def plan_run(options: RunOptions, collect: Collect | None = None, *, population:
     """
     method = find(options.method)
     population = population or load_population(options)
-    budget = _budget(options)
+    budget = _budget(options, public_features=options.public_features or method.public_features)
     choose_device(options.device)
     settings = resolve(options, method, budget)
     if settings.feature_share is not None:
@@ -97,7 +97,7 @@ def load_population(options: RunOptions) -> Population:
     )
 
 
-def _budget(options: RunOptions) -> Budget:
+def _budget(options: RunOptions, *, public_features: bool) -> Budget:
     given = {
         "epsilon": options.epsilon,
         "feature_share": options.feature_share,
@@ -107,7 +107,7 @@ def _budget(options: RunOptions) -> Budget:
         eps_adjacency=options.eps_adjacency,
         eps_features=options.eps_features,
         eps_labels=options.eps_labels,
-        public_features=options.public_features,
+        public_features=public_features,
         private_labels=options.private_labels,
         reporting="one-end" if options.reporting == "one-end" else "both",
     )

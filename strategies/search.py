@@ -242,7 +242,8 @@ def _score(plan: Plan, trials: Sequence[Trial], query: Values, base: Values, sta
         graphs = [trial.reconstruct(method) for trial in trials]
         for theirs in _products(by_training):
             settings = _settings(plan, {**base, **ours, **theirs})
-            scores = [trial.score(graph, settings.training)[0] for trial, graph in zip(trials, graphs, strict=True)]
+            pairs = zip(trials, graphs, strict=True)
+            scores = [trial.score(graph, settings.training, settings.method)[0] for trial, graph in pairs]
             if np.isnan(scores).any():
                 raise ValueError("no validation node has a label that the curator knows: nothing to compare by")
             in_force = settings.parameters()

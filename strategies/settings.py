@@ -50,8 +50,9 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     provenance: dict[str, str] = {}
     collections, share = 0, None
     if options.tuned:
+        own = {**_defaults(method), **options.settings}
         found = stored(options.method, dataset=options.dataset, gnn=gnn, split=options.split, budget=budget,
-                       feature_share=options.feature_share)  # fmt: skip
+                       feature_share=options.feature_share, parameters=own)  # fmt: skip
         share = found.feature_share
         values.update(found.values)
         provenance.update(dict.fromkeys(found.values, found.provenance))
@@ -69,6 +70,10 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     training = TrainingSettings(gnn=gnn, **{**method.training_defaults, **chosen})
     reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
     return Settings(made, training, reference, provenance, collections, share)
+
+
+def _defaults(method: type[Method]) -> dict[str, Any]:
+    return {f.name: f.default for f in fields(method)}  # type: ignore[arg-type]
 
 
 def _number(key: str, value: Any) -> Any:

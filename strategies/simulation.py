@@ -142,9 +142,9 @@ def _repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Progress)
         tell("reconstruct", None)
         started = time.perf_counter()
         graph = method.from_owned(own(population, split, trust="none"))
-        own_features = True
+        own_features = "features" in method.reads
     else:
-        public = public_knowledge(population, split, options)
+        public = public_knowledge(population, split, options, method)
         tell("collect", None)
         if options.from_reports is not None:
             reports = Reports.load(options.from_reports)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from curator.methods import find
 from curator.methods.base import Budget
 from devices.enrolment import write_atomically
 from strategies.options import RunOptions
@@ -37,7 +38,7 @@ def setting_of(options: RunOptions, found: Found, stages: Sequence[Grid], query:
         "split": options.split,
         **({} if finer and options.epsilon is None else {"epsilon": total}),
         **finer,
-        "public_features": options.public_features,
+        "public_features": options.public_features or find(options.method).public_features,
         **({} if share is None else {"feature_share": float(share)}),
         "provenance": "ours",
         "source": f"validation accuracy over {over}, seed {options.seed}, ldpsim tune; {grids}{asked}",

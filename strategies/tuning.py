@@ -40,9 +40,13 @@ class Trial:
     seed: int = 0
     device: str = "cpu"
 
-    def score(self, graph: Graph, training: TrainingSettings) -> tuple[float, float]:
-        """Return (validation accuracy as the curator sees it, true test accuracy) of a network on a graph."""
-        trained = train(
+    def score(self, graph: Graph, training: TrainingSettings, method: Method | None = None) -> tuple[float, float]:
+        """Return (validation accuracy as the curator sees it, true test accuracy) of a network on a graph.
+
+        ``method`` trains as it does in a run, with a loss of its own where it has one; None
+        is the common training.
+        """
+        trained = (train if method is None else method.train)(
             graph, settings=training, classes=self.population.facts.classes, seed=self.seed, device=self.device
         )
         test = evaluation.accuracy(trained.predictions, self.population, self.split)["test"]
@@ -65,7 +69,7 @@ def gather(options: RunOptions, repeat: int = 0) -> Trial:
     plan = plan_run(options)
     seeds = options.seeds_of(repeat)
     split = make_split(options.split, plan.population, seeds.split, options.label_rate)
-    public = public_knowledge(plan.population, split, options)
+    public = public_knowledge(plan.population, split, options, plan.settings.method)
     reports = None
     if not isinstance(plan.settings.method, Reference):
         with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:

@@ -1,34 +1,86 @@
 """The methods, by name.
 
 Others are found through the entry point group ``ldpsim.methods``: a package that offers
-one there needs no change here.
+one there needs no change here. A method's module is imported when it is asked for: most
+need torch, and whoever only collects reports does not.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
 
 from curator.methods.base import Budget, Graph, Method, Question
-from curator.methods.hogs import HoGS
-from curator.methods.owner import B1, B2, B1Sampled, OwnerMethod
-from curator.methods.pate import PateG, PateM
-from curator.methods.privgnn import PrivGnn
-from curator.methods.references import MLP, Raw, Reference
 from curator.names import nearest
 
-BUILT_IN: dict[str, type[Method]] = {
-    method.name: method for method in (HoGS, MLP, Raw, PrivGnn, PateG, PateM, B1, B1Sampled, B2)
+if TYPE_CHECKING:
+    from curator.methods.blink import Blink
+    from curator.methods.dprr import DPRR
+    from curator.methods.fp_blink import FPBlink
+    from curator.methods.hogs import HoGS
+    from curator.methods.ldpgcn import LDPGCN
+    from curator.methods.lp_and import LPAnd
+    from curator.methods.lpgnn import LPGNN
+    from curator.methods.noisy import Noisy
+    from curator.methods.owner import OwnerMethod
+    from curator.methods.public_graph import OneHotDegree, RandomFeatures
+    from curator.methods.references import MLP, Raw, Reference
+    from curator.methods.rgnn import RGNN
+    from curator.methods.rr import RR
+    from curator.methods.solitude import FPSolitude, Solitude
+    from curator.methods.symrr import SymRR
+
+# name -> module and class
+BUILT_IN: dict[str, tuple[str, str]] = {
+    "hogs": ("hogs", "HoGS"),
+    "lpgnn": ("lpgnn", "LPGNN"),
+    "rgnn": ("rgnn", "RGNN"),
+    "solitude": ("solitude", "Solitude"),
+    "fp-solitude": ("solitude", "FPSolitude"),
+    "blink": ("blink", "Blink"),
+    "fp-blink": ("fp_blink", "FPBlink"),
+    "rr": ("rr", "RR"),
+    "symrr": ("symrr", "SymRR"),
+    "dprr": ("dprr", "DPRR"),
+    "ldpgcn": ("ldpgcn", "LDPGCN"),
+    "lp-and": ("lp_and", "LPAnd"),
+    "noisy": ("noisy", "Noisy"),
+    "mlp": ("references", "MLP"),
+    "raw": ("references", "Raw"),
+    "rnd": ("public_graph", "RandomFeatures"),
+    "ohd": ("public_graph", "OneHotDegree"),
+    "privgnn": ("privgnn", "PrivGnn"),
+    "pate-g": ("pate", "PateG"),
+    "pate-m": ("pate", "PateM"),
+    "b1": ("owner", "B1"),
+    "b1-sampled": ("owner", "B1Sampled"),
+    "b2": ("owner", "B2"),
 }
+_CLASSES = {name: module for module, name in BUILT_IN.values()} | {"Reference": "references", "OwnerMethod": "owner"}
 
 __all__ = [
-    "BUILT_IN", "MLP", "Budget", "Graph", "HoGS", "Method", "OwnerMethod", "Question", "Raw", "Reference", "find",
-    "table",
+    "BUILT_IN", "DPRR", "LDPGCN", "LPGNN", "MLP", "RGNN", "RR", "Blink", "Budget", "FPBlink", "FPSolitude", "Graph",
+    "HoGS", "LPAnd", "Method", "Noisy", "OneHotDegree", "OwnerMethod", "Question", "RandomFeatures", "Raw",
+    "Reference", "Solitude", "SymRR", "find", "table",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _CLASSES:
+        return getattr(import_module(f"curator.methods.{_CLASSES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _built_in(name: str) -> type[Method]:
+    module, kind = BUILT_IN[name]
+    found: type[Method] = getattr(import_module(f"curator.methods.{module}"), kind)
+    return found
 
 
 def table() -> dict[str, type[Method]]:
     """Return every method there is, built in or found through entry points, by name."""
-    found = dict(BUILT_IN)
+    found = {name: _built_in(name) for name in BUILT_IN}
     for entry in entry_points(group="ldpsim.methods"):
         if entry.name not in found:
             loaded = entry.load()
@@ -44,7 +96,7 @@ def find(name: str) -> type[Method]:
         ValueError: where there is none; names the nearest ones.
     """
     if name in BUILT_IN:
-        return BUILT_IN[name]
+        return _built_in(name)
     known = table()
     if name not in known:
         raise ValueError(f"unknown method {name!r}{nearest(name, known)} (known: {', '.join(sorted(known))})")

@@ -40,7 +40,8 @@ class Budget:
     Args:
         epsilon: The method's total.
         eps_adjacency, eps_features, eps_labels: Finer budgets; each replaces the share
-            that ``epsilon`` would give.
+            that ``epsilon`` would give. ``inf`` for features or labels: in clear, where the
+            method has such a setting.
         feature_share: Share of ``epsilon`` for the features (HoGS's delta), in (0, 1).
         public_features: Features are public and cost nothing.
         private_labels: Labels of training and validation nodes are asked under GRR.
@@ -62,7 +63,8 @@ class Budget:
     def __post_init__(self) -> None:
         for entry in ("epsilon", "eps_adjacency", "eps_features", "eps_labels"):
             value = getattr(self, entry)
-            if value is not None and not (math.isfinite(value) and value > 0):
+            in_clear = value == math.inf and entry in ("eps_features", "eps_labels")
+            if value is not None and not in_clear and not (math.isfinite(value) and value > 0):
                 raise ValueError(f"--{entry.replace('_', '-')} must be a finite number above 0, not {value}")
         if not 0 < self.feature_share < 1:
             raise ValueError(f"--feature-share must lie between 0 and 1, both excluded, not {self.feature_share}")
@@ -108,6 +110,9 @@ class Method:
     mechanisms: ClassVar[tuple[str, ...]]
     default_gnn: ClassVar[str] = "gcn"
     training_defaults: ClassVar[Mapping[str, Any]] = {}  # where they differ from TrainingSettings' own
+    public_graph: ClassVar[bool] = False  # the edges are public knowledge in its paper's setting
+    public_features: ClassVar[bool] = False  # features are, whether or not --public-features is given
+    asks_labels: ClassVar[bool] = False  # labels are asked of devices whether or not --private-labels is given
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return what is asked and of whom; ValueError for a budget that does not fit."""
@@ -116,6 +121,14 @@ class Method:
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the graph to train on, from the reports and public knowledge alone."""
         raise NotImplementedError
+
+    def knows_graph(self) -> bool:
+        """Whether the edges are public knowledge with these very parameters; ``public_graph`` unless overridden."""
+        return self.public_graph
+
+    def asks_for_labels(self) -> bool:
+        """Whether labels are asked with these very parameters; ``asks_labels`` unless overridden."""
+        return self.asks_labels
 
     def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
         """Train on what :meth:`reconstruct` returned; a method with a loss of its own overrides this.

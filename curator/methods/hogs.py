@@ -116,7 +116,7 @@ class HoGS(Method):
         if reports.features is None:
             features: Any = scale_public(propagate(weights, public.features, self.l), self.public_scaling)
         else:
-            features = self._private_features(reports, weights, notes)
+            features = self.private_features(reports, weights, notes)
         labels = public.labels if reports.labels is None else reports.labels
         split = public.split
         train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
@@ -152,7 +152,7 @@ class HoGS(Method):
         if self.topology != "hogs":
             graph = self._plain_graph(reports).tocoo()
             edges = np.stack([graph.col, graph.row]).astype(np.int64)
-            return edges, _mean_with_self(graph), {"edges": _undirected(edges, n)}
+            return edges, mean_with_self(graph), {"edges": _undirected(edges, n)}
         flip = reports.mechanism("adjacency", RandomizedResponse)
         rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
         # the exact odds of the threshold that was used, not of the epsilon asked for
@@ -165,7 +165,7 @@ class HoGS(Method):
         weights = coo_array((links.probability[potential], ends), shape=(n, n))
         notes = {"edges": len(left), "potential_links": int(potential.sum()), "pairs_compared": links.looked_at,
                  "path": links.path}  # fmt: skip
-        return np.stack([np.r_[left, right], np.r_[right, left]]), _mean_with_self(weights + weights.T), notes
+        return np.stack([np.r_[left, right], np.r_[right, left]]), mean_with_self(weights + weights.T), notes
 
     def _plain_graph(self, reports: Reports) -> csr_array:
         ones = reports.adjacency
@@ -176,7 +176,7 @@ class HoGS(Method):
             return csr_array((ones + ones.T).astype(np.float32))
         return ones.astype(np.float32)  # row i: whom i takes features from, as i reported it
 
-    def _private_features(self, reports: Reports, weights: csr_array, notes: dict[str, Any]) -> NDArray[np.float32]:
+    def private_features(self, reports: Reports, weights: csr_array, notes: dict[str, Any]) -> NDArray[np.float32]:
         """Algorithm 3, a strip of columns at a time: beside the result no n x d array exists.
 
         The notes get ``feature_centre`` and ``feature_scale``, float32 (d,), where columns
@@ -215,7 +215,7 @@ def flip_odds(mechanism: RandomizedResponse) -> float:
     return mechanism.flip / ((1 << 64) - mechanism.flip)
 
 
-def _mean_with_self(weights: Any) -> csr_array:
+def mean_with_self(weights: Any) -> csr_array:
     n = weights.shape[0]
     return mean_matrix(csr_array(weights + eye_array(n, format="csr")))
 

@@ -10,6 +10,7 @@ with the search that found them (grid, seeds, how many collections it used).
     epsilon = 3.0              # left out: any budget; eps_adjacency, eps_features, eps_labels likewise
     feature_share = 0.1        # a query parameter that was searched too; left out: none was
     public_features = true     # left out: either
+    when = { variant = "soft" }  # left out: any; the method's own parameters that it was found for
     provenance = "ours"
     source = "validation accuracy over ..."
     collections = 270
@@ -55,13 +56,21 @@ def settings_of(method: str) -> tuple[Mapping[str, Any], ...]:
 
 
 def stored(
-    method: str, *, dataset: str, gnn: str, split: str, budget: Budget, feature_share: float | None = None
+    method: str,
+    *,
+    dataset: str,
+    gnn: str,
+    split: str,
+    budget: Budget,
+    feature_share: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> Tuned:
     """Return the stored setting that fits; the first with the most conditions wins.
 
     Args:
         method, dataset, gnn, split, budget: Of the run.
         feature_share: The share that the person insists on, None where the stored one may be taken.
+        parameters: The method's own parameters, as ``--set`` and its defaults have them.
 
     Raises:
         ValueError: where none is stored; the line says for what there is one.
@@ -72,6 +81,8 @@ def stored(
         "public_features": budget.public_features,
     }  # fmt: skip
     fitting = [s for s in settings_of(method) if all(s[c] == run[c] for c in _CONDITIONS if c in s)]
+    own = parameters or {}
+    fitting = [s for s in fitting if all(own.get(key) == value for key, value in s.get("when", {}).items())]
     if feature_share is not None:
         fitting = [s for s in fitting if s.get("feature_share", feature_share) == feature_share]
     if not fitting:

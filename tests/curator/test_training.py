@@ -126,3 +126,32 @@ def test_devices() -> None:
         assert choose_device("auto").type == "cpu"
         with pytest.raises(ValueError, match="no CUDA device"):
             choose_device("cuda")
+
+
+def test_an_objective_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, _, _ = _graph()
+    nodes, labels = torch.from_numpy(graph.train), torch.from_numpy(graph.labels[graph.train])
+    settings = TrainingSettings(epochs=4, gnn_dropout=0.0)
+
+    def objective(scores: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(scores[nodes], labels)
+
+    plain, ours = (
+        train(graph, settings=settings, classes=3, seed=0, device="cpu", objective=o) for o in (None, objective)
+    )
+    for name, tensor in plain.model.state_dict().items():
+        assert torch.equal(tensor, ours.model.state_dict()[name])
+    norms: list[float] = []
+
+    class Watched(Adam):
+        def step(self) -> None:
+            norms.append(math.sqrt(sum(float(p.grad.square().sum()) for p in self.parameters if p.grad is not None)))
+            super().step()
+
+    monkeypatch.setattr("curator.training.Adam", Watched)
+    steep = lambda scores: 1000 * objective(scores)  # noqa: E731
+    train(graph, settings=settings, classes=3, seed=0, device="cpu", objective=steep)
+    assert min(norms) > 5
+    norms.clear()
+    train(graph, settings=settings, classes=3, seed=0, device="cpu", objective=steep, clip_norm=5.0)
+    assert norms == pytest.approx([5.0] * 4, rel=1e-4)

@@ -94,3 +94,13 @@ def test_a_method_that_needs_raw_data_is_refused(tmp_path: Path, enrolled: Enrol
     settings = {"facts": str(facts), "out": str(tmp_path / "out"), "method": "raw"}
     with pytest.raises(ValueError, match="raw: a reference asks nobody"):
         run_on_grid(LocalGrid(enrolled().folder, 40), context(**settings))
+
+
+def test_a_method_on_a_public_graph_is_refused_before_anybody_is_asked(
+    tmp_path: Path, enrolled: Enrolled, facts: Path
+) -> None:
+    state = enrolled()
+    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "method": "rgnn"}
+    with pytest.raises(ValueError, match="rgnn: its graph is public"):
+        run_on_grid(LocalGrid(state.folder, 40), context(**settings))
+    assert not (tmp_path / "out").exists()

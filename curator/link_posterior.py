@@ -1,0 +1,145 @@
+"""Posterior of every link from a product prior and randomised bits, without n x n arrays.
+
+With prior odds s_i s_j and bits that are flipped with odds rho = p / (1 - p), the
+posterior odds of a pair are
+
+    s_i s_j * rho^(zeros reported) * rho^(-ones reported) = v_i v_j rho^(-2 t),
+
+where v_i = s_i rho where i reported and s_i where it is silent, and t counts the ones.
+Pairs without a one have odds v_i v_j, so those above any bound come from a sorted v; and
+as s takes few distinct values (one a degree), their total is a sum over pairs of values.
+A pair about which neither end reported has no posterior: it is never an edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from devices.facts import IntArray
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+_SLACK = 1 - 1e-12  # v_j >= bound / v_i may round otherwise than v_i v_j >= bound
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs left < right, int64 (m,), and their posterior odds, float64 (m,)."""
+
+    left: IntArray = field(repr=False)
+    right: IntArray = field(repr=False)
+    odds: FloatArray = field(repr=False)
+
+    @property
+    def probability(self) -> FloatArray:
+        """float64 (m,): P = odds / (1 + odds)."""
+        return _probability(self.odds)
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __getitem__(self, chosen: NDArray) -> Pairs:
+        return Pairs(self.left[chosen], self.right[chosen], self.odds[chosen])
+
+
+class LinkPosterior:
+    """All pairs' posterior, ready to be asked for the likely ones.
+
+    Args:
+        strength: float64 (n,): s, above 0.
+        ones: bool CSR (n, n): row i the ones that i reported about others.
+        reported: bool (n,): who reported; a row of anybody else is empty.
+        flip_odds: rho, in (0, 1).
+    """
+
+    def __init__(self, strength: FloatArray, ones: csr_array, reported: BoolArray, flip_odds: float) -> None:
+        self.n = len(strength)
+        self.reported = reported
+        self.gain = flip_odds**-2
+        self.base = np.where(reported, strength * flip_odds, strength)
+        rows = np.repeat(np.arange(self.n), np.diff(ones.indptr))
+        columns = ones.indices.astype(np.int64)
+        keys = np.minimum(rows, columns) * self.n + np.maximum(rows, columns)
+        self._keys, self._times = np.unique(keys, return_counts=True)
+
+    def expected_edges(self) -> float:
+        """Sum of P over all pairs."""
+        silent = self.base[~self.reported]
+        total = _mass(self.base) - (_mass(silent) if len(silent) else 0)
+        with_ones = self._with_ones()
+        before = self.base[with_ones.left] * self.base[with_ones.right]
+        return total + float((with_ones.probability - _probability(before)).sum())
+
+    def above(self, odds: float) -> Pairs:
+        """Return all pairs with posterior odds of at least ``odds``, by left and right end."""
+        found = self._with_ones()
+        found = found[found.odds >= odds]
+        rest = self._without_ones(odds)
+        left, right, values = (
+            np.concatenate([getattr(found, name), getattr(rest, name)]) for name in ("left", "right", "odds")
+        )
+        order = np.argsort(left * self.n + right)
+        return Pairs(left, right, values)[order]
+
+    def most_likely(self, count: int) -> Pairs:
+        """Return the ``count`` pairs with the largest odds (fewer where there are fewer).
+
+        Of equal pairs those with smaller ends come first.
+        """
+        with_ones = self._with_ones()
+        before = self.base[with_ones.left] * self.base[with_ones.right]
+        values, counts = _products(self.base)
+        silent_values, silent_counts = _products(self.base[~self.reported])
+        held = [values, silent_values, with_ones.odds, before]
+        ones = np.ones(len(with_ones))
+        distinct, place = np.unique(np.concatenate(held), return_inverse=True)
+        number = np.bincount(place.ravel(), np.concatenate([counts, -silent_counts, ones, -ones]), len(distinct))
+        reached = np.flatnonzero(np.cumsum(number[::-1]) >= count)
+        if count < 1 or not len(distinct):
+            return self.above(np.inf)
+        likely = self.above(distinct[::-1][reached[0]] if len(reached) else 0.0)
+        return likely[np.argsort(-likely.odds, kind="stable")[:count]]
+
+    def _with_ones(self) -> Pairs:
+        left, right = np.divmod(self._keys, self.n)
+        return Pairs(left, right, self.base[left] * self.base[right] * self.gain**self._times)
+
+    def _without_ones(self, odds: float) -> Pairs:
+        order = np.argsort(-self.base, kind="stable")
+        falling = self.base[order]
+        # rank a goes with the ranks a + 1 .. reach[a] - 1
+        reach = np.searchsorted(-falling, -(odds * _SLACK / falling), side="right")
+        partners = np.maximum(reach - np.arange(1, self.n + 1), 0)
+        first = np.repeat(np.arange(self.n), partners)
+        second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(partners) - partners, partners)
+        first, second = order[first], order[second]
+        left, right = np.minimum(first, second), np.maximum(first, second)
+        values = self.base[left] * self.base[right]
+        kept = (values >= odds) & (self.reported[left] | self.reported[right])
+        if len(self._keys):
+            keys = left * self.n + right
+            near = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            kept &= self._keys[near] != keys
+        return Pairs(left, right, values)[kept]
+
+
+def _probability(odds: FloatArray) -> FloatArray:
+    return odds / (1 + odds)
+
+
+def _products(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the products of all pairs of these numbers, and of how many pairs each is (unmerged)."""
+    distinct, counts = np.unique(values, return_counts=True)
+    number = np.triu(np.outer(counts, counts).astype(np.float64), 1)
+    np.fill_diagonal(number, counts * (counts - 1) / 2)
+    some = number > 0
+    return np.outer(distinct, distinct)[some], number[some]
+
+
+def _mass(values: FloatArray) -> float:
+    products, number = _products(values)
+    return float((number * _probability(products)).sum())
