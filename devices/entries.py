@@ -39,12 +39,21 @@ class Entry:
     def sealed_by(self, key: bytes) -> bytes:
         """HMAC of all columns under the device's seal key."""
         loss = self.loss
-        numbers = _NUMBERS(self.device, self.stage, loss.bit, loss.vector, loss.delta, self.time)
-        texts = (self.attribute.encode(), self.collection.encode())
-        body = b""
-        for part in (*texts, self.fingerprint, self.grouping, self.report, self.data_digest, numbers):
-            body += _LENGTH(len(part)) + part
-        return hmac.digest(key, body, "sha256")
+        return seal(
+            key, (self.device, self.attribute, self.stage, self.collection, self.fingerprint, self.grouping, loss.bit,
+                  loss.vector, loss.delta, self.report, self.data_digest, self.time)
+        )  # fmt: skip
+
+
+Columns = tuple[int, str, int, str, bytes, bytes, float, float, float, bytes, bytes, float]
+
+
+def seal(key: bytes, columns: Columns) -> bytes:
+    """HMAC-SHA256 of a row's columns before the seal, in the file's order."""
+    device, attribute, stage, collection, fingerprint, grouping, bit, vector, delta, report, digest, time = columns
+    numbers = _NUMBERS(device, stage, bit, vector, delta, time)
+    parts = (attribute.encode(), collection.encode(), fingerprint, grouping, report, digest, numbers)
+    return hmac.digest(key, b"".join([_LENGTH(len(part)) + part for part in parts]), "sha256")
 
 
 @dataclass(frozen=True)

@@ -53,13 +53,14 @@ class Fleet:
         replies: list[Message] = []
         try:
             state = open_state(str(self.folder), os.getpid())
+            # The handlers keep nothing of a context, so one serves the whole batch.
+            config: UserConfig = {"state-dir": str(self.folder), "num-partitions": len(state)}
+            context = Context(messages[0].metadata.run_id, 0, config, nobody, {})
             with state.ledger(shard * SHARD).transaction():
                 for message in messages:
-                    node = message.metadata.dst_node_id
-                    config: UserConfig = {
-                        "state-dir": str(self.folder), "num-partitions": len(state), "partition-id": node - 1
-                    }  # fmt: skip
-                    replies.append(app(message, Context(message.metadata.run_id, node, config, nobody, {})))
+                    context.node_id = node = message.metadata.dst_node_id
+                    config["partition-id"] = node - 1
+                    replies.append(app(message, context))
         except (LedgerDamaged, ValueError, OSError):
             return [reply(Refusal.LEDGER_DAMAGED, message, device=-1) for message in messages]
         return replies

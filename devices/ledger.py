@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from devices.entries import Collected, Entry, LedgerDamaged, Release, Replay, read_entry
+from devices.entries import Collected, Entry, LedgerDamaged, Release, Replay, read_entry, seal
 from devices.mechanisms.base import Loss
 from devices.query import Query
 
@@ -57,6 +57,7 @@ _COLUMNS = (
 _SELECT = f"SELECT {_COLUMNS} FROM release WHERE device = ? ORDER BY attribute, stage"
 _INSERT = f"INSERT INTO release ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 # A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
+_NOTHING = Loss(0.0, 0.0)  # a later stage was paid for with the first
 _FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
 
 
@@ -232,15 +233,12 @@ class Ledger:
         names = query.attributes if query.stage == 0 else tuple(reports)
         rows: list[tuple[Any, ...]] = []
         for name in names:
-            loss = query.loss(name, device=device) if query.stage == 0 else Loss(0.0, 0.0)
-            entry = Entry(
-                device, name, query.stage, query.collection, query.fingerprint(name), query.grouping_digest, loss,
-                reports.get(name, b""), digests.get(name, b""), now, b"",
+            loss = query.loss(name, device=device) if query.stage == 0 else _NOTHING
+            columns = (
+                device, name, query.stage, query.collection, query.fingerprint(name), query.grouping_digest, loss.bit,
+                loss.vector, loss.delta, reports.get(name, b""), digests.get(name, b""), now,
             )  # fmt: skip
-            rows.append(
-                (device, name, query.stage, query.collection, entry.fingerprint, entry.grouping, loss.bit, loss.vector,
-                 loss.delta, entry.report, entry.data_digest, now, entry.sealed_by(seal_key))
-            )  # fmt: skip
+            rows.append((*columns, seal(seal_key, columns)))
         try:
             self._db.executemany(_INSERT, rows)
         except _FAILURES as error:

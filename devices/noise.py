@@ -26,8 +26,11 @@ from numpy.typing import NDArray
 BoolArray = NDArray[np.bool_]
 SAMPLER_VERSION = 1
 _LOW, _HIGH = 0, 1
+_WORD, _PAIR = np.dtype("<u4"), np.dtype("<u8")
 # ChaCha20's initial block counter, then twelve bytes that name the stream and its lane.
 _NONCE = struct.Struct("<4xII4x").pack
+# What is enciphered to get the keystream itself, kept so that a draw need not clear memory first.
+_ZEROS = memoryview(bytes(1 << 16))
 
 
 def derive_key(secret: bytes, *parts: bytes) -> bytes:
@@ -58,7 +61,8 @@ class NoiseStream:
             nonce = _NONCE(self._stream, lane)
             keystream = self._lanes[lane] = Cipher(algorithms.ChaCha20(self._key, nonce), mode=None).encryptor()
         self._words[lane] += size
-        return np.frombuffer(keystream.update(bytes(4 * size)), "<u4")
+        blank = _ZEROS[: 4 * size] if 4 * size <= len(_ZEROS) else bytes(4 * size)
+        return np.frombuffer(keystream.update(blank), _WORD)
 
     def bernoulli(self, threshold: int | NDArray[np.uint64], size: int) -> BoolArray:
         """Return ``size`` trials with probability threshold / 2**64 (one threshold, or one each).
@@ -77,13 +81,14 @@ class NoiseStream:
                 return result
             result[tie] = self._lower(size)[tie] < rest
             return result
-        if not threshold.all():
+        if np.count_nonzero(threshold) < size:
             raise ValueError("a threshold of 0 draws no noise")
-        tops = (threshold >> np.uint64(32)).astype(np.uint32)
+        halves = np.ascontiguousarray(threshold, _PAIR).view(_WORD)  # lower, upper, lower, upper ...
+        tops = halves[1::2]
         result = high < tops
         tie = high == tops
         if tie.any():
-            result[tie] = self._lower(size)[tie] < (threshold & np.uint64(0xFFFFFFFF)).astype(np.uint32)[tie]
+            result[tie] = self._lower(size)[tie] < halves[::2][tie]
         return result
 
     def _lower(self, size: int) -> NDArray[np.uint32]:

@@ -82,10 +82,14 @@ class OneBit(Mechanism):
     def thresholds(self, value: np.ndarray) -> np.ndarray:
         """uint64 (len(value),): the thresholds of Pr[1 | value]."""
         # fmax: what is no number counts as the low end, like all that lies below it.
-        inside = np.fmin(np.fmax(value.astype(np.float64), self.low), self.high)
-        steps = np.rint((inside - self.low) / (self.high - self.low) * self.grid).astype(np.uint64)
-        slope = (ONE - 2 * self.flip) // self.grid
-        risen = np.uint64(self.flip) + np.uint64(slope) * steps
+        place = np.fmax(value, self.low, dtype=np.float64)
+        np.fmin(place, self.high, out=place)
+        place -= self.low
+        place /= self.high - self.low
+        place *= self.grid
+        steps = np.rint(place, out=place).astype(np.uint64)
+        risen = steps * np.uint64((ONE - 2 * self.flip) // self.grid)
+        risen += np.uint64(self.flip)
         risen[steps >= self.grid] = ONE - self.flip
         return risen
 
