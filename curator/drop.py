@@ -37,7 +37,7 @@ from curator.training import Adam, Trained, TrainingSettings, choose_device
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from curator.methods.base import Graph
+    from curator.graph import Graph
 
 MORE_IN_TRAINING = 1.05
 _TINY = 1e-20

@@ -28,7 +28,7 @@ from curator.names import nearest
 from curator.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
 
 if TYPE_CHECKING:
-    from curator.methods.base import Graph
+    from curator.graph import Graph
 
 HEADS = 4
 _SPARSE_BELOW = 0.2  # share of non-zero entries under which a sparse product is faster

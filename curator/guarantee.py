@@ -38,7 +38,7 @@ from devices.facts import PublicFacts
 from devices.mechanisms import Mechanism, round_up
 
 if TYPE_CHECKING:
-    from curator.methods.base import Question
+    from curator.question import Question
 
 Status = Literal["bounded", "unprotected", "not asked"]
 LEVELS = ("bit_adjacency", "bit_feature", "relationship", "vector", "label", "user", "node", "central_node")

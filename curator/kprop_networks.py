@@ -18,7 +18,7 @@ from curator.gnn import GCN, SAGE, Constant
 from curator.propagation import adjacency_matrix, gcn_matrix, mean_matrix
 
 if TYPE_CHECKING:
-    from curator.methods.base import Graph
+    from curator.graph import Graph
 
 
 class DenseSAGE(SAGE):

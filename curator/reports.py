@@ -22,7 +22,7 @@ from devices.facts import PublicFacts
 from devices.query import Ask, Query
 
 if TYPE_CHECKING:
-    from curator.methods.base import Question
+    from curator.question import Question
 
 BoolArray = NDArray[np.bool_]
 FORMAT = 1

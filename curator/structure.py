@@ -35,7 +35,7 @@ from curator.threads import threads_for
 from curator.training import Adam, Trained, TrainingSettings, choose_device
 
 if TYPE_CHECKING:
-    from curator.methods.base import Graph
+    from curator.graph import Graph
 
 _TINY = 1e-12
 

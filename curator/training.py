@@ -24,7 +24,7 @@ from curator.names import nearest
 from curator.threads import threads_for
 
 if TYPE_CHECKING:
-    from curator.methods.base import Graph
+    from curator.graph import Graph
 
 Objective = Callable[[Tensor], Tensor]
 

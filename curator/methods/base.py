@@ -2,97 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from curator.graph import Graph
 from curator.guarantee import Guarantee
 from curator.names import nearest
+from curator.question import Budget, Question, Reporting
 from curator.reports import Reports
-from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
-from devices.query import Query
+from devices.facts import PublicFacts, PublicKnowledge, Split
 
 if TYPE_CHECKING:
     from curator.training import Trained, TrainingSettings
 
-Reporting = Literal["both", "one-end"]
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """A query and who is asked it.
-
-    Args:
-        query: The query, the same bytes for everybody in ``devices``.
-        devices: Sorted int64 ids, or None for everybody.
-    """
-
-    query: Query
-    devices: IntArray | None = None
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What a run may spend, in each paper's own sense.
-
-    Args:
-        epsilon: The method's total.
-        eps_adjacency, eps_features, eps_labels: Finer budgets; each replaces the share
-            that ``epsilon`` would give. ``inf`` for features or labels: in clear, where the
-            method has such a setting.
-        feature_share: Share of ``epsilon`` for the features (HoGS's delta), in (0, 1).
-        public_features: Features are public and cost nothing.
-        private_labels: Labels of training and validation nodes are asked under GRR.
-        reporting: ``both`` ends of a pair report it, or ``one-end``.
-
-    Raises:
-        ValueError: for a budget that is not a finite number above 0, or a share outside (0, 1).
-    """
-
-    epsilon: float = 8.0
-    eps_adjacency: float | None = None
-    eps_features: float | None = None
-    eps_labels: float | None = None
-    feature_share: float = 0.1
-    public_features: bool = False
-    private_labels: bool = False
-    reporting: Reporting = "both"
-
-    def __post_init__(self) -> None:
-        for entry in ("epsilon", "eps_adjacency", "eps_features", "eps_labels"):
-            value = getattr(self, entry)
-            in_clear = value == math.inf and entry in ("eps_features", "eps_labels")
-            if value is not None and not in_clear and not (math.isfinite(value) and value > 0):
-                raise ValueError(f"--{entry.replace('_', '-')} must be a finite number above 0, not {value}")
-        if not 0 < self.feature_share < 1:
-            raise ValueError(f"--feature-share must lie between 0 and 1, both excluded, not {self.feature_share}")
-        if self.reporting not in ("both", "one-end"):
-            raise ValueError(f"--reporting must be both or one-end, not {self.reporting!r}")
-
-
-@dataclass(frozen=True, eq=False)
-class Graph:
-    """What a GNN is trained on.
-
-    Args:
-        features: float32 (n, d), a numpy array or a scipy CSR array.
-        edge_index: int64 (2, E), sources over targets, without self-loops; an
-            undirected edge stands in both directions.
-        edge_weight: float32 (E,), or None where every edge weighs 1.
-        labels: int64 (n,), -1 where the curator knows none.
-        train, val: int64 index arrays of the nodes whose labels may be used.
-        notes: Diagnostics for the result (edges kept, pairs looked at, ...).
-    """
-
-    features: Any = field(repr=False)
-    edge_index: IntArray = field(repr=False)
-    edge_weight: Any = field(repr=False)
-    labels: IntArray = field(repr=False)
-    train: IntArray = field(repr=False)
-    val: IntArray = field(repr=False)
-    notes: Mapping[str, Any] = field(default_factory=dict)
+# All that a method's author needs from here.
+__all__ = ["Budget", "Graph", "Method", "Question", "Reporting"]
 
 
 class Method:

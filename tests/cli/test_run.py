@@ -18,8 +18,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from cli.config import as_parameters
 from cli.main import app
-from cli.options import as_parameters, caps, pairs, seeds
+from cli.options import caps, pairs, seeds
 
 CLI = [sys.executable, "-m", "cli.main"]
 ROOT = Path(__file__).parents[2]
