@@ -47,6 +47,9 @@ class Reports:
         degrees: int64 (n,), noisy degrees, 0 where nothing came, or None.
         group_degrees: int64 (n, groups), noisy numbers of neighbours by group, or None.
         noisy_rows: int32 (n, n), noisy adjacency rows in steps of their grid, or None.
+        plan: All that was or will be asked, by stage; left out: ``asks``, in one stage. Of an
+            attribute that several stages ask about, ``asks`` and the reports are the latest.
+        grouping: int64 (n,), everybody's public group in the stage that was asked last, or None.
     """
 
     facts: PublicFacts
@@ -59,6 +62,15 @@ class Reports:
     degrees: NDArray[np.int64] | None = field(default=None, repr=False)
     group_degrees: NDArray[np.int64] | None = field(default=None, repr=False)
     noisy_rows: NDArray[np.int32] | None = field(default=None, repr=False)
+    plan: tuple[tuple[Ask, ...], ...] = field(default=(), repr=False)
+    grouping: NDArray[np.int64] | None = field(default=None, repr=False)
+
+    def query(self) -> Query:
+        """Return the question that these are the answers to, under a collection id of its own."""
+        plan = self.plan or (tuple(self.asks[attribute] for attribute in sorted(self.asks)),)
+        if self.grouping is None:
+            return Query("saved-reports", plan)
+        return Query("saved-reports", plan, len(plan) - 1, tuple(self.grouping.tolist()))
 
     def reported(self, attribute: str) -> BoolArray:
         """bool (n,): who was asked about the attribute and answered."""
@@ -81,8 +93,9 @@ class Reports:
 
         Args:
             facts: Sizes, ranges and domains.
-            questions: What was asked and of whom.
-            answers: ``answers[device][attribute]``: one ``bytes`` for each mechanism.
+            questions: What was asked and of whom, at the stage that was asked last.
+            answers: ``answers[device][attribute]``: one ``bytes`` for each mechanism of the
+                latest stage that asked about the attribute.
 
         Raises:
             ValueError: for two different asks about one attribute, a report by a device
@@ -98,7 +111,7 @@ class Reports:
                 rows = {device: payload[place] for device, payload in payloads.items()}
                 name, array = stack(mechanism, facts.n, rows)
                 decoded[name] = array
-        return cls(facts, asks, asked, answered, **decoded)
+        return cls(facts, asks, asked, answered, **decoded, plan=_whole_plan(questions), grouping=_grouping(questions))
 
     def save(self, folder: Path) -> None:
         """Write the reports as plain ``.npy`` files; ``reports.json`` comes last."""
@@ -117,8 +130,7 @@ class Reports:
                 parts[name] = array
         for name, array in parts.items():
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
-        plan = tuple(self.asks[attribute] for attribute in sorted(self.asks))
-        query = Query("saved-reports", (plan,)).to_bytes().decode("ascii")
+        query = self.query().to_bytes().decode("ascii")
         head = {"format": FORMAT, "facts": self.facts.to_dict(), "query": query, "arrays": sorted(parts)}
         (folder / "reports.json").write_text(json.dumps(head, indent=1))
 
@@ -135,7 +147,8 @@ class Reports:
         if head["format"] != FORMAT:
             raise ValueError(f"{folder} holds reports of format {head['format']}, this version reads {FORMAT}")
         facts = PublicFacts.from_dict(head["facts"])
-        asks = {ask.attribute: ask for ask in Query.from_bytes(head["query"].encode("ascii")).asks}
+        query = Query.from_bytes(head["query"].encode("ascii"))
+        asks = {ask.attribute: ask for stage in query.plan for ask in stage}
         arrays = {name: _load(folder, name) for name in head["arrays"]}
         found = {name: arrays[name] for name in FIELDS if name in arrays}
         if "adjacency_indptr" in arrays:
@@ -144,7 +157,8 @@ class Reports:
             parts = tuple(arrays[f"features_{part}"] for part in ("data", "indices", "indptr"))
             found["features"] = csr_array(parts, shape=(facts.n, facts.d))
         asked = {attribute: _load(folder, f"asked_{attribute}") for attribute in asks}
-        return cls(facts, asks, asked, _load(folder, "answered"), **found)
+        grouping = None if query.grouping is None else np.array(query.grouping, np.int64)
+        return cls(facts, asks, asked, _load(folder, "answered"), **found, plan=query.plan, grouping=grouping)
 
 
 def _load(folder: Path, name: str) -> np.ndarray:
@@ -155,12 +169,29 @@ def _asked(n: int, questions: Iterable[Question]) -> tuple[dict[str, Ask], dict[
     asks: dict[str, Ask] = {}
     asked: dict[str, BoolArray] = {}
     for question in questions:
-        for ask in question.query.asks:
+        so_far = question.query.plan[: question.query.stage + 1]
+        for ask in {ask.attribute: ask for stage in so_far for ask in stage}.values():
             if asks.setdefault(ask.attribute, ask) != ask:
                 raise ValueError(f"two questions ask differently about {ask.attribute}")
             who = asked.setdefault(ask.attribute, np.zeros(n, np.bool_))
             who[slice(None) if question.devices is None else question.devices] = True
     return asks, asked
+
+
+def _whole_plan(questions: Sequence[Question]) -> tuple[tuple[Ask, ...], ...]:
+    """Return what the questions' plans ask together, stage by stage."""
+    stages: list[dict[str, Ask]] = [{} for _ in range(max((len(q.query.plan) for q in questions), default=0))]
+    for question in questions:
+        for together, stage in zip(stages, question.query.plan, strict=False):
+            together.update({ask.attribute: ask for ask in stage})
+    return tuple(tuple(stage[name] for name in sorted(stage)) for stage in stages)
+
+
+def _grouping(questions: Iterable[Question]) -> NDArray[np.int64] | None:
+    found = {question.query.grouping for question in questions} - {None}
+    if len(found) > 1:
+        raise ValueError("two questions group people differently")
+    return np.array(found.pop(), np.int64) if found else None
 
 
 def _payloads(attribute: str, ask: Ask, asked: BoolArray, answers: Answers) -> dict[int, tuple[bytes, ...]]:

@@ -15,12 +15,12 @@ from devices.enrolment import State, enrol, is_enrolled
 from devices.facts import PublicKnowledge, Split
 from devices.policy import Mode, policy_for
 from devices.population import Population
-from devices.query import Query
 from strategies.collect_once import Collected
 from strategies.flower_processes import FlowerFailed
 from strategies.options import RunOptions, Seeds
 from strategies.owning import sparse_features
 from strategies.planning import Plan
+from strategies.stages import Stages, at_stage, stages_of
 
 
 class Refused(Exception):
@@ -63,6 +63,7 @@ def ask_devices(
     answer them are enrolled in.
 
     A collection that was interrupted is continued: devices that answered give the stored bytes.
+    The questions that are returned stand at the last stage of their plan.
 
     Raises:
         ValueError: for devices with the data of another population, or a folder that cannot be written.
@@ -91,7 +92,8 @@ def ask_devices(
     questions = ask(collection)
     silent = _silent(options, seeds, len(population))
     try:
-        collected = plan.collect(home, questions, devices=len(population), silent=silent)
+        staged = {"stages": Stages(method, population.facts, home)} if stages_of(questions) > 1 else {}
+        collected = plan.collect(home, questions, devices=len(population), silent=silent, **staged)
     except FlowerFailed as error:
         raise RunFailed(str(error)) from error
     if not collected.reported + collected.replayed:
@@ -101,7 +103,7 @@ def ask_devices(
             codes = ", ".join(f"{code} {count:,}" for code, count in sorted(collected.refused.items()))
             raise Refused(f"refused: none of {collected.asked:,} devices reported ({codes})")
         raise RunFailed(f"none of {collected.asked:,} devices answered")
-    return state, questions, collected
+    return state, at_stage(questions, stages_of(questions) - 1, collected.grouping), collected
 
 
 def _silent(options: RunOptions, seeds: Seeds, n: int) -> frozenset[int]:
@@ -113,5 +115,4 @@ def _silent(options: RunOptions, seeds: Seeds, n: int) -> frozenset[int]:
 
 def questions_of(reports: Reports) -> tuple[Question, ...]:
     """Return the questions that kept reports are the answers to."""
-    plan = tuple(reports.asks[name] for name in sorted(reports.asks))
-    return (Question(Query("saved-reports", (plan,))),)
+    return (Question(reports.query()),)

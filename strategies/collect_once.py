@@ -1,8 +1,9 @@
 """One question to every device, once: a custom Flower strategy.
 
 ``CollectOnce`` runs under Flower's own ``Strategy.start`` on any Grid. Round r asks
-stage r of the plan (most plans have one). Nothing flows back to a device: there is no
-global model to send, and the evaluation round asks nobody.
+stage r of the plan (most plans have one); between two rounds the method groups people
+anew (:mod:`strategies.stages`). Nothing else flows back to a device: there is no global
+model to send, and the evaluation round asks nobody.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from curator.methods.base import Question
 from devices.device import Refusal, Report, reports_digest, unpack_report
 from devices.query import Query
 from devices.wire import message_type, payload_bytes, query_content, read_reply
+from strategies.stages import Grouping, Stages, stages_of
 
 Answers = dict[int, dict[str, tuple[bytes, ...]]]
 
@@ -29,12 +31,15 @@ class Collected:
     """What a collection brought in.
 
     Args:
-        reports: Report bytes by device, of the last stage asked.
-        answers: The same split by attribute and mechanism, over all stages.
+        reports: Report bytes by device; those of several stages follow one another.
+        answers: By attribute and mechanism, of the latest stage that asked about the attribute
+            and the devices that answered every stage.
         asked, reported, replayed, silent, failed: Numbers of devices; with the refused
-            ones they add up to ``asked``.
+            ones they add up to ``asked``. A device that misses a stage is out from there on; the
+            last stage says whether the others reported or replayed.
         refused: Numbers of devices by code.
         downlink_bytes, uplink_bytes: Payload bytes as encoded.
+        grouping: Everybody's public group in the last stage, None where there was none.
     """
 
     reports: dict[int, bytes] = field(default_factory=dict, repr=False)
@@ -50,6 +55,7 @@ class Collected:
     downlink_bytes: int = 0
     uplink_bytes: int = 0
     seconds: float = 0.0
+    grouping: Grouping | None = field(default=None, repr=False)
 
     @property
     def reports_sha256(self) -> str:
@@ -66,6 +72,10 @@ class CollectOnce(Strategy):
         silent: Devices that are asked and never answer (a simulated dropout).
         roster: Whether ``nodes[i]`` is known to be device i. Then a report counts only where it
             comes from its own device's node; otherwise a device's word for its number is taken.
+        stages: Makes the questions of later stages; needed where a plan has some.
+
+    Raises:
+        ValueError: for a plan of several stages and nothing that makes the later questions.
     """
 
     def __init__(
@@ -75,13 +85,19 @@ class CollectOnce(Strategy):
         *,
         silent: frozenset[int] = frozenset(),
         roster: bool = True,
+        stages: Stages | None = None,
     ) -> None:
         self.questions = questions
+        self.rounds = stages_of(questions)
+        if self.rounds > 1 and stages is None:
+            raise ValueError("a plan of several stages needs what makes the questions of the later ones")
+        self._stages = stages
+        self._node_of: dict[int, int] = {}  # of the devices that answered every stage so far
         self.nodes = nodes
         self.roster = roster
         self.silent = silent
         self.collected = Collected()
-        self.stages = max(len(question.query.plan) for question in questions)
+        self._before: dict[int, int] = {}
 
     def summary(self) -> None:
         """Print nothing: the caller shows what was collected."""
@@ -89,27 +105,34 @@ class CollectOnce(Strategy):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Return one query message for every device that is asked."""
+        """Return one query message for every device that is asked and did not miss a stage."""
         collected = self.collected
+        if server_round > 1 and self._stages is not None:
+            if not self._node_of:
+                return []  # nobody is left to ask
+            self.questions = self._stages.advance(self.questions, collected.answers, server_round - 1)
+            collected.grouping = self.questions[0].query.grouping
         collected.rounds += 1
-        collected.reports = {}
-        collected.refused = Counter()
-        collected.reported = collected.replayed = collected.failed = 0  # counts are those of the last stage
+        self._before, self._node_of = self._node_of, {}
+        collected.reported = collected.replayed = 0
         return list(self._messages(server_round))
 
     def _messages(self, server_round: int) -> Iterator[Message]:
         collected = self.collected
-        collected.asked = 0
+        first = server_round == 1
         for question in self.questions:
             content = query_content(question.query)
             size, kind = payload_bytes(content), message_type(question.query)
             devices = range(len(self.nodes)) if question.devices is None else question.devices.tolist()
             for device in devices:
-                collected.asked += 1
+                if not first and device not in self._before:
+                    continue
+                collected.asked += first
                 collected.messages += 1
                 collected.downlink_bytes += size
                 if device not in self.silent:
-                    yield Message(content, self.nodes[device], kind, group_id=str(server_round))
+                    node = self.nodes[device] if first else self._before[device]
+                    yield Message(content, node, kind, group_id=str(server_round))
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -127,6 +150,8 @@ class CollectOnce(Strategy):
                 collected.uplink_bytes += payload_bytes(message.content)
             if answer is None or not self._keep(*answer, queries, sender=message.metadata.src_node_id):
                 collected.failed += 1
+        if server_round > 1:
+            collected.answers = {device: collected.answers[device] for device in self._node_of}
         refused = sum(collected.refused.values())
         collected.silent = collected.asked - collected.reported - collected.replayed - refused - collected.failed
         return None, MetricRecord({"reported": collected.reported, "replayed": collected.replayed, "refused": refused})
@@ -144,15 +169,18 @@ class CollectOnce(Strategy):
     def _keep(self, device: int, report: Report, queries: Callable[[int], Query | None], *, sender: int) -> bool:
         collected = self.collected
         query = queries(device)
-        if query is None or device in collected.reports:
+        if query is None or device in self._node_of:
             return False
-        if self.roster and sender != self.nodes[device]:
+        first = query.stage == 0
+        expected = self.nodes[device] if first else self._before.get(device)
+        if (self.roster or not first) and sender != expected:
             return False  # nobody speaks for another device
         try:
             parts = unpack_report(report.data, query)
         except ValueError:
             return False
-        collected.reports[device] = report.data
+        self._node_of[device] = sender
+        collected.reports[device] = collected.reports.get(device, b"") + report.data
         collected.answers.setdefault(device, {}).update(parts)
         if report.replayed:
             collected.replayed += 1
@@ -174,7 +202,7 @@ class CollectOnce(Strategy):
 def run_collection(strategy: CollectOnce, grid: Grid, *, timeout: float = 3600) -> Collected:
     """Run a collection on a Grid under Flower's ``Strategy.start`` and time it."""
     started = time.perf_counter()
-    strategy.start(grid, ArrayRecord(), num_rounds=strategy.stages, timeout=timeout)
+    strategy.start(grid, ArrayRecord(), num_rounds=strategy.rounds, timeout=timeout)
     strategy.collected.seconds = time.perf_counter() - started
     return strategy.collected
 

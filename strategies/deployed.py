@@ -28,6 +28,7 @@ from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from strategies import run_folder
 from strategies.collect_once import Collected
 from strategies.options import Seeds
+from strategies.stages import Stages, at_stage, stages_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +119,14 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
     collection = str(config.get("collection") or uuid.uuid4().hex)
     questions = method.questions(public.facts, split, budget, collection)
     print(f"collection {collection}: to go on with it, --run-config 'collection=\"{collection}\"'", flush=True)
-    collected = collect(out, questions, devices=public.facts.n, silent=frozenset[int]())
+    folder = out / f"{kind.name}-{collection}"
+    stages = Stages(method, public.facts, folder)
+    collected = collect(out, questions, devices=public.facts.n, silent=frozenset[int](), stages=stages)
+    questions = at_stage(questions, stages_of(questions) - 1, collected.grouping)
     counts = {name: getattr(collected, name) for name in ("asked", "reported", "replayed", "silent", "failed")}
     print(", ".join(f"{name} {number}" for name, number in counts.items()), dict(collected.refused), flush=True)
     if not collected.reported + collected.replayed:
         raise Refused(f"none of {collected.asked:,} devices reported ({dict(collected.refused)})")
-    folder = out / f"{kind.name}-{collection}"
     folder.mkdir(parents=True, exist_ok=True)
     reports = Reports.from_bytes(public.facts, questions, collected.answers)
     reports.save(folder / "reports")

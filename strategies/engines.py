@@ -16,6 +16,7 @@ from curator.methods.base import Question
 from devices.client_app import release_states
 from strategies.collect_once import Collected, CollectOnce, run_collection
 from strategies.grids import LocalGrid, RayGrid
+from strategies.stages import Stages
 
 # One process answers for about ten thousand devices a second; starting Ray and its actors
 # takes several seconds (benchmarks/bench_collection.py). On one machine it pays from here on.
@@ -38,6 +39,7 @@ def collect(
     workers: int | None = None,
     ray_address: str | None = None,
     silent: frozenset[int] = frozenset(),
+    stages: Stages | None = None,
 ) -> Collected:
     """Ask the devices of a state folder and return what they said.
 
@@ -49,6 +51,7 @@ def collect(
         workers: For ``ray`` and ``flower``.
         ray_address: For ``ray``.
         silent: Devices that never answer.
+        stages: Makes the questions of later stages, where a plan has some.
 
     Raises:
         ValueError: where the engine cannot be had.
@@ -57,8 +60,10 @@ def collect(
     if chosen == "flower":
         from strategies.flower_runtime import collect_with_flower
 
-        return collect_with_flower(folder, questions, devices=devices, silent=silent, workers=workers)
-    strategy = CollectOnce(questions, range(1, devices + 1), silent=silent)
+        return collect_with_flower(
+            folder, questions, devices=devices, silent=silent, workers=workers, stages=stages
+        )
+    strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages)
     with quiet_flower():
         if chosen == "local":
             try:

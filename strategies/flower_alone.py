@@ -35,6 +35,7 @@ from strategies.deployed import PublicFile, run_deployed
 from strategies.flower_job import Job
 from strategies.options import RunOptions
 from strategies.roster import collection_of, introduce, wait_for_nodes
+from strategies.stages import Stages
 
 
 def run_alone(grid: Grid, context: Context) -> None:
@@ -56,8 +57,11 @@ def run_alone(grid: Grid, context: Context) -> None:
     if not known:
         raise ValueError(f"none of {len(nodes)} nodes says which device it is: --node-config needs partition-id")
 
-    def collect(folder: Path, questions: Sequence[Question], *, devices: int, silent: frozenset[int]) -> Collected:
-        job = Job(tuple(questions), devices, silent, timeout)
+    def collect(
+        folder: Path, questions: Sequence[Question], *, devices: int, silent: frozenset[int],
+        stages: Stages | None = None,
+    ) -> Collected:  # fmt: skip
+        job = Job(tuple(questions), devices, silent, timeout, stages)
         return run_collection(collection_of(job, known), grid, timeout=timeout)
 
     if public is not None:

@@ -25,6 +25,7 @@ from curator.methods.base import Question
 from devices.handover import read_question
 from devices.query import ATTRIBUTES
 from strategies.collect_once import Answers, Collected
+from strategies.stages import Stages
 
 FORMAT = 1
 _COUNTS = (
@@ -42,12 +43,14 @@ class Job:
         devices: How many devices are enrolled.
         silent: Devices that are asked and never answer (a simulated dropout).
         timeout: Seconds after which devices that have not answered count as silent.
+        stages: Makes the questions of later stages, where a plan has some.
     """
 
     questions: tuple[Question, ...]
     devices: int
     silent: frozenset[int] = frozenset()
     timeout: float = 3600.0
+    stages: Stages | None = None
 
     @property
     def alike(self) -> bool:
@@ -64,7 +67,8 @@ class Job:
             for question in self.questions
         ]
         head = {"format": FORMAT, "devices": self.devices, "timeout": self.timeout, "silent": sorted(self.silent)}
-        _replace(folder / "job.json", json.dumps({**head, "questions": asked}).encode())
+        stages = None if self.stages is None else self.stages.to_dict()
+        _replace(folder / "job.json", json.dumps({**head, "questions": asked, "stages": stages}).encode())
 
     @classmethod
     def load(cls, folder: Path) -> Job:
@@ -84,7 +88,8 @@ class Job:
                 )
                 for asked in head["questions"]
             )
-            return cls(questions, int(head["devices"]), frozenset(head["silent"]), float(head["timeout"]))
+            stages = None if head["stages"] is None else Stages.from_dict(head["stages"])
+            return cls(questions, int(head["devices"]), frozenset(head["silent"]), float(head["timeout"]), stages)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{folder} holds no job for this version: {error}") from error
 
@@ -106,6 +111,7 @@ def save_collected(folder: Path, collected: Collected) -> None:
         "answer_attribute": np.array([attribute for _, attribute, _ in parts], np.int64),
         **_join("report", [collected.reports[device] for device in devices]),
         **_join("answer", [part for _, _, part in parts]),
+        **({} if collected.grouping is None else {"grouping": np.array(collected.grouping, np.int64)}),
     }
     handle, name = tempfile.mkstemp(dir=folder, prefix=".collected-")
     with os.fdopen(handle, "wb") as file:
@@ -132,7 +138,8 @@ def load_collected(folder: Path) -> Collected:
     for device, attribute, part in zip(who, what, _split("answer", arrays), strict=True):
         given = answers.setdefault(device, {})
         given[ATTRIBUTES[attribute]] = (*given.get(ATTRIBUTES[attribute], ()), part)
-    return Collected(reports=reports, answers=answers, refused=refused, **counts)
+    grouping = tuple(arrays["grouping"].tolist()) if "grouping" in arrays else None
+    return Collected(reports=reports, answers=answers, refused=refused, grouping=grouping, **counts)
 
 
 def save_failure(folder: Path, line: str) -> None:

@@ -19,6 +19,7 @@ from curator.methods.base import Question
 from strategies.collect_once import Collected
 from strategies.flower_job import Job, load_collected, load_failure
 from strategies.flower_processes import Flower, FlowerFailed, app_folder
+from strategies.stages import Stages
 
 TIMEOUT = 3600.0
 _START_SECONDS = 120.0
@@ -33,6 +34,7 @@ def collect_with_flower(
     silent: frozenset[int] = frozenset(),
     workers: int | None = None,
     timeout: float = TIMEOUT,
+    stages: Stages | None = None,
 ) -> Collected:
     """Ask the devices of a state folder through Flower's simulation runtime.
 
@@ -46,13 +48,14 @@ def collect_with_flower(
         silent: Devices that never answer.
         workers: Ray actors, None for one a core.
         timeout: Seconds to wait for replies.
+        stages: Makes the questions of later stages, where a plan has some.
 
     Raises:
         FlowerFailed: where the run did not bring a collection.
     """
     job_folder = Path(tempfile.mkdtemp(prefix="ldpsim-job-"))
     try:
-        Job(tuple(questions), devices, silent, timeout).save(job_folder)
+        Job(tuple(questions), devices, silent, timeout, stages).save(job_folder)
         collected = _run_job(job_folder, folder.resolve(), devices=devices, workers=workers, timeout=timeout)
     except FlowerFailed:
         raise  # its line names the log in the job's folder

@@ -71,7 +71,7 @@ def collect_on_grid(grid: Grid, job: Job) -> Collected:
     # The first messages wait until the runtime is up; the collection's seconds should not.
     introduce(grid, nodes[:_FIRST], timeout=job.timeout)
     if job.alike:
-        strategy = CollectOnce(job.questions, nodes, roster=False)
+        strategy = CollectOnce(job.questions, nodes, roster=False, stages=job.stages)
     else:
         strategy = collection_of(job, introduce(grid, nodes, timeout=job.timeout))
     return run_collection(strategy, grid, timeout=job.timeout)

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from curator.methods.blink import Blink
     from curator.methods.dprr import DPRR
     from curator.methods.fp_blink import FPBlink
+    from curator.methods.fp_ldpgen import FPLDPGen
     from curator.methods.hogs import HoGS
     from curator.methods.ldpgcn import LDPGCN
+    from curator.methods.ldpgen import LDPGen
     from curator.methods.lp_and import LPAnd
     from curator.methods.lpgnn import LPGNN
     from curator.methods.noisy import Noisy
@@ -44,6 +46,8 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "symrr": ("symrr", "SymRR"),
     "dprr": ("dprr", "DPRR"),
     "ldpgcn": ("ldpgcn", "LDPGCN"),
+    "ldpgen": ("ldpgen", "LDPGen"),
+    "fp-ldpgen": ("fp_ldpgen", "FPLDPGen"),
     "lp-and": ("lp_and", "LPAnd"),
     "noisy": ("noisy", "Noisy"),
     "mlp": ("references", "MLP"),
@@ -60,9 +64,9 @@ BUILT_IN: dict[str, tuple[str, str]] = {
 _CLASSES = {name: module for module, name in BUILT_IN.values()} | {"Reference": "references", "OwnerMethod": "owner"}
 
 __all__ = [
-    "BUILT_IN", "DPRR", "LDPGCN", "LPGNN", "MLP", "RGNN", "RR", "Blink", "Budget", "FPBlink", "FPSolitude", "Graph",
-    "HoGS", "LPAnd", "Method", "Noisy", "OneHotDegree", "OwnerMethod", "Question", "RandomFeatures", "Raw",
-    "Reference", "Solitude", "SymRR", "find", "table",
+    "BUILT_IN", "DPRR", "LDPGCN", "LPGNN", "MLP", "RGNN", "RR", "Blink", "Budget", "FPBlink", "FPLDPGen",
+    "FPSolitude", "Graph", "HoGS", "LDPGen", "LPAnd", "Method", "Noisy", "OneHotDegree", "OwnerMethod", "Question",
+    "RandomFeatures", "Raw", "Reference", "Solitude", "SymRR", "find", "table",
 ]  # fmt: skip
 
 

@@ -44,6 +44,14 @@ class Method:
         """Return what is asked and of whom; ValueError for a budget that does not fit."""
         raise NotImplementedError
 
+    def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
+        """Return everybody's public group for a later stage of the plan, made of the reports so far.
+
+        int64 (n,), or None (unless overridden) for a stage that needs none. It must depend
+        on the arguments alone: a collection that was interrupted asks again for the same.
+        """
+        return None
+
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the graph to train on, from the reports and public knowledge alone."""
         raise NotImplementedError

@@ -13,7 +13,6 @@ before anybody is asked.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from curator.memory import available_memory
 from curator.methods.base import Budget
 from curator.methods.links import LinkMethod, Links, both_ways
 from curator.reports import Reports
@@ -103,18 +103,6 @@ def check_memory(row: NoisyRow) -> None:
             f"ldpgcn asks each of {row.n:,} devices for {row.n - 1:,} numbers: {each:,} bytes a device and about "
             f"{needed / 2**30:,.1f} GiB of memory, and {free / 2**30:,.1f} GiB are free (--clients takes a sample)"
         )
-
-
-def available_memory() -> int:
-    """Bytes of memory that are free now; all there are where the system does not say."""
-    try:
-        with open("/proc/meminfo") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def largest_entries(rows: NDArray[np.int32], reported: NDArray[np.bool_], count: int) -> IntArray:

@@ -21,6 +21,7 @@ from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, Mechanism
 from devices.query import Ask, Query
 
+Stages = tuple[tuple[Mechanism, ...], ...]
 Links = tuple[IntArray, Any, dict[str, Any]]  # edges int64 (2, E), weights float32 (E,) or None, notes
 
 
@@ -50,6 +51,10 @@ class LinkMethod(Method):
         """Return what is asked about the adjacency; ValueError where ``epsilon`` does not fit."""
         raise NotImplementedError
 
+    def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> Stages:
+        """Return what later stages ask about the adjacency, one tuple a stage; none unless overridden."""
+        return ()
+
     def links(self, reports: Reports) -> Links:
         """Return edges, weights and notes."""
         raise NotImplementedError
@@ -61,7 +66,8 @@ class LinkMethod(Method):
         epsilon = link_budget(budget)
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             asked = self.adjacency(facts, budget, epsilon)
-        return with_labels((Ask("adjacency", asked),), facts, split, budget, collection, self.name)
+            later = self.later(facts, budget, epsilon)
+        return with_labels((Ask("adjacency", asked),), facts, split, budget, collection, self.name, later=later)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the public features on the links that were made of the reports."""
@@ -95,21 +101,25 @@ def link_budget(budget: Budget) -> float:
 
 
 def with_labels(
-    asks: tuple[Ask, ...], facts: PublicFacts, split: Split, budget: Budget, collection: str, method: str
-) -> tuple[Question, ...]:
+    asks: tuple[Ask, ...], facts: PublicFacts, split: Split, budget: Budget, collection: str, method: str,
+    *, later: Stages = (),
+) -> tuple[Question, ...]:  # fmt: skip
     """Return the questions to everybody; with private labels the labelled nodes are asked those too (GRR).
+
+    ``later`` is what the stages after the first ask about the adjacency.
 
     Raises:
         ValueError: for private labels without a budget of their own.
     """
-    plain = Query(collection, (asks,))
+    after = tuple((Ask("adjacency", mechanisms),) for mechanisms in later)
+    plain = Query(collection, (asks, *after))
     if not budget.private_labels:
         return (Question(plain),)
     if budget.eps_labels is None:
         raise ValueError(f"--private-labels needs --eps-labels: {method}'s epsilon has no share for labels")
     with spending("--eps-labels", budget.eps_labels, budget, budget.eps_labels):
         truth = GRR.from_epsilon(budget.eps_labels, categories=facts.classes)
-    labelled = Question(Query(collection, ((*asks, Ask("label", (truth,))),)), split.labelled)
+    labelled = Question(Query(collection, ((*asks, Ask("label", (truth,))), *after)), split.labelled)
     others = np.setdiff1d(np.arange(facts.n), split.labelled)
     return (labelled, Question(plain, others)) if len(others) else (labelled,)
 

@@ -1,0 +1,96 @@
+"""Random graphs with given expected degrees towards groups (Chung and Lu 2002, in blocks).
+
+Everybody is in one of k groups and has a weight d_ib >= 0 towards each group b. With
+M_ab expected edges between the groups a and b, the pair of i in a and j in b has
+
+    q_ij = M_ab d_ib d_ja / (D_ab D_ba),   D_ab = the sum of d_ib over i in a
+
+expected edges (twice that inside a group, where the pair stands in both sums). That many
+are drawn as a Poisson number and more than one is one edge, so that
+
+    p_ij = 1 - exp(-q_ij),
+
+the form of Norros and Reittu (2006): a graph of E edges takes O(E) draws, not n^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.facts import IntArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockModel:
+    """Expected edges between groups, and how people share them.
+
+    Args:
+        groups: int64 (n,), everybody's group.
+        weights: float64 (n, k), 0 or more: how drawn everybody is to each group.
+        edges: float64 (k, k), symmetric, 0 or more: expected edges between two groups, or in one.
+    """
+
+    groups: IntArray = field(repr=False)
+    weights: Floats = field(repr=False)
+    edges: Floats = field(repr=False)
+
+    @classmethod
+    def from_degrees(cls, degrees: NDArray, groups: IntArray) -> BlockModel:
+        """Fit the model to noisy numbers of neighbours by group, (n, k).
+
+        M_ab is the mean of what both groups report about it. It is made of the numbers as
+        they came: taking a negative one for 0 first would add edges that are nothing but
+        noise, n k times. Weights cannot be negative and are cut off at 0.
+        """
+        count = degrees.shape[1]
+        towards = np.zeros((count, count))
+        np.add.at(towards, groups, degrees.astype(np.float64))
+        total = np.clip((towards + towards.T) / 2, 0, None)
+        total[np.diag_indices(count)] /= 2  # inside a group both ends report
+        return cls(groups, np.clip(degrees, 0, None).astype(np.float64), total)
+
+    def expected(self, nodes: IntArray) -> Floats:
+        """float64 (len(nodes), n): p_ij of these nodes with everybody, 0 with themselves."""
+        sums = self._sums()
+        a = self.groups[nodes]
+        product = sums * sums.T
+        rate = np.divide(self.edges, product, out=np.zeros_like(product), where=product > 0)
+        rate[np.diag_indices(len(rate))] *= 2
+        q = rate[a][:, self.groups] * self.weights[nodes][:, self.groups] * self.weights[:, a].T
+        q[np.arange(len(nodes)), nodes] = 0
+        return -np.expm1(-q)
+
+    def sample(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Return the pairs (left < right) of a graph drawn from the model, in rising order."""
+        n = len(self.groups)
+        drawn = [np.zeros(0, np.int64), *self._blocks(rng)]
+        pairs = np.unique(np.concatenate(drawn))
+        return pairs // n, pairs % n
+
+    def _blocks(self, rng: np.random.Generator) -> Iterator[IntArray]:
+        n, count = self.weights.shape
+        members = [np.flatnonzero(self.groups == group) for group in range(count)]
+        sums = self._sums()
+        for a in range(count):
+            for b in range(a, count):
+                if sums[a, b] <= 0 or sums[b, a] <= 0:
+                    continue
+                number = rng.poisson(self.edges[a, b])
+                left, right = (
+                    rng.choice(members[own], number, p=self.weights[members[own], other] / sums[own, other])
+                    for own, other in ((a, b), (b, a))
+                )
+                low, high = np.minimum(left, right), np.maximum(left, right)
+                yield (low * n + high)[low < high]  # a pair of one with itself is no pair
+
+    def _sums(self) -> Floats:
+        """float64 (k, k): D_ab."""
+        sums = np.zeros((self.weights.shape[1],) * 2)
+        np.add.at(sums, self.groups, self.weights)
+        return sums
