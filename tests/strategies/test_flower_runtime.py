@@ -18,13 +18,16 @@ import numpy as np
 import psutil
 import pytest
 
-from curator.methods import Question
+from curator.methods import LDPGen, Question
+from curator.methods.base import Budget
 from devices.enrolment import State, enrol
 from devices.policy import policy_for
 from devices.population import Population
+from devices.splits import make_split
 from strategies.engines import collect
 from strategies.flower_processes import MARK, Flower, FlowerFailed, app_folder
 from strategies.flower_runtime import collect_with_flower
+from strategies.stages import Stages
 
 pytestmark = [pytest.mark.flower, pytest.mark.timeout(240)]
 Ask = Callable[..., tuple[Question, ...]]
@@ -71,6 +74,23 @@ def test_reports_are_those_of_the_other_engines(tmp_path: Path, population: Popu
     rest = collect(folders[0], questions, devices=40, engine="local")
     assert (rest.reported, rest.replayed) == (2, 38)
     assert {device: rest.reports[device] for device in theirs.reports} == theirs.reports
+
+
+def test_a_plan_of_two_stages_is_that_of_the_other_engines(tmp_path: Path, population: Population) -> None:
+    """The ServerApp makes the groups of the second stage; nodes are told apart by who answered."""
+    method = LDPGen(groups=3)
+    split = make_split("random", population, 0)
+    questions = method.questions(population.facts, split, Budget(epsilon=4, public_features=True), "first")
+    policy = policy_for([question.query for question in questions], population.facts)
+    seen = []
+    for engine in ("flower", "local"):
+        folder = enrol(tmp_path / engine, population, policy, seed=5).folder
+        stages = Stages(method, population.facts, folder)
+        collected = collect(folder, questions, devices=40, engine=engine, workers=2, stages=stages)
+        collected.seconds = 0.0
+        seen.append(collected)
+    assert seen[0] == seen[1]
+    assert (seen[0].rounds, seen[0].reported) == (2, 40) and seen[0].grouping is not None
 
 
 SCRIPT = '''

@@ -11,8 +11,8 @@ from curator.methods.base import Budget
 from strategies import RunOptions, simulate
 from strategies.settings import resolve
 
-PUBLIC = ("blink", "rr", "symrr", "dprr", "ldpgcn")
-NAMES = (*PUBLIC, "fp-blink", "lp-and", "noisy", "rnd", "ohd")
+PUBLIC = ("blink", "rr", "symrr", "dprr", "ldpgcn", "ldpgen")
+NAMES = (*PUBLIC, "fp-blink", "fp-ldpgen", "lp-and", "noisy", "rnd", "ohd")
 
 
 def _options(tmp_path: Path, name: str, **given: object) -> RunOptions:
@@ -68,7 +68,7 @@ def test_published_settings_are_taken_by_variant() -> None:
         resolve(options, Blink, Budget(epsilon=5.5, public_features=True))
 
 
-@pytest.mark.parametrize("name", ["blink", "rr", "symrr", "dprr", "ldpgcn"])
+@pytest.mark.parametrize("name", PUBLIC)
 def test_what_was_published_is_stored(name: str) -> None:
     for dataset in ("cora", "citeseer"):
         for gnn in ("gcn", "sage", "gat"):
