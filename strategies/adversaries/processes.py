@@ -1,0 +1,84 @@
+"""Curators who ask from several processes at the same moment."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.synchronize import Barrier
+
+from flwr.app import Context, Message, RecordDict, UserConfig
+
+from devices.client_app import app
+from devices.wire import QUERY_TYPE, query_content
+from strategies.adversaries.curator import AdversarialCurator, Shot, rebudgeted, recollected
+from strategies.adversaries.outcome import Outcome
+from strategies.adversaries.target import Target
+from strategies.flower_internals import assume_identity, set_message_id
+
+PROCESSES = 2
+_WAIT = 120.0
+_gate: list[Barrier] = []
+
+
+def _begin(gate: Barrier) -> None:
+    _gate[:] = [gate]
+
+
+class Parallel(AdversarialCurator):
+    """Every process opens the devices' state for itself and asks at its own budget.
+
+    A claim that is not one atomic step would be made twice.
+    """
+
+    name = "parallel"
+    description = "asks from several processes at the same moment, each at its own budget"
+
+    def attack(self) -> Outcome:
+        """Start the processes, let them ask at once, and pool what they heard."""
+        # spawn: an SQLite connection must not cross a fork, and the caller may have threads
+        context = multiprocessing.get_context("spawn")
+        gate = context.Barrier(PROCESSES)
+        with ProcessPoolExecutor(PROCESSES, mp_context=context, initializer=_begin, initargs=(gate,)) as pool:
+            jobs = [pool.submit(_ask, type(self), self.target, self.asks, number) for number in range(PROCESSES)]
+            for job in jobs:
+                self.outcome.merge(job.result())
+        return self.outcome
+
+    def runs(self) -> Iterator[list[list[Shot]]]:
+        yield from ()
+
+    def bombard(self, number: int) -> None:
+        """What process ``number`` asks: devices one by one, so that the processes meet at each."""
+        query = rebudgeted(self.target.query, 1.0 - number / 4, self.target.facts)
+        rounds = [[Shot(query, devices=range(device, device + 1))] for device in range(self.target.devices)]
+        again = [[Shot(recollected(query, f"process-{number}"))]] * max(1, min(4, self.asks // PROCESSES))
+        with self.target.run() as grid:
+            self.fire(grid, [*rounds, *again])
+
+
+class TwoSuperNodes(Parallel):
+    """Two SuperNodes were given one device's state: each calls the ClientApp with a context of its own."""
+
+    name = "two-supernodes"
+    description = "two SuperNodes on one state folder answer the same devices at the same moment"
+
+    def bombard(self, number: int) -> None:
+        """What SuperNode ``number`` is sent; it has its own node id, run and Flower context."""
+        query = rebudgeted(self.target.query, 1.0 - number / 4, self.target.facts)
+        content = query_content(query)
+        for device in range(self.target.devices):
+            config: UserConfig = {"partition-id": device, "state-dir": str(self.target.home)}
+            node = 1000 * (number + 1) + device
+            message = Message(content, node, QUERY_TYPE)
+            set_message_id(message, f"{number}-{device}")
+            self.outcome.messages += 1
+            self.hear(app(message, Context(number + 1, node, config, RecordDict(), {})), device, query)
+
+
+def _ask(kind: type[Parallel], target: Target, asks: int, number: int) -> Outcome:
+    assume_identity(run_id=1)
+    curator = kind(target, asks=asks)
+    _gate[0].wait(_WAIT)
+    curator.bombard(number)
+    return curator.outcome

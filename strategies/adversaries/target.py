@@ -1,0 +1,88 @@
+"""What an adversary is let loose on: enrolled devices, and the ways to reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from flwr.serverapp import Grid
+
+from devices.client_app import release_states
+from devices.enrolment import State
+from devices.facts import PublicFacts
+from devices.population import Population
+from devices.query import Query
+from strategies.engines import quiet_flower
+from strategies.grids import LocalGrid
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Enrolled devices as a curator sees them, and what a stress test may do beside.
+
+    Args:
+        query: The honest question, the one that the devices enrolled for.
+        facts: The public facts.
+        devices: How many there are.
+        connect: Makes the Grid of a new run. It is sent to other processes, so it has to be
+            picklable: ``functools.partial(LocalGrid, folder, devices)``.
+        folder: The state folder, for attacks that need several SuperNodes or changed data.
+    """
+
+    query: Query
+    facts: PublicFacts
+    devices: int
+    connect: Callable[[], Grid]
+    folder: Path | None = None
+
+    @classmethod
+    def of(cls, folder: Path, query: Query) -> Target:
+        """Return the devices of a state folder, reached through the local Grid.
+
+        Raises:
+            ValueError: where the folder holds no devices.
+        """
+        state = State(folder)
+        return cls(query, state.policy.facts, len(state), partial(LocalGrid, folder, len(state)), folder)
+
+    @contextmanager
+    def run(self) -> Iterator[Grid]:
+        """Open a run of its own: a new Grid, and nothing kept in memory from earlier ones."""
+        with quiet_flower():
+            try:
+                yield self.connect()
+            finally:
+                release_states()
+
+    @property
+    def home(self) -> Path:
+        """The state folder; ValueError where the devices live elsewhere."""
+        if self.folder is None:
+            raise ValueError("this attack needs the devices' state folder")
+        return self.folder
+
+    def change_data(self) -> None:
+        """Let time pass: everybody's label and first feature change, and a neighbour is lost."""
+        folder = self.home / "population"
+        release_states()
+        old = Population.load(folder)
+        features = np.setdiff1d(np.arange(len(old.feature_indices)), old.feature_indptr[:-1])
+        neighbours = np.setdiff1d(np.arange(len(old.neighbour_indices)), old.neighbour_indptr[:-1])
+        changed = {
+            "feature_indptr": _without_first(old.feature_indptr),
+            "feature_indices": old.feature_indices[features],
+            "feature_values": old.feature_values[features],
+            "neighbour_indptr": _without_first(old.neighbour_indptr),
+            "neighbour_indices": old.neighbour_indices[neighbours],
+            "labels": np.where(old.labels < 0, old.labels, (old.labels + 1) % max(1, self.facts.classes)),
+        }
+        for name, array in changed.items():
+            np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
+def _without_first(indptr: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(np.maximum(np.diff(indptr) - 1, 0))])

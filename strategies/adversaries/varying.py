@@ -1,0 +1,225 @@
+"""Curators who vary the question: more budget, less, other attributes, other mechanisms, impossible sizes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import fields, replace
+
+from devices.facts import PublicFacts
+from devices.mechanisms import (
+    GRR,
+    GRRFS,
+    AnalyticGaussian,
+    ClearAdjacency,
+    ClearFeatures,
+    ClearLabel,
+    Degree,
+    GroupDegrees,
+    Laplace,
+    Mechanism,
+    MultiBit,
+    NoisyRow,
+    OneBit,
+    RandomizedResponse,
+)
+from devices.mechanisms.base import ONE
+from devices.query import Ask, Query
+from strategies.adversaries.curator import AdversarialCurator, Shot, rebudgeted, recollected
+
+Runs = Iterator[list[list[Shot]]]
+
+
+class GreedyFirst(AdversarialCurator):
+    """The very first question asks for nearly everything, before any honest one."""
+
+    name = "greedy-first"
+    description = "one greedy first question: epsilon 40 (a threshold's limit) and 100 times the budget, wrong facts"
+
+    def runs(self) -> Runs:
+        query, facts = self.target.query, self.target.facts
+        greedy: list[Query] = []
+        for factor in (2.0, 100.0):
+            greedy.append(rebudgeted(query, factor, facts))
+        sharpest: list[Ask] = []
+        for ask in query.asks:
+            if ask.attribute == "adjacency":
+                sharpest.append(Ask("adjacency", (RandomizedResponse(1, facts.n),)))
+            elif ask.attribute == "features":
+                sharpest.append(Ask("features", (OneBit(1, facts.d, facts.feature_low, facts.feature_high),)))
+            elif facts.classes > 1:
+                sharpest.append(Ask("label", (GRR(1, facts.classes),)))
+        if sharpest:  # eps = ln(2**64 - 1) = 44.4, the most that a 64-bit threshold can say
+            greedy.append(Query(query.collection, (tuple(sharpest),)))
+        for wrong in (1, 2 * facts.n, 2 * facts.d, max(2, 2 * facts.classes)):
+            greedy.append(_with_sizes(query, n=wrong, d=wrong, categories=max(2, wrong)))
+        yield [[Shot(question)] for question in greedy if question != query]
+        yield [[Shot(query)]]
+
+
+def _with_sizes(query: Query, **sizes: int) -> Query:
+    def changed(mechanism: Mechanism) -> Mechanism:
+        names = {entry.name for entry in fields(mechanism)}  # type: ignore[arg-type]
+        try:
+            return replace(mechanism, **{k: v for k, v in sizes.items() if k in names})  # type: ignore[type-var]
+        except ValueError:
+            return mechanism
+
+    plan = tuple(tuple(Ask(a.attribute, tuple(map(changed, a.mechanisms))) for a in stage) for stage in query.plan)
+    return replace(query, plan=plan)
+
+
+class GrowingBudgets(AdversarialCurator):
+    """Little by little: each question asks for more than the one before."""
+
+    name = "growing-budgets"
+    description = "asks T times, each time at a larger budget"
+
+    def runs(self) -> Runs:
+        yield [[Shot(question)] for question in self.questions()]
+
+    def questions(self) -> list[Query]:
+        """The questions, the smallest budget first."""
+        steps = [(number + 1) / self.asks for number in range(self.asks)]
+        return [
+            recollected(rebudgeted(self.target.query, step, self.target.facts), f"budget-{number}")
+            for number, step in enumerate(steps)
+        ]
+
+
+class ShrinkingBudgets(GrowingBudgets):
+    """The largest budget first: each later answer would cost less, but it would still cost."""
+
+    name = "shrinking-budgets"
+    description = "asks T times, each time at a smaller budget"
+
+    def runs(self) -> Runs:
+        yield [[Shot(question)] for question in reversed(self.questions())]
+
+
+class AttributeByAttribute(AdversarialCurator):
+    """One attribute after another, and then all of them together, over and over."""
+
+    name = "attribute-by-attribute"
+    description = "asks each attribute alone, then all together, at changing budgets"
+
+    def runs(self) -> Runs:
+        query, facts = self.target.query, self.target.facts
+        rounds: list[list[Shot]] = []
+        for number in range(self.asks):
+            question = rebudgeted(query, 1.0 - (number % 4) / 8, facts)
+            several = [Query(query.collection, ((ask,),)) for ask in question.asks]
+            rounds += [[Shot(recollected(one, f"turn-{number}"))] for one in (*several, question)]
+        yield rounds
+
+
+class Subsets(AdversarialCurator):
+    """Every subset of the attributes, joining what was released with what was not."""
+
+    name = "subsets"
+    description = "asks every subset of the attributes, in every order of their sizes, in old and new collections"
+
+    def runs(self) -> Runs:
+        query, facts = self.target.query, self.target.facts
+        rounds: list[list[Shot]] = []
+        for number in range(max(1, self.asks // 8)):
+            factor = 1.0 - (number % 4) / 8
+            question = rebudgeted(query, factor, facts)
+            for size in range(1, len(question.asks) + 1):
+                for chosen in itertools.combinations(question.asks, size):
+                    for collection in (query.collection, f"subset-{number}"):
+                        rounds.append([Shot(Query(collection, (chosen,)))])
+        yield rounds
+
+
+class OtherMechanisms(AdversarialCurator):
+    """The same attribute through every other randomiser that applies to it, degree and clear text included."""
+
+    name = "other-mechanisms"
+    description = "asks an attribute through every other mechanism, in place of the honest one or joined to it"
+
+    def runs(self) -> Runs:
+        query, facts = self.target.query, self.target.facts
+        rounds = [[Shot(query)]]
+        for ask in query.asks:
+            for mechanism in every_mechanism(ask.attribute, facts):
+                if mechanism in ask.mechanisms:
+                    continue
+                for joined in ((mechanism,), (*ask.mechanisms[:3], mechanism)):
+                    question = Query(query.collection, ((Ask(ask.attribute, joined),),))
+                    rounds.append([Shot(question), Shot(recollected(question, mechanism.name))])
+        yield rounds
+
+
+def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
+    """Yield each built-in randomiser of an attribute, at a small budget and with the right facts."""
+    n, d, classes, low, high = facts.n, facts.d, facts.classes, facts.feature_low, facts.feature_high
+    makers: dict[str, tuple[Callable[[], Mechanism], ...]] = {
+        "adjacency": (
+            lambda: RandomizedResponse.from_epsilon(0.5, n=n),
+            lambda: Degree.from_epsilon(0.5, n=n),
+            lambda: GroupDegrees.from_epsilon(0.5, n=n, groups=2, seed=1),
+            lambda: NoisyRow.from_epsilon(0.5, n=n),
+            lambda: ClearAdjacency(n),
+        ),
+        "features": (
+            lambda: OneBit.from_epsilon(0.5, d=d, low=low, high=high),
+            lambda: MultiBit.from_epsilon(0.5, d=d, low=low, high=high),
+            lambda: GRRFS.from_epsilon(0.5, facts=facts),
+            lambda: Laplace.from_epsilon(0.5, d=d, low=low, high=high),
+            lambda: AnalyticGaussian.from_epsilon(0.5, delta=1e-6, d=d, low=low, high=high),
+            lambda: ClearFeatures(d),
+        ),
+        "label": (lambda: GRR.from_epsilon(0.5, categories=classes), lambda: ClearLabel(classes)),
+    }
+    for make in makers[attribute]:
+        with suppress(ValueError):  # a population without labels, or with other features than this one takes
+            yield make()
+
+
+class BothEnds(AdversarialCurator):
+    """Devices that report one end of a pair only are asked for both."""
+
+    name = "both-ends"
+    description = "asks devices that report one end of each pair for the whole list, before and after the honest ask"
+
+    def runs(self) -> Runs:
+        both = self._both(self.target.query)
+        yield [[Shot(both)], [Shot(self.target.query)]] + [[Shot(both)]] * max(1, self.asks - 2)
+
+    @staticmethod
+    def _both(query: Query) -> Query:
+        def changed(mechanism: Mechanism) -> Mechanism:
+            if getattr(mechanism, "reporting", None) is None:
+                return mechanism
+            return replace(mechanism, reporting="both")  # type: ignore[type-var]
+
+        plan = tuple(tuple(Ask(a.attribute, tuple(map(changed, a.mechanisms))) for a in stage) for stage in query.plan)
+        return replace(query, plan=plan)
+
+
+class HugeParameters(AdversarialCurator):
+    """Parameters that would take all memory or time, were they used before the policy is asked."""
+
+    name = "huge-parameters"
+    description = "asks with sizes of up to 2^62, the largest grids, groups and plans, and queries of megabytes"
+
+    def runs(self) -> Runs:
+        query, facts = self.target.query, self.target.facts
+        huge: list[Query] = [_with_sizes(query, n=size, d=size, categories=1 << 16) for size in (1 << 20, 1 << 62)]
+        most = (1 << 32) - 1
+        for mechanism in (
+            GroupDegrees(most, 1, 1 << 62, 1 << 16, 0),
+            GroupDegrees(1, most, facts.n, 1 << 16, 0),
+            Degree(most, most - 1, 1 << 62),
+            NoisyRow(most, 1, 1 << 62),
+            OneBit(ONE // 2 - 1, 1 << 62, grid=1 << 20),
+        ):
+            (attribute,) = mechanism.attributes
+            ask = Ask(attribute, (mechanism,) * 4)
+            huge += [Query(query.collection, ((ask,),)), Query(query.collection, ((ask,),) * 8)]
+        grouping = tuple(range(100_000))
+        huge.append(Query(query.collection, query.plan * 2 if len(query.plan) < 5 else query.plan, 1, grouping))
+        yield [[Shot(question)] for question in huge]
+        yield [[Shot(query)], [Shot(huge[0])]]
