@@ -183,14 +183,13 @@ class Query:
         """
         if not isinstance(data, bytes):
             raise InvalidQuery("a query is bytes")
-        return _parse(data)
+        return _parse_small(data) if len(data) <= _SMALL else _parse_large(data)
 
 
 def _canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
-@lru_cache(maxsize=64)
 def _parse(data: bytes) -> Query:
     if len(data) > MAX_BYTES:
         raise InvalidQuery("the query is too long")
@@ -213,6 +212,13 @@ def _parse(data: bytes) -> Query:
     except Exception as error:  # strangers wrote it, and an installed mechanism may raise anything
         raise InvalidQuery("the query is malformed") from error
     return query
+
+
+# Everybody is asked the same few questions. Of large ones the last two are kept: strangers write
+# them, and sixty-four of four million bytes would fill a phone.
+_SMALL = 1 << 14
+_parse_small = lru_cache(maxsize=64)(_parse)
+_parse_large = lru_cache(maxsize=2)(_parse)
 
 
 def _take(value: Any, names: set[str]) -> Mapping[str, Any]:

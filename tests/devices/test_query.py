@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devices import mechanisms, query
-from devices.mechanisms import GRR, Loss, Mechanism, OneBit, RandomizedResponse
+from devices.mechanisms import GRR, GroupDegrees, Loss, Mechanism, OneBit, RandomizedResponse
 from devices.query import MAX_BYTES, Ask, InvalidQuery, Query
 
 RR = RandomizedResponse.from_epsilon(2.0, n=9)
@@ -331,3 +333,14 @@ def test_mechanisms_of_others_are_held_to_the_same_rules(monkeypatch: pytest.Mon
     for wrong in (b"true", b"1.0", b"13", b'"1"', b"[1]", b"null"):
         with pytest.raises(InvalidQuery):
             Query.from_bytes(asked.to_bytes().replace(b'"count":1', b'"count":' + wrong))
+
+
+def test_what_strangers_write_is_not_kept_in_memory() -> None:
+    """Large questions, all well formed: without a limit the last 64 of them would stay, of 4 MiB each."""
+    first = GroupDegrees.from_epsilon(1.0, n=9, groups=2, seed=0)
+    plan = Query("c", ((Ask("adjacency", (first,)),), (Ask("adjacency", (replace(first, seed=-1),)),)))
+    read = [weakref.ref(Query.from_bytes(plan.at_stage(1, (n,) * 20_000).to_bytes())) for n in range(10)]
+    gc.collect()
+    assert sum(kept() is not None for kept in read) <= 2
+    small = FULL.to_bytes()
+    assert Query.from_bytes(small) is Query.from_bytes(small)  # everybody is asked the same: it is read once
