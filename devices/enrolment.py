@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from devices.counter import FileCounter
 from devices.device import Device
 from devices.ledger import Ledger, LedgerDamaged
 from devices.noise import derive_key
@@ -32,6 +33,7 @@ from devices.policy import Policy
 from devices.population import Population
 
 FORMAT = 1
+COUNTED = 2  # as 1, and the ledgers are counted elsewhere: a program that does not count must not serve them
 # Devices of one shard share a ledger file. A shard is served by one process at a time, so
 # processes (and machines) that hold different shards never wait for each other's locks.
 SHARD = 1024
@@ -89,7 +91,9 @@ def foreign_file(folder: Path) -> str | None:
     return next((name for name in names if name not in ours and not name.startswith(".")), None)
 
 
-def enrol(folder: Path, population: Population, policy: Policy, *, seed: int | None) -> State:
+def enrol(
+    folder: Path, population: Population, policy: Policy, *, seed: int | None, counters: Path | None = None
+) -> State:
     """Make one device for every person of a population.
 
     Args:
@@ -97,18 +101,23 @@ def enrol(folder: Path, population: Population, policy: Policy, *, seed: int | N
         population: The records.
         policy: What every device agrees to.
         seed: Derives the secrets in a simulation; None takes them from the operating system.
+        counters: A folder in a place that is not rolled back, copied or deleted with ``folder``:
+            what was released is counted there (:mod:`devices.counter`). None counts nothing.
 
     Raises:
-        ValueError: where the folder holds devices already, or something else.
+        ValueError: where the folder holds devices already, or something else, or the counters'
+            folder lies inside it.
         OSError: where it cannot be written.
     """
+    if counters is not None and counters.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"counters {counters}: a counter inside {folder} would be lost together with its ledger")
     folder.mkdir(parents=True, exist_ok=True)
     with _alone_in(folder):
-        _enrol(folder, population, policy, seed)
+        _enrol(folder, population, policy, seed, counters)
     return State(folder)
 
 
-def _enrol(folder: Path, population: Population, policy: Policy, seed: int | None) -> None:
+def _enrol(folder: Path, population: Population, policy: Policy, seed: int | None, counters: Path | None) -> None:
     if is_enrolled(folder):
         raise ValueError(f"{folder} holds enrolled devices already")
     foreign = foreign_file(folder)
@@ -139,7 +148,16 @@ def _enrol(folder: Path, population: Population, policy: Policy, seed: int | Non
         "population_digest": population.digest,
         "policy": policy.to_dict(),
     }
+    if counters is not None:
+        stem = counters.resolve() / os.urandom(16).hex()
+        head |= {"format": COUNTED, "counter": str(stem)}
+        for shard in range(-(-n // SHARD)):
+            _counter(stem, shard).create()
     write_atomically(folder / "enrolment.json", json.dumps(head, indent=1))
+
+
+def _counter(stem: Path, shard: int) -> FileCounter:
+    return FileCounter(stem.with_name(f"{stem.name}-{shard:04d}.count"))
 
 
 def _remove_empty_ledgers(folder: Path) -> None:
@@ -168,7 +186,7 @@ class State:
     folder: Path
 
     def __post_init__(self) -> None:
-        if self.head.get("format") != FORMAT:
+        if self.head.get("format") != (COUNTED if "counter" in self.head else FORMAT):
             raise ValueError(f"{self.folder} was enrolled by a version that this one does not read")
 
     @cached_property
@@ -194,11 +212,15 @@ class State:
         return {}
 
     def ledger(self, index: int = 0) -> Ledger:
-        """Return the ledger of a device; LedgerDamaged where it cannot be opened."""
+        """Return the ledger of a device; LedgerDamaged where it cannot be opened, or there is no such device."""
         shard = index // SHARD
         ledger = self._ledgers.get(shard)
         if ledger is None:
-            ledger = self._ledgers[shard] = Ledger(self.folder / ledger_name(shard))
+            if not 0 <= index < len(self):  # else a message to nobody would make a file
+                raise LedgerDamaged(f"no device {index} is enrolled here")
+            stem = self.head.get("counter")
+            counter = _counter(Path(stem), shard) if stem is not None else None
+            ledger = self._ledgers[shard] = Ledger(self.folder / ledger_name(shard), counter=counter)
         return ledger
 
     def close(self) -> None:

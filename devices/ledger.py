@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from devices.counter import MonotonicCounter
 from devices.entries import Collected, Entry, LedgerDamaged, Release, Replay, read_entry, seal
 from devices.mechanisms.base import Loss
 from devices.query import Query
@@ -67,20 +68,24 @@ class Ledger:
     Args:
         path: The SQLite file; made when missing. A file that is there but blank is damaged.
         synchronous: ``FULL`` (default: survives power loss) or ``NORMAL``.
+        counter: Counts the rows in a place of its own; a ledger that has fewer is damaged.
 
     Raises:
         LedgerDamaged: where the file is not a ledger, or cannot be opened.
     """
 
-    def __init__(self, path: Path, *, synchronous: str = "FULL") -> None:
+    def __init__(self, path: Path, *, synchronous: str = "FULL", counter: MonotonicCounter | None = None) -> None:
         if synchronous not in ("FULL", "NORMAL"):
             raise ValueError(f"synchronous is FULL or NORMAL, not {synchronous}")
         self.path = path
         self._lock = threading.RLock()
         self._depth = 0
         self._holder = 0  # the thread whose transaction it is
+        self._counter = counter
         try:
             if not path.exists():
+                if counter is not None and counter.read():
+                    raise LedgerDamaged(f"{path.name} is gone")
                 _create(path)
             # mode=rw: a file that vanishes in between is not made anew, blank.
             address = f"{path.absolute().as_uri()}?mode=rw"
@@ -102,6 +107,27 @@ class Ledger:
         # Not quick_check: a rotten key in the index would hide a row, and the device would report again.
         if self._db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
             raise LedgerDamaged(f"{self.path.name} is damaged")
+
+    def _count(self) -> int:
+        """How many rows there are, 0 without a counter; LedgerDamaged where the counter knows of more."""
+        if self._counter is None:
+            return 0
+        (rows,) = self._db.execute("SELECT count(*) FROM release").fetchone()
+        try:
+            known = self._counter.read()
+        except OSError as error:
+            raise LedgerDamaged("the counter cannot be read") from error
+        if rows < known:
+            raise LedgerDamaged("releases are missing: the ledger is an old one")
+        return int(rows)
+
+    def _raise_counter(self, rows: int) -> None:
+        # Also where this transaction wrote nothing: a crash may have come between an earlier commit and here.
+        if self._counter is not None:
+            try:
+                self._counter.raise_to(rows)
+            except OSError as error:
+                raise LedgerDamaged("the counter cannot be raised") from error
 
     def close(self) -> None:
         """Close the file; what was committed stays."""
@@ -125,8 +151,11 @@ class Ledger:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._depth, self._holder = 1, threading.get_ident()
+                self._count()
                 yield
+                rows = self._count()
                 self._db.execute("COMMIT")
+                self._raise_counter(rows)  # a crash before this line leaves the ledger ahead, and no reply left
             except BaseException as error:
                 self._undo()
                 if isinstance(error, _FAILURES):
@@ -152,8 +181,11 @@ class Ledger:
     def readable(self, device: int, seal_key: bytes) -> bool:
         """Whether the rows of this device can be read and all carry their seal."""
         try:
+            if not self.in_transaction:
+                with self._lock:
+                    self._count()
             self._known(device, seal_key)
-        except LedgerDamaged:
+        except (LedgerDamaged, *_FAILURES):
             return False
         return True
 

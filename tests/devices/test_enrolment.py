@@ -11,14 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flwr.app import Message
 
 from devices import enrolment
-from devices.device import Report
+from devices.device import Refusal, Report
 from devices.enrolment import State, enrol, is_enrolled, ledger_name, write_atomically
+from devices.fleet import Fleet
 from devices.ledger import Ledger, LedgerDamaged
 from devices.policy import Policy
 from devices.population import Population
 from devices.query import Query
+from devices.wire import QUERY_TYPE, query_content, read_reply
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -237,3 +240,19 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(Interrupted):
         write_atomically(path, "two")
     assert files(tmp_path) == {"file": b"one"}
+
+
+@pytest.mark.parametrize("index", [-1, -5000, 12, 1024, 10**9])
+def test_nobody_has_no_ledger(
+    tmp_path: Path, population: Population, policy: Policy, ask_for: Callable[..., Query], index: int
+) -> None:
+    """A message to a device that is not there must not leave a file behind."""
+    state = enrol(tmp_path / "s", population, policy, seed=1)
+    before = sorted(path.name for path in state.folder.iterdir())
+    if index != 12:  # of the same file as device 0, which is opened
+        with pytest.raises(LedgerDamaged, match="no device"):
+            state.ledger(index)
+    message = Message(query_content(ask_for()), index + 1, QUERY_TYPE)
+    (answer,) = Fleet(state.folder).answer([message])
+    assert read_reply(answer) is Refusal.LEDGER_DAMAGED
+    assert sorted(path.name for path in state.folder.iterdir() if not path.name.endswith(("-wal", "-shm"))) == before
