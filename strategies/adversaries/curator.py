@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import ClassVar
@@ -154,14 +155,18 @@ def rebudgeted(query: Query, factor: float, facts: PublicFacts) -> Query:
 
 def _rebudgeted(mechanism: Mechanism, factor: float, facts: PublicFacts) -> Mechanism:
     make = getattr(type(mechanism), "from_epsilon", None)
-    loss = mechanism.loss().bit
-    if make is None or not 0 < loss < math.inf:
+    loss = mechanism.loss()
+    if make is None or not 0 < loss.vector < math.inf:
         return mechanism
     given = {key: getattr(mechanism, key) for key in signature(make).parameters if hasattr(mechanism, key)}
     if "facts" in signature(make).parameters:
         given["facts"] = facts
-    try:
-        made = make(loss * factor, **given)
-    except (TypeError, ValueError):  # an installed mechanism with other arguments, or a budget it cannot have
-        return mechanism
-    return made if isinstance(made, Mechanism) else mechanism
+    if loss.delta:
+        given["delta"] = loss.delta
+    # Some take the loss of a bit, some that of the vector: the one that gives this mechanism back.
+    for epsilon in (loss.vector, loss.bit):
+        with suppress(TypeError, ValueError):  # an installed mechanism with other arguments, a budget it cannot have
+            if math.isclose(make(epsilon, **given).loss().vector, loss.vector, rel_tol=1e-3):
+                made = make(epsilon * factor, **given)
+                return made if isinstance(made, Mechanism) else mechanism
+    return mechanism
