@@ -6,16 +6,20 @@ to reach true labels or edges.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from curator.methods.base import Graph
+from curator.reports import Reports
 from devices.facts import Split
 from devices.population import Population
 
 _BLOCK = 256  # columns at a time: n x d is never copied whole
+# Degrees one by one up to 16, then four bins a doubling: under 90 bins for 10^6 people.
+_DEGREES = (*range(17), *(int(16 * 2 ** (step / 4)) for step in range(1, 64)))
 
 
 def accuracy(predictions: np.ndarray, population: Population, split: Split) -> dict[str, float | None]:
@@ -70,6 +74,57 @@ def reconstruction(graph: Graph, population: Population, *, own_features: bool =
         "feature_mae": mae,
         "aggregate_mae": aggregate,
     }
+
+
+def degrees(graph: Graph, population: Population, reports: Reports | None = None) -> dict[str, list[float] | None]:
+    """Return how many people have how many neighbours: in truth, as reported, and as reconstructed.
+
+    Args:
+        graph: What was reconstructed; a directed edge counts where it arrives.
+        population: The truth.
+        reports: What came in, None where nobody was asked. Of reported bits a person's degree
+            is the number of ones about their own pairs: in their own row, or, where one end
+            of a pair reports it, in their row and column. People who were silent are left out.
+
+    Returns:
+        ``from``: smallest degree of each bin, a bin ending where the next starts; ``true``,
+        ``noisy`` (None where no bits of neighbour lists were reported) and ``reconstructed``:
+        people in each bin.
+    """
+    n = len(population)
+    true = np.bincount(population.edges.ravel(), minlength=n)
+    found = {"true": true, "reconstructed": np.bincount(graph.edge_index[1], minlength=n)}
+    noisy = None if reports is None else _reported_degrees(reports)
+    if noisy is not None:
+        found["noisy"] = noisy
+    most = max((int(counts.max(initial=0)) for counts in found.values()), default=0)
+    edges: list[float] = [start for start in _DEGREES if start <= most]
+    result: dict[str, list[float] | None] = {"from": [*edges], "noisy": None}
+    for name, counts in found.items():
+        result[name] = [float(people) for people in np.histogram(counts, bins=[*edges, n + 1])[0]]
+    return result
+
+
+def _reported_degrees(reports: Reports) -> np.ndarray | None:
+    bits = reports.adjacency
+    if bits is None:
+        return None
+    own = np.diff(bits.indptr)
+    ask = reports.asks["adjacency"]
+    if any(getattr(mechanism, "reporting", "both") == "one-end" for mechanism in ask.mechanisms):
+        own = own + np.bincount(bits.indices, minlength=len(own))
+    return own[reports.reported("adjacency")]
+
+
+def mean_degrees(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the mean of :func:`degrees` over repeats, whose bins may end at different degrees."""
+    longest = max((entry["from"] for entry in several), key=len)
+    result: dict[str, Any] = {"from": longest}
+    for name in ("true", "noisy", "reconstructed"):
+        known = [entry[name] for entry in several if entry[name] is not None]
+        rows = [[*counts, *[0.0] * (len(longest) - len(counts))] for counts in known]
+        result[name] = np.mean(rows, axis=0).tolist() if rows else None
+    return result
 
 
 def _feature_errors(graph: Graph, population: Population, own_features: bool) -> tuple[float | None, float | None]:

@@ -46,7 +46,7 @@ from strategies.record import Repeat
 from strategies.teaching import Classroom, one_thread
 
 Tell = Callable[[str, float | None], None]
-_NO_GRAPH = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae"))
+_NO_GRAPH = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees"))
 
 
 def owner_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell) -> Repeat:

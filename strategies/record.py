@@ -21,6 +21,7 @@ from devices.noise import SAMPLER_VERSION
 from devices.population import Population
 from strategies import engines
 from strategies.collect_once import Collected
+from strategies.evaluation import mean_degrees
 from strategies.options import RunOptions, Seeds
 from strategies.settings import Settings
 
@@ -120,6 +121,7 @@ def assemble(
             "classes": population.facts.classes,
             "homophily": _number(population.homophily),
             "split": {name: len(getattr(first.split, name)) for name in ("train", "val", "test")},
+            "scored_sha256": [_digest(repeat.split) for repeat in repeats],
         },
         "devices": _devices(repeats),
         "accuracy": {
@@ -143,9 +145,7 @@ def assemble(
             "total": seconds["total"],
         },
         "memory": {"peak_rss_bytes": peak_rss()},
-        "reconstruction": last.reconstruction if len(repeats) == 1 else {
-            name: _mean([repeat.reconstruction[name] for repeat in repeats]) for name in last.reconstruction
-        },
+        "reconstruction": _reconstruction(repeats),
         **({} if last.teachers is None else {"teachers": dict(last.teachers)}),
         "config": {
             **{name: _plain(value) for name, value in configuration(options).items()},
@@ -156,6 +156,11 @@ def assemble(
             "sampler": SAMPLER_VERSION,
         },
     }
+
+
+def _digest(split: Split) -> str:
+    """Digest of who is scored: two results with the same one can be compared."""
+    return hashlib.sha256(np.sort(split.test).astype("<i8").tobytes()).hexdigest()
 
 
 def _devices(repeats: Sequence[Repeat]) -> dict[str, Any]:
@@ -188,6 +193,15 @@ def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
         "uplink_bytes_per_device": collected.uplink_bytes / per_device,
         "by_phase": {"collect": phase} if collected.asked else {},
     }
+
+
+def _reconstruction(repeats: Sequence[Repeat]) -> dict[str, Any]:
+    found = [repeat.reconstruction for repeat in repeats]
+    if len(found) == 1:
+        return dict(found[0])
+    figures = {name: _mean([each[name] for each in found]) for name in found[0] if name != "degrees"}
+    counted = [each["degrees"] for each in found if each.get("degrees") is not None]
+    return {**figures, "degrees": mean_degrees(counted) if counted else None}
 
 
 def peak_rss() -> int:

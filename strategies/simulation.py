@@ -138,6 +138,7 @@ def _repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Progress)
     seconds = dict.fromkeys(("collect", "reconstruct", "train"), 0.0)
     collected, state, null_model = Collected(), None, None
     questions: tuple[Question, ...] = ()
+    reports: Reports | None = None
     if isinstance(method, Reference):
         tell("reconstruct", None)
         started = time.perf_counter()
@@ -162,15 +163,16 @@ def _repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Progress)
         graph = method.reconstruct(reports, public)
         own_features = reports.features is None
         null_model = _null_model(reports, public, population, split)
-        del reports
     seconds["reconstruct"] = time.perf_counter() - started
+    degrees = evaluation.degrees(graph, population, reports)
+    del reports
     tell("train", None)
     trained = method.train(
         graph, settings=plan.settings.training, classes=facts.classes, seed=seeds.training, device=options.device
     )
     seconds["train"] = trained.seconds
     accuracy = evaluation.accuracy(trained.predictions, population, split)
-    found = evaluation.reconstruction(graph, population, own_features=own_features)
+    found = {**evaluation.reconstruction(graph, population, own_features=own_features), "degrees": degrees}
     del graph
     reference = None
     if options.reference:

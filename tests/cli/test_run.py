@@ -80,6 +80,7 @@ CONTRACT: dict[str, Any] = {
     "dataset": {
         "name": str, "digest": str, "nodes": int, "edges": int, "features": int, "classes": int, "homophily": NUMBER,
         "split": {"train": int, "val": int, "test": int},
+        "scored_sha256": list,
     },
     "devices": {
         **dict.fromkeys(("asked", "reported", "replayed", "refused", "silent", "failed"), int), "reports_sha256": str,
@@ -96,7 +97,10 @@ CONTRACT: dict[str, Any] = {
     },
     "seconds": dict.fromkeys(("population", "collect", "reconstruct", "train", "total"), NUMBER),
     "memory": {"peak_rss_bytes": int},
-    "reconstruction": dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae"), MAYBE),
+    "reconstruction": {
+        **dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae"), MAYBE),
+        "degrees": dict.fromkeys(("from", "true", "noisy", "reconstructed"), list),
+    },
     "config": dict,
 }  # fmt: skip
 LEVELS = {"bit_adjacency", "bit_feature", "relationship", "vector", "label", "user", "node", "central_node"}

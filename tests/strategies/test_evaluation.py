@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from curator.methods.base import Graph
+from curator.methods.base import Graph, Question
+from curator.reports import Reports
 from devices.facts import Split
+from devices.mechanisms import RandomizedResponse
 from devices.population import Population, build_population
-from strategies.evaluation import accuracy, macro_f1, reconstruction
+from devices.query import Ask, Query
+from strategies.evaluation import accuracy, degrees, macro_f1, mean_degrees, reconstruction
 
 
 @pytest.fixture
@@ -76,3 +80,51 @@ def test_accuracy_and_macro_f1(path_of_four: Population) -> None:
     }
     assert macro_f1(np.array([0, 0, 1]), np.array([0, 1, 1])) == pytest.approx(2 / 3)
     assert macro_f1(np.zeros(0, int), np.zeros(0, int)) is None
+
+
+def reports(population: Population, rows: dict[int, list[int]], reporting: str) -> Reports:
+    """Rows as devices would have sent them; who is left out was silent."""
+    mechanism = RandomizedResponse.from_epsilon(1.0, n=4, reporting=reporting)  # type: ignore[arg-type]
+    question = Question(Query("c", ((Ask("adjacency", (mechanism,)),),)))
+    blank = Reports.from_bytes(population.facts, [question], {})
+    ones = np.zeros((4, 4), np.bool_)
+    for device, row in rows.items():
+        ones[device, row] = True
+    answered = np.isin(np.arange(4), list(rows))
+    return Reports(population.facts, blank.asks, blank.asked, answered, adjacency=csr_array(ones))
+
+
+def test_degrees_worked_by_hand(path_of_four: Population) -> None:
+    star = graph([[0.0, 0.0]] * 4, [[0, 0, 0], [1, 2, 3]])
+    silent_three = reports(path_of_four, {0: [1, 2, 3], 1: [], 2: [0]}, "both")
+    assert degrees(star, path_of_four, silent_three) == {
+        "from": [0, 1, 2, 3], "true": [0, 2, 2, 0], "noisy": [1, 1, 0, 1], "reconstructed": [0, 3, 0, 1],
+    }  # fmt: skip
+    # one end: device 3 says 0 and 1, device 1 says 0: pairs 0-3, 1-3, 0-1
+    low = reports(path_of_four, {0: [], 1: [0], 2: [], 3: [0, 1]}, "one-end")
+    assert degrees(star, path_of_four, low)["noisy"] == [1, 0, 3, 0]
+    nobody_asked = degrees(star, path_of_four)
+    assert nobody_asked["noisy"] is None and nobody_asked["true"] == [0, 2, 2, 0]
+
+
+def test_degree_bins_lose_nobody_and_do_not_grow_with_the_people() -> None:
+    n = 300
+    hub = np.stack([np.zeros(n - 1, np.int64), np.arange(1, n)])
+    people = build_population(
+        "hub", n=n, d=0, edges=hub, feature_indptr=np.zeros(n + 1, np.int64),
+        feature_indices=np.zeros(0, np.int64), feature_values=None, labels=np.zeros(n, np.int64), classes=1,
+    )  # fmt: skip
+    nobody = np.zeros(0, np.int64)
+    empty = Graph(np.zeros((n, 0), np.float32), np.zeros((2, 0), np.int64), None, nobody, nobody, nobody)
+    found = degrees(empty, people)
+    assert len(found["from"]) < 40 and found["from"][:3] == [0, 1, 2]  # type: ignore[arg-type]
+    assert found["true"][1] == n - 1 and found["true"][-1] == 1  # type: ignore[index]
+    assert sum(found["true"]) == sum(found["reconstructed"]) == n  # type: ignore[arg-type]
+
+
+def test_mean_degrees_over_repeats_whose_bins_end_apart() -> None:
+    short = {"from": [0, 1], "true": [2.0, 2.0], "noisy": None, "reconstructed": [4.0, 0.0]}
+    long = {"from": [0, 1, 2], "true": [2.0, 2.0, 0.0], "noisy": None, "reconstructed": [0.0, 2.0, 2.0]}
+    assert mean_degrees([short, long]) == {
+        "from": [0, 1, 2], "true": [2.0, 2.0, 0.0], "noisy": None, "reconstructed": [2.0, 1.0, 1.0],
+    }  # fmt: skip
