@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from cli.compare import compare
 from cli.datasets import datasets
 from cli.epsilon import epsilon
 from cli.errors import OneLineErrors
 from cli.ledger import ledger
 from cli.methods import methods
+from cli.report.command import report
 from cli.run import run
 from cli.sweep import sweep
 from cli.tune import tune
@@ -57,8 +59,10 @@ def root(
 
 
 app.command()(run)
+app.command()(compare)
 app.command()(sweep)
 app.command()(tune)
+app.command()(report)
 app.command()(methods)
 app.command()(datasets)
 app.command()(epsilon)

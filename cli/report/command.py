@@ -1,0 +1,57 @@
+"""``ldpsim report``: the page of results that are there already."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import options as o
+from cli.progress import Progress
+
+
+def report(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders of runs, sweeps or comparisons, or above them.")
+    ],
+    out: Annotated[
+        Path | None,
+        o._option(
+            o.OUTPUT, "--out", metavar="FILE", help="The page.", show_default="report.html in DIR; of several: here"
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, o._option(o.OUTPUT, "--json", help="The results and the page's path as one JSON document.")
+    ] = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Write one HTML page from finished results; nothing is run, and the page asks no network."""
+    with Progress(shown=not (quiet or as_json)) as progress:
+        progress("reading", None)
+        from cli.report.gather import gather
+        from cli.report.page import write_page
+
+        page = out or (folders[0] / "report.html" if len(folders) == 1 else Path("report.html"))
+        if page.is_dir() or not page.parent.is_dir():
+            raise ValueError(f"--out {page}: must name a file in a folder that is there")
+        found = gather(folders)
+        progress("drawing", None)
+        write_page(page, found)
+
+    if as_json:
+        document = {"results": [entry.record for entry in found.results], "html": str(page.absolute())}
+        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        return
+    if quiet:
+        typer.echo(str(page))
+        return
+    shown = len(found.results)
+    typer.echo(f"{shown} result{'' if shown == 1 else 's'} of {found.results[0].people['name']}.")
+    for entry in found.failed:
+        typer.echo(f"failed: {entry.what}: {entry.why}")
+    for entry in found.left_out:
+        typer.echo(f"not shown: {entry.what}: {entry.why}")
+    typer.echo(f"Written to {page}")

@@ -1,0 +1,174 @@
+"""Find the results below some folders, and say what cannot be shown and why."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cli.report.rows import Malformed, number, people_of, row_of, text
+from strategies.comparison import FILE as COMPARISON
+from strategies.levels import LEVELS
+from strategies.record import SCHEMA
+
+_TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousand
+_OF_A_RUN = ("state", "reports")  # folders inside a run's, with no results below
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result that can be shown.
+
+    Args:
+        record: Content of its result.json.
+        row: :func:`cli.report.rows.row_of`.
+        people: :func:`cli.report.rows.people_of`.
+    """
+
+    record: Mapping[str, Any]
+    row: dict[str, Any]
+    people: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is not shown: what, and why, in one line each."""
+
+    what: str
+    why: str
+
+
+@dataclass
+class Gathered:
+    """What the page shows.
+
+    Args:
+        results: All of one population, in the order in which they were found.
+        failed: Methods that failed.
+        left_out: Files and populations that are not shown.
+        match: ``level``, ``target`` and ``unmatched`` of a comparison, None where nothing was made equal.
+    """
+
+    results: list[Found] = field(default_factory=list)
+    failed: list[Problem] = field(default_factory=list)
+    left_out: list[Problem] = field(default_factory=list)
+    match: dict[str, Any] | None = None
+
+
+def gather(folders: Sequence[Path], *, only: Sequence[Path] | None = None) -> Gathered:
+    """Read all results below folders; the population with most of them is shown.
+
+    Args:
+        folders: Of runs, sweeps or comparisons, or folders that hold such.
+        only: The runs' folders to show, in this order; None for all there are.
+
+    Raises:
+        ValueError: one line: a folder that is not there, no result, or none that can be read.
+    """
+    found = Gathered()
+    paths: list[Path] = []
+    for folder in folders:
+        if not folder.is_dir():
+            raise ValueError(f"{folder}: there is no such folder")
+        inside = list(_below(folder))
+        for path in inside:
+            if path not in paths:
+                paths.append(path)
+        _of_many(folder, found)
+    if only is not None:
+        paths = [folder / "result.json" for folder in only]
+    runs = [path for path in paths if path.name == "result.json"]
+    for path in paths:
+        if path.name != "result.json" and path.parent / "result.json" not in runs:
+            found.left_out.append(Problem(text(path.parent.name), "no result: interrupted, or still at work"))
+    if not runs:
+        named = ", ".join(str(folder) for folder in folders)
+        raise ValueError(f"{named}: no result.json there (a run's, a sweep's or a comparison's folder has them)")
+    results = [entry for path in runs if (entry := _read(path, found.left_out)) is not None]
+    if not results:
+        first = found.left_out[-1]
+        raise ValueError(f"none of {len(runs)} result.json can be shown ({first.what}: {first.why})")
+    _one_population(results, found)
+    return found
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield result.json and config.toml files, folders sorted; links to folders are not followed."""
+    for here, inside, files in os.walk(folder):
+        own = _OF_A_RUN if "config.toml" in files else ()
+        inside[:] = sorted(name for name in inside if name[0] != "." and name.partition("-")[0] not in own)
+        for name in ("result.json", "config.toml"):
+            if name in files:
+                yield Path(here) / name
+
+
+def _read(path: Path, left_out: list[Problem]) -> Found | None:
+    where = path.parent.name or str(path)
+    try:
+        if path.stat().st_size > _TOO_LARGE:
+            raise Malformed(f"result.json has more than {_TOO_LARGE >> 20} MiB")
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record, Mapping):
+            raise Malformed("result.json is no JSON object")
+        if record.get("schema") != SCHEMA or isinstance(record.get("schema"), bool):
+            raise Malformed(f"schema {text(record.get('schema'))}, this version reads schema {SCHEMA}")
+        return Found(record, row_of(record, where), people_of(record))
+    except Malformed as error:
+        why = str(error)
+    except OSError as error:
+        why = f"result.json: {error.strerror}"
+    except RecursionError:
+        why = "result.json is nested too deeply"
+    except ValueError as error:  # JSON, or bytes that are no UTF-8
+        why = f"result.json cannot be read ({error})"
+    left_out.append(Problem(text(where), text(why)))
+    return None
+
+
+def _one_population(results: Sequence[Found], found: Gathered) -> None:
+    """Keep the population with most results; of several, the first."""
+    groups = Counter(entry.people["digest"] for entry in results)
+    most = groups.most_common(1)[0][0]  # the first that was met, where several have as many
+    found.results = [entry for entry in results if entry.people["digest"] == most]
+    for digest, count in groups.items():
+        if digest != most:
+            others = [entry for entry in results if entry.people["digest"] == digest]
+            people = others[0].people
+            named = ", ".join(dict.fromkeys(entry.row["folder"] for entry in others))
+            found.left_out.append(Problem(
+                text(named),
+                f"{count} result{'' if count == 1 else 's'} of other people ({people['name']}, {people['nodes']:,} "
+                "people): figures of different populations do not belong on one chart; make a page of their own",
+            ))  # fmt: skip
+
+
+def _of_many(folder: Path, found: Gathered) -> None:
+    """Read what a sweep's or a comparison's folder says beside its results."""
+    try:
+        document = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))
+        failures, match = document["failures"], document["match"]
+        found.failed += [Problem(text(name), text(line)) for name, line in dict(failures).items()]
+        if match is not None and match["level"] in LEVELS and number(match["target"]) is not None:
+            unmatched = {text(name): text(why) for name, why in dict(match["unmatched"]).items()}
+            found.match = {"level": match["level"], "target": number(match["target"]), "unmatched": unmatched}
+    except FileNotFoundError:
+        _failed_cells(folder / "table.csv", found)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        found.left_out.append(Problem(COMPARISON, "cannot be read: which methods failed is not known"))
+
+
+def _failed_cells(table: Path, found: Gathered) -> None:
+    try:
+        with table.open(newline="", encoding="utf-8") as lines:
+            for row in csv.DictReader(lines):
+                if row.get("status") == "failed":
+                    found.failed.append(Problem(text(row.get("method")), text(row.get("error"))))
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, csv.Error):
+        found.left_out.append(Problem(table.name, "cannot be read: which cells failed is not known"))

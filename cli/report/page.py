@@ -1,0 +1,170 @@
+"""Write the page: rows, the sentences beside them, and the plotting library, in one file.
+
+Vega draws the charts. Its code comes from the installed package ``vl-convert-python`` when the
+page is written. The page's Content-Security-Policy names the digests of its own two scripts
+and allows nothing else: text of a record that found its way into the page unescaped would
+not run, and nothing can be fetched. Vega interprets its expressions here (``ast``), so that
+``eval`` is not allowed either.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from cli.report.gather import Gathered
+from cli.report.labels import name_rows
+from cli.report.rows import LEVELS, TRUST
+from cli.report.shell import command_of
+from cli.report.tables import data_link, tables
+from cli.report.words import bytes_, claim, level, method_names, percent, seconds
+from devices.enrolment import write_atomically
+
+_SAME = 1e-6  # relative: losses that differ by rounding only are equal
+
+
+def write_page(path: Path, gathered: Gathered, *, methods: Sequence[str] | None = None) -> None:
+    """Write the page, whole or not at all.
+
+    Args:
+        path: The HTML file.
+        gathered: What to show.
+        methods: The order of the methods, None for the order found.
+
+    Raises:
+        OSError: where it cannot be written.
+    """
+    write_atomically(path, render(gathered, methods=methods))
+
+
+def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
+    """Return the page as text; see :func:`write_page`."""
+    rows = shown_rows(gathered, methods=methods)
+    files = tables(rows)
+    chosen = gathered.match["level"] if gathered.match and gathered.match["level"] in LEVELS else _telling(rows)
+    data = {"rows": rows, "level": chosen, "levels": {name: list(words) for name, words in LEVELS.items()}}
+    environment = _environment()
+    script = environment.loader.get_source(environment, "page.js")[0]  # type: ignore[union-attr]
+    return environment.get_template("page.html").render(
+        rows=rows,
+        people=gathered.results[0].people,
+        levels=LEVELS,
+        trust=dict(TRUST.values()),
+        chosen=chosen,
+        failed=gathered.failed,
+        left_out=gathered.left_out,
+        verdict=verdict(rows, gathered.match),
+        other_people=_differently_scored(rows),
+        versions=sorted({row["version"] for row in rows}),
+        links={name: (f"{name}.csv", data_link(text)) for name, text in files.items()},
+        data=as_json(data),
+        script=script,
+        library=plotting_library(),
+        policy=_policy(plotting_library(), script),
+    )
+
+
+def shown_rows(gathered: Gathered, *, methods: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return the rows of the page, each with a ``label`` of its own and its ``command``; see :func:`write_page`."""
+    found = list(gathered.results)
+    if methods is not None:
+        place = {name: number for number, name in enumerate(methods)}
+        found.sort(key=lambda entry: place.get(entry.row["method"], len(place)))
+    rows = [{**entry.row, "id": number, "command": command_of(entry.record)} for number, entry in enumerate(found)]
+    name_rows(rows, [entry.record for entry in found])
+    return rows
+
+
+@cache
+def plotting_library() -> str:
+    """Return Vega as one script that sets ``window.vegaEmbed``, from the installed package."""
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+
+def as_json(value: Any) -> str:
+    """Return JSON that may stand inside a script element: no sign in it can end one."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what has to stand under a comparison: whether the budgets are equal, and where not, why.
+
+    Returns:
+        ``equal``: whether one level is bounded by the same loss for all; ``line``; and
+        ``reasons``: (method, why it is not equal) of a match.
+    """
+    if match is not None:
+        name = match["level"].replace("_", " ")
+        held = [row for row in rows if _holds_exactly(row, match["level"], match["target"])]
+        others = [row for row in rows if row not in held]
+        reasons = [(row["label"], match["unmatched"].get(row["method"], "it was not solved for")) for row in others]
+        at = f"at the level {name} what holds is {match['target']:g}"
+        if held and not others:
+            return {"equal": True, "line": f"Budgets are equal: {at} for every method.", "reasons": []}
+        if held:
+            line = f"Budgets are not equal: {at} for {method_names(held)}, and not for {method_names(others)}."
+        else:
+            line = f"Budgets are not equal: at the level {name} {match['target']:g} could be reached by no method."
+        return {"equal": False, "line": line, "reasons": reasons}
+    for name in LEVELS if len(rows) > 1 else ():
+        values = [row["levels"][name]["value"] for row in rows]
+        if all(row["levels"][name]["status"] == "bounded" for row in rows) and _close(min(values), max(values)):
+            at = f"at the level {name.replace('_', ' ')} what holds is {values[0]:g} for every method"
+            line = f"Budgets are equal at one level: {at}; elsewhere it differs."
+            return {"equal": True, "line": line, "reasons": []}
+    return {
+        "equal": False,
+        "line": "Budgets are not equal: methods spend their epsilon on different things, so accuracy alone decides "
+                "nothing. `ldpsim compare --match LEVEL X` makes what holds at one level equal where that can be done.",
+        "reasons": [],
+    }  # fmt: skip
+
+
+def _holds_exactly(row: Mapping[str, Any], name: str, target: float) -> bool:
+    entry = row["levels"].get(name)
+    return entry is not None and entry["status"] == "bounded" and _close(entry["value"], target)
+
+
+def _close(one: float, other: float) -> bool:
+    return abs(one - other) <= _SAME * max(abs(one), abs(other))
+
+
+def _telling(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The level at which most methods have a bound: there the chart has most to say."""
+    return max(LEVELS, key=lambda name: sum(row["levels"][name]["status"] == "bounded" for row in rows))
+
+
+def _differently_scored(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Name the rows that were scored on other people than the majority; empty where all are scored on the same."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row["scored"], []).append(row)
+    most = max(groups.values(), key=len)
+    return method_names([row for row in rows if row not in most])
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    made.filters |= {"percent": percent, "bytes": bytes_, "seconds": seconds, "held": level, "claim": claim}
+    return made
+
+
+def _policy(*scripts: str) -> str:
+    digests = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    return f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data:; " \
+           "base-uri 'none'; form-action 'none'"  # fmt: skip

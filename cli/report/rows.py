@@ -1,0 +1,199 @@
+"""From a result.json to what the page shows of it.
+
+A result is somebody else's file: every field is checked for its type here, so that what
+comes after can rely on it, and nothing in it is trusted as text (templates escape it).
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strategies.levels import held
+
+# Shown level by level, with the switch's word, what changes, and the parts of `privacy.holds` it is made of.
+LEVELS = {
+    "bit": ("one entry", "one neighbour or one feature of a person changes"),
+    "relationship": ("an edge", "one edge changes, in the lists of both its ends"),
+    "vector": ("all features", "all features of a person change"),
+    "user": ("a whole record", "everything that a person holds changes: list, features, private label"),
+    "central_node": ("a person, centrally", "a person joins or leaves data that a trusted curator holds in clear"),
+}
+TRUST = {
+    "untrusted curator": ("reports", "reports only, nobody is trusted"),
+    "trusted curator": ("owner", "a curator is trusted with what devices send"),
+    "none": ("open", "no protection: a reference on raw data"),
+}
+_LONGEST = 600
+SEVERAL = "several"
+
+
+class Malformed(ValueError):
+    """A record that is no result; the text is one line that names the field."""
+
+
+def row_of(record: Any, folder: str) -> dict[str, Any]:
+    """Return the flat, JSON-ready row of a record.
+
+    Args:
+        record: Content of a result.json, schema 1.
+        folder: Name of its folder, for people.
+
+    Raises:
+        Malformed: for a field that is missing or of the wrong type.
+    """
+    get = _Reader(record)
+    trust = get.text("privacy.trust")
+    if trust not in TRUST:
+        raise Malformed(f"privacy.trust: {trust!r} is none of {', '.join(TRUST)}")
+    repeats = max(len(get.sequence("accuracy.per_repeat")), 1)
+    down = get.number("communication.downlink_bytes_per_device")
+    up = get.number("communication.uplink_bytes_per_device")
+    phases = {name: (get.maybe(f"seconds.{name}") or 0.0) / repeats for name in ("collect", "reconstruct", "train")}
+    return {
+        "folder": text(folder),
+        "method": get.text("method"),
+        "gnn": get.text("gnn"),
+        "trust": TRUST[trust][0],
+        "test": get.number("accuracy.test"),
+        "std": get.maybe("accuracy.std"),
+        "val": get.maybe("accuracy.val"),
+        "macro_f1": get.maybe("accuracy.macro_f1"),
+        "nonprivate": get.maybe("reference.nonprivate_test"),
+        "repeats": repeats,
+        "claimed": {"statement": get.text("privacy.claimed.statement", empty="nothing"),
+                    "value": get.maybe("privacy.claimed.value")},
+        "levels": {level: _held(get, level) for level in LEVELS},
+        "why": [text(reason) for reason in get.sequence("privacy.why_they_differ")],
+        "collections": int(get.number("privacy.collections")),
+        "asked": int(get.number("devices.asked")),
+        "down": down,
+        "up": up,
+        "bytes": down + up,
+        "rounds": int(get.number("communication.rounds")),
+        "seconds": {**phases, "total": sum(phases.values())},
+        "edges": {"precision": get.maybe("reconstruction.edge_precision"),
+                  "recall": get.maybe("reconstruction.edge_recall"),
+                  "kept": get.maybe("reconstruction.edges")},
+        "degrees": _degrees(get.optional("reconstruction.degrees")),
+        "seed": get.maybe("config.seed"),
+        "seeded": get.optional("simulation_seeded") is True,
+        "version": get.text("ldpsim_version"),
+        "scored": _scored(get, record),
+    }  # fmt: skip
+
+
+def people_of(record: Any) -> dict[str, Any]:
+    """Return what the page says of a record's population; ``digest`` tells populations apart.
+
+    Raises:
+        Malformed: as :func:`row_of`.
+    """
+    get = _Reader(record)
+    sizes = {name: int(get.number(f"dataset.{name}")) for name in ("nodes", "edges", "features", "classes")}
+    return {"name": get.text("dataset.name"), "digest": get.text("dataset.digest"), **sizes,
+            "homophily": get.maybe("dataset.homophily")}  # fmt: skip
+
+
+def text(value: Any) -> str:
+    """Return text as one line without control characters, at most 600 characters long."""
+    kept = "".join(sign if unicodedata.category(sign)[0] != "C" else " " for sign in str(value)[: 4 * _LONGEST])
+    line = " ".join(kept.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def number(value: Any) -> float | None:
+    """Return a finite number, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+class _Reader:
+    """Fields of a record by their path, checked."""
+
+    def __init__(self, record: Any) -> None:
+        if not isinstance(record, Mapping):
+            raise Malformed("not a JSON object")
+        self._record = record
+
+    def optional(self, path: str) -> Any:
+        """The value, None where there is none."""
+        found: Any = self._record
+        for name in path.split("."):
+            if not isinstance(found, Mapping) or name not in found:
+                return None
+            found = found[name]
+        return found
+
+    def text(self, path: str, *, empty: str | None = None) -> str:
+        found = self.optional(path)
+        if isinstance(found, str) and found.strip():
+            return text(found)
+        if empty is not None and found in (None, ""):
+            return empty
+        raise Malformed(f"{path} is missing or no text")
+
+    def number(self, path: str) -> float:
+        found = number(self.optional(path))
+        if found is None or found < 0:
+            raise Malformed(f"{path} is missing or no number of 0 or more")
+        return found
+
+    def maybe(self, path: str) -> float | None:
+        return number(self.optional(path))
+
+    def sequence(self, path: str) -> Sequence[Any]:
+        found = self.optional(path)
+        if not isinstance(found, list):
+            raise Malformed(f"{path} is missing or no list")
+        return found
+
+
+def _held(get: _Reader, level: str) -> dict[str, Any]:
+    holds = get.optional("privacy.holds")
+    try:
+        found = held(holds, level)
+    except (KeyError, TypeError, AttributeError):
+        raise Malformed(f"privacy.holds says nothing that can be read about the level {level}") from None
+    except ValueError as error:
+        raise Malformed(str(error)) from None
+    return {**found, "detail": text(found["detail"])}
+
+
+def _degrees(found: Any) -> dict[str, Any] | None:
+    """Return a degree distribution, None for one that is missing or makes no sense: the page goes without."""
+    if not isinstance(found, Mapping):
+        return None
+    columns: dict[str, Any] = {}
+    for name in ("from", "true", "noisy", "reconstructed"):
+        given = found.get(name)
+        if given is None and name == "noisy":
+            columns[name] = None
+            continue
+        if not isinstance(given, list) or not 0 < len(given) <= 1000:
+            return None
+        values = [number(value) for value in given]
+        if any(value is None or value < 0 for value in values):
+            return None
+        columns[name] = values
+    counts = [columns[name] for name in ("true", "noisy", "reconstructed") if columns[name] is not None]
+    rising = all(a < b for a, b in zip(columns["from"], columns["from"][1:], strict=False))
+    if not rising or any(len(values) != len(columns["from"]) or not sum(values) for values in counts):
+        return None
+    return columns
+
+
+def _scored(get: _Reader, record: Mapping[str, Any]) -> str:
+    """Return what is the same for two results whose scores can be compared: who was scored, repeat by repeat."""
+    digests = get.optional("dataset.scored_sha256")
+    if isinstance(digests, list) and digests:
+        return text(digests[0])
+    parts = (get.optional("dataset.split.test"), get.optional("seeds.split"), get.optional("config.split"))
+    return text("/".join(map(str, parts)))

@@ -1,0 +1,88 @@
+"""The figures behind each chart, as CSV to download."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from cli.report.rows import LEVELS
+
+Row = Mapping[str, Any]
+
+
+def tables(rows: Sequence[Row]) -> dict[str, str]:
+    """Return CSV texts by name; figures are exact, not as rounded on the page."""
+    return {
+        "all-figures": _csv([_whole(row) for row in rows]),
+        "privacy": _csv([{**_head(row), **_privacy(row)} for row in rows]),
+        "bytes": _csv([{**_head(row), **_cost(row)} for row in rows]),
+        "rounds-and-seconds": _csv([{**_head(row), **_time(row)} for row in rows]),
+        "edges": _csv([{"method": row["label"], **_edges(row)} for row in rows]),
+        "degrees": _csv([entry for row in rows for entry in _degrees(row)]),
+    }
+
+
+def data_link(text: str) -> str:
+    """Return a ``data:`` address that downloads the text."""
+    return "data:text/csv;charset=utf-8," + quote(text, safe="")
+
+
+def _head(row: Row) -> dict[str, Any]:
+    return {"method": row["label"], "test_accuracy": row["test"], "std": row["std"], "repeats": row["repeats"]}
+
+
+def _privacy(row: Row) -> dict[str, Any]:
+    found = {"trust": row["trust"], "claimed": row["claimed"]["value"], "claim": row["claimed"]["statement"]}
+    for name in LEVELS:
+        entry = row["levels"][name]
+        found |= {f"holds_{name}": entry["value"], f"holds_{name}_status": entry["status"],
+                  f"holds_{name}_delta": entry["delta"]}  # fmt: skip
+    return found
+
+
+def _cost(row: Row) -> dict[str, Any]:
+    return {"downlink_bytes_per_device": row["down"], "uplink_bytes_per_device": row["up"], "devices": row["asked"]}
+
+
+def _time(row: Row) -> dict[str, Any]:
+    return {"rounds": row["rounds"], **{f"seconds_{name}": value for name, value in row["seconds"].items()}}
+
+
+def _edges(row: Row) -> dict[str, Any]:
+    return {f"edge_{name}" if name != "kept" else "edges": value for name, value in row["edges"].items()}
+
+
+def _whole(row: Row) -> dict[str, Any]:
+    return {**_head(row), **_privacy(row), **_cost(row), **_time(row), **_edges(row),
+            "command": row["command"], "folder": row["folder"]}  # fmt: skip
+
+
+def _degrees(row: Row) -> list[dict[str, Any]]:
+    found = row["degrees"]
+    if found is None:
+        return []
+    places = range(len(found["from"]))
+    return [
+        {"method": row["label"], "degree_from": found["from"][at],
+         **{name: None if found[name] is None else found[name][at] for name in ("true", "noisy", "reconstructed")}}
+        for at in places
+    ]  # fmt: skip
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    stream = io.StringIO(newline="")
+    if rows:
+        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\r\n")
+        writer.writeheader()
+        writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+    return stream.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A spreadsheet computes what starts like a formula: text that does gets an apostrophe before it."""
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@"):
+        return f"'{value}"
+    return value

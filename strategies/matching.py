@@ -1,0 +1,158 @@
+"""Make what *holds* at one level equal: each method's budget, solved for (``compare --match LEVEL X``).
+
+Nothing is run and nobody is asked: a method says what its questions would lose. Its
+knob, epsilon in its own sense (lambda for an owner's methods), is searched for by
+doubling and halving, and the largest value whose loss is at most X is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from curator.guarantee import Guarantee
+from curator.methods import Reference
+from curator.methods.owner import Answers, OwnerMethod
+from devices.population import Population
+from devices.splits import make_split
+from strategies.dividing import divide
+from strategies.levels import held
+from strategies.options import RunOptions
+from strategies.planning import Plan, plan_run
+
+_EXACT = 1e-9  # relative
+_CLOSE = 0.01  # relative: a method whose loss comes in steps may stay this far below
+_DOUBLINGS = 60
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A method's options with the budget that was solved for, or why there is none.
+
+    Args:
+        options: With the budget where it could be solved, else as given.
+        holds: The loss at the level with these options, None where it is not bounded.
+        reason: Why it cannot be made equal; empty where it was.
+    """
+
+    options: RunOptions
+    holds: float | None
+    reason: str = ""
+
+
+def guarantee_before(plan: Plan) -> Guarantee:
+    """Return what a run will guarantee, from its questions alone.
+
+    Raises:
+        ValueError: for parameters that do not fit these people.
+    """
+    method, population = plan.settings.method, plan.population
+    if isinstance(method, Answers):
+        division = divide(population, plan.options.seeds_of(0).split)
+        return method.guarantee_of(method.account(len(division.private), population.facts.classes))
+    if isinstance(method, (Reference, OwnerMethod)):
+        return method.guarantee(population.facts, (), plan.budget)
+    split = make_split(plan.options.split, population, plan.options.seeds_of(0).split, plan.options.label_rate)
+    questions = method.questions(population.facts, split, plan.budget, "check")
+    return method.guarantee(population.facts, questions, plan.budget)
+
+
+def match(options: RunOptions, population: Population, level: str, target: float) -> Matched:
+    """Solve for the budget at which the loss that holds at ``level`` is ``target``.
+
+    Args:
+        options: The run; what it gives for epsilon is where the search starts.
+        population: Its people.
+        level: One of :data:`strategies.levels.LEVELS`.
+        target: The loss wanted, a finite number above 0.
+
+    Raises:
+        ValueError: for options that make no sense whatever the budget.
+    """
+    plan = plan_run(options, population=population)
+    knob = _knob(plan)
+
+    def at(value: float) -> dict[str, Any]:
+        return held(guarantee_before(_with(plan, knob, value)).to_dict()["holds"], level)
+
+    start = _start(plan)
+    first = at(start)
+    if first["status"] != "bounded":
+        return Matched(options, None, _unbounded(first, level))
+    found = _solve(lambda value: float(at(value)["value"]), start, target)
+    if isinstance(found, str):
+        return Matched(options, first["value"], found)
+    value, loss = found
+    return Matched(_with(plan, knob, value).options, loss)
+
+
+def _knob(plan: Plan) -> str:
+    return "lambda_" if isinstance(plan.settings.method, Answers) else "epsilon"
+
+
+def _start(plan: Plan) -> float:
+    method = plan.settings.method
+    return method.lambda_ if isinstance(method, Answers) else plan.budget.epsilon
+
+
+def _with(plan: Plan, knob: str, value: float) -> Plan:
+    """The plan with another budget; the population is not looked at again."""
+    if knob == "epsilon":
+        return replace(plan, options=replace(plan.options, epsilon=value), budget=replace(plan.budget, epsilon=value))
+    settings: Mapping[str, str] = {**plan.options.settings, knob: repr(value)}
+    method = replace(plan.settings.method, **{knob: value})  # type: ignore[type-var]
+    return replace(plan, options=replace(plan.options, settings=settings),
+                   settings=replace(plan.settings, method=method))  # fmt: skip
+
+
+def _unbounded(entry: Mapping[str, Any], level: str) -> str:
+    detail = f": {entry['detail']}" if entry["detail"] else ""
+    if entry["status"] == "not asked":
+        return f"nothing is asked at the level {level.replace('_', ' ')}{detail}"
+    return f"unprotected at the level {level.replace('_', ' ')}{detail}"
+
+
+def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple[float, float] | str:
+    """Return the largest budget whose loss is at most ``target``, with that loss, or why there is none.
+
+    ``loss`` must not fall when the budget rises; a ValueError says that a mechanism cannot be
+    as weak or as strong as that, which ends the search on its side.
+    """
+    complaint = ""
+
+    def fits(budget: float) -> bool | None:
+        nonlocal complaint
+        try:
+            return loss(budget) <= target
+        except ValueError as error:
+            complaint = str(error)
+            return None
+
+    best = high = start
+    for _ in range(_DOUBLINGS):
+        if fits(best) is not False:
+            break
+        best, high = best / 2, best
+    if fits(best) is None:
+        return f"no budget gives it ({complaint})"
+    if not fits(best):
+        return "no budget gives it: its loss does not depend on the budget"
+    for _ in range(_DOUBLINGS):
+        if not fits(high):
+            break
+        best, high = high, high * 2
+    while high / best > 1 + _EXACT and loss(best) < target * (1 - _EXACT):
+        middle = math.sqrt(best * high)
+        if fits(middle):
+            best = middle
+        else:
+            high = middle
+    reached = loss(best)
+    if reached < target * (1 - _CLOSE):
+        return f"no budget gives it: the most that it loses below {target:g} is {reached:.4g}"
+    return best, reached
+
+
+__all__ = ["Matched", "guarantee_before", "match"]
