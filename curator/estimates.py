@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, issparse
 
+from curator.factored import of_reports
 from curator.propagation import bit_strips
 from curator.reports import Reports
-from devices.mechanisms import ClearFeatures, OneBit
+from devices.mechanisms import ClearFeatures, MultiBit, OneBit
 
 _COLUMNS_AT_ONCE = 128
 
@@ -37,11 +38,18 @@ def estimated_strips(reports: Reports) -> Iterator[tuple[slice, NDArray[np.float
 def smoothed(reports: Reports, matrix: csr_array, hops: int) -> Any:
     """float32 (n, d): matrix^hops @ the estimates; beside the result no n x d array exists.
 
-    Features in clear that are not propagated stay sparse (CSR).
+    Features in clear that are not propagated stay sparse (CSR). Sparse reports of everybody stay a
+    product (:class:`curator.factored.Factored`) where that makes training cheaper.
     """
     if hops == 0 and isinstance(reports.asks["features"].mechanisms[0], ClearFeatures):
         if reports.reported("features").all():
             return reports.features
+    mechanism = reports.asks["features"].mechanisms[0]
+    if isinstance(mechanism, MultiBit) and issparse(reports.features) and reports.reported("features").all():
+        middle = (mechanism.low + mechanism.high) / 2
+        product = of_reports(reports.features * np.float32(mechanism.slope), middle, matrix, hops)
+        if product.pays():
+            return product
     result = np.empty((reports.facts.n, reports.facts.d), np.float32)
     for columns, strip in estimated_strips(reports):
         for _ in range(hops):

@@ -24,6 +24,7 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor, nn
 from torch.nn import functional
 
+from curator.factored import Factored
 from curator.names import nearest
 from curator.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
 
@@ -57,6 +58,28 @@ class Constant:
             product: Tensor = _SparseProduct.apply(right, self.matrix, self.transposed)  # type: ignore[no-untyped-call]
             return product
         return self.matrix @ right
+
+
+class Product:
+    """A :class:`curator.factored.Factored` that multiplies variables from the left, factor by factor."""
+
+    def __init__(self, features: Factored, device: torch.device) -> None:
+        self.shape = features.shape
+        self.base = Constant(features.base, device)
+        known = {id(step): Constant(step, device) for step in features.steps}
+        self.steps = [known[id(step)] for step in features.steps]
+        self.left, self.right = (torch.from_numpy(part).to(device) for part in (features.left, features.right))
+
+    def __matmul__(self, right: Tensor) -> Tensor:
+        product = self.base @ right
+        for step in self.steps:
+            product = step @ product
+        return product + self.left @ (self.right @ right)
+
+
+def constant(matrix: Any, device: torch.device) -> Constant | Product:
+    """Return the features of a graph, dense, sparse or a product, as a constant."""
+    return Product(matrix, device) if isinstance(matrix, Factored) else Constant(matrix, device)
 
 
 class _SparseProduct(torch.autograd.Function):
@@ -119,7 +142,7 @@ class GCN(Network):
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         matrix = gcn_matrix(_adjacency(graph))
-        self.inputs = Constant(propagate(matrix, graph.features), device)
+        self.inputs = constant(propagate(matrix, graph.features), device)
         self.spread = Constant(matrix, device)
 
     def _layers(self) -> None:
@@ -138,8 +161,8 @@ class SAGE(Network):
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         matrix = mean_matrix(_adjacency(graph))
-        self.neighbours = Constant(propagate(matrix, graph.features), device)
-        self.inputs = Constant(graph.features, device)
+        self.neighbours = constant(propagate(matrix, graph.features), device)
+        self.inputs = constant(graph.features, device)
         self.spread = Constant(matrix, device)
 
     def _layers(self) -> None:
@@ -174,7 +197,7 @@ class GAT(Network):
                 np.r_[edges.data[other], loops],
             )
         )
-        self.inputs = Constant(graph.features, device)
+        self.inputs = constant(graph.features, device)
 
     def _layers(self) -> None:
         self.weight1, self.bias1 = _glorot(self.width, HEADS * self.hidden_width), _zeros(self.hidden_width)
@@ -206,7 +229,7 @@ class MLP(Network):
     """H = relu(X W1 + b1), Z = H W2 + b2: no graph."""
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
-        self.inputs = Constant(graph.features, device)
+        self.inputs = constant(graph.features, device)
 
     def _layers(self) -> None:
         self.weight1, self.bias1 = _uniform(self.width, self.hidden_width), _uniform_bias(self.width, self.hidden_width)

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.gnn import GCN, SAGE, Constant
+from curator.gnn import GCN, SAGE, Constant, constant
 from curator.propagation import adjacency_matrix, gcn_matrix, mean_matrix
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class DenseSAGE(SAGE):
     """:class:`curator.gnn.SAGE` with the same weights and scores, for dense features."""
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
-        self.inputs = Constant(graph.features, device)
+        self.inputs = constant(graph.features, device)
         self.spread = Constant(mean_matrix(_adjacency(graph)), device)
 
     def both(self) -> tuple[Tensor, Tensor]:
@@ -47,7 +47,7 @@ class KPropGCN(GCN):
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         self.activation = torch.selu
-        self.inputs = Constant(graph.features, device)
+        self.inputs = constant(graph.features, device)
         self.spread = Constant(gcn_matrix(_adjacency(graph)), device)
 
     def _layers(self) -> None:

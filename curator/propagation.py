@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 
+from curator.factored import Factored
 from curator.reports import Reports
 from devices.facts import IntArray, PublicKnowledge
 from devices.mechanisms import RandomizedResponse
@@ -62,8 +63,12 @@ def propagate(matrix: csr_array, features: Any, hops: int = 1) -> Any:
     """Return matrix^hops @ features; float32, sparse where the features are.
 
     Dense features are taken a strip of columns at a time: beside the result no second
-    copy of them exists.
+    copy of them exists. A product (:class:`curator.factored.Factored`) stays one.
     """
+    if isinstance(features, Factored):
+        for _ in range(hops):
+            features = features.propagated(matrix)
+        return features
     if issparse(features):
         for _ in range(hops):
             features = csr_array(matrix @ features)

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
-from curator.gnn import GAT, GCN, Constant
+from curator.gnn import GAT, GCN, Constant, constant
 from curator.kprop_networks import DenseSAGE
 from curator.threads import threads_for
 from curator.training import Adam, Trained, TrainingSettings, choose_device
@@ -98,7 +98,7 @@ class Edges:
 
 class _LearnedGCN(GCN):
     def _bind(self, graph: Graph, device: torch.device) -> None:
-        self.inputs = Constant(graph.features, device)
+        self.inputs = constant(graph.features, device)
         self.edges = Edges(graph.edge_index, graph.features.shape[0], device)
 
     def _first(self) -> Tensor:
@@ -110,7 +110,7 @@ class _LearnedGCN(GCN):
 
 class _LearnedSAGE(DenseSAGE):
     def _bind(self, graph: Graph, device: torch.device) -> None:
-        self.inputs = Constant(graph.features, device)
+        self.inputs = constant(graph.features, device)
         self.edges = Edges(graph.edge_index, graph.features.shape[0], device)
 
     def _first(self) -> Tensor:
@@ -124,7 +124,7 @@ class _LearnedSAGE(DenseSAGE):
 class _LearnedGAT(GAT):
     def _bind(self, graph: Graph, device: torch.device) -> None:
         n = graph.features.shape[0]
-        self.inputs = Constant(graph.features, device)
+        self.inputs = constant(graph.features, device)
         self.edges = Edges(graph.edge_index, n, device)
         nodes = torch.arange(n, device=device)
         self.source = torch.cat([self.edges.source, nodes])

@@ -35,6 +35,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from curator.estimates import smoothed
+from curator.factored import Factored
 from curator.guarantee import Claim, Guarantee, local_guarantee
 from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
 from curator.methods.hogs import split_budget
@@ -139,7 +140,10 @@ class Solitude(Method):
         features = smoothed(reports, matrix, self.l_x)
         notes: dict[str, Any] = {"edges": edges.shape[1]}
         if self.features == "standardised":
-            centre, scale = standardise(features, reports.reported("features"))
+            if isinstance(features, Factored):
+                features, centre, scale = features.standardised()
+            else:
+                centre, scale = standardise(features, reports.reported("features"))
             notes.update(feature_centre=centre, feature_scale=scale)
         labels = public.labels if reports.labels is None else reports.labels
         split = public.split
