@@ -168,8 +168,8 @@ def _holding(found: Account) -> list[Any]:
         rows = {
             "a person or an edge; labels released": "label",
             "... noisy counts released": "vector",
-            "... the same by Rényi divergences": "vector_rdp",
-            "... both, from the two counts that one vote moves": "votes",
+            "... if one count could change by 2, as in a posterior": "one_coordinate",
+            "... and that by Rényi divergences": "vector_rdp",
         }
     else:
         way = {"fresh": "a fresh sample for every query", "once": "one sample for all queries"}[found.sampling]

@@ -170,7 +170,9 @@ def _teachers(found: Mapping[str, Any]) -> RenderableType:
     grid.add_row("", f"holds at delta {found['delta']:g}: {holds}")
     more = found["labels_released_in_all"] - found["queries"]
     if more > 0:
-        grid.add_row("", f"these teachers gave {more:,} more labels in other runs: their cost adds")
+        together = found["epsilon_in_all"]
+        cost_of_all = "nothing bounds it" if together is None else f"at most {epsilon(together)} together"
+        grid.add_row("", f"these teachers gave {more:,} more labels in other runs; for all of them: {cost_of_all}")
     return grid
 
 

@@ -4,7 +4,8 @@ An owner holds all private data and answers ``queries`` public questions with no
 Lap(1 / lambda). :func:`privgnn` and :func:`pate` say what that is worth, data-independently:
 
 * ``label``: only the arg max is released. Exact for PrivGnn (:mod:`~curator.accounting.label`).
-* ``vector``: the noisy posterior or the noisy counts are released; sensitivity 2.
+* ``vector``: the noisy posterior (one coordinate may change by 2) or PATE's noisy counts
+  (two change by 1) are released.
 * ``label_edge``, ``vector_edge``: one private edge changes instead of a person. PrivGnn
   sees it only where both its ends were drawn: gamma^2 in place of gamma.
 * ``printed``: the paper's own analysis, for comparison with its tables. Not a guarantee.
@@ -79,20 +80,22 @@ def privgnn(release: Release) -> Account:
 def pate(release: Release, method: str = "pate-g") -> Account:
     """Return the account of PATE: all people, each in one teacher's part; ``gamma`` and ``sampling`` play no part.
 
-    A moved vote changes the law of a label by up to 2 lambda, as it does the counts', so
-    the label has no better pure bound than the vector; one edge inside a part changes one
-    teacher, as one person does.
+    One person more or less, or one edge inside a part, changes one teacher. Its vote moves
+    from one class to another (or is cast where it was not), so in each query two counts
+    change by 1: the noisy counts of n queries lose exactly what 2 n Laplace mechanisms of
+    sensitivity 1 lose. The label is computed from the counts, and on one query its loss
+    comes as near to 2 lambda as the number of teachers lets it, so nothing is said beyond
+    that. One count that changes by 2, as a posterior may, costs more: ``one_coordinate``.
     """
-    vector = _vector(release, "fresh", 1.0)
-    two_counts = laplace_epsilon(loss=release.lambda_, queries=2 * release.queries, delta=release.delta)
+    holds = _votes(release)
     loss = round_up(SENSITIVITY * release.lambda_)
     bounds = Bounds(
-        label=vector,
-        label_edge=vector,
-        vector=vector,
-        vector_edge=vector,
+        label=holds,
+        label_edge=holds,
+        vector=holds,
+        vector_edge=holds,
         vector_rdp=_vector_rdp(replace(release, gamma=1.0), "fresh"),
-        votes=round_up(two_counts),
+        one_coordinate=_vector(release, "fresh", 1.0),
     )
     return Account(
         method, release, _printed(method, release), loss, loss, None, {"all": bounds}, _warnings(method, release)
@@ -162,7 +165,7 @@ def _figure(method: str, release: Release, figure: Figure) -> float | None:
     if figure == "printed":
         return _printed(method, release).epsilon
     if method != "privgnn":
-        return _vector(release, "fresh", 1.0)
+        return _votes(release)
     if figure == "vector":
         return _vector(release, release.sampling, release.gamma)
     if release.classes is None:
@@ -171,6 +174,10 @@ def _figure(method: str, release: Release, figure: Figure) -> float | None:
     epsilon = label_epsilon if release.sampling == "fresh" else label_epsilon_once
     asked = partial(epsilon, queries=release.queries, classes=release.classes, lambda_=release.lambda_)
     return round_up(asked(delta=release.delta, gamma=gamma))
+
+
+def _votes(release: Release) -> float:
+    return round_up(laplace_epsilon(loss=release.lambda_, queries=2 * release.queries, delta=release.delta))
 
 
 def _vector(release: Release, way: Sampling, gamma: float) -> float:

@@ -8,6 +8,7 @@ stored hand-over and with the chunks of teachers that are finished.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import secrets
@@ -19,6 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from curator.accountant import Account
+from curator.accounting.shared import MOST_LAMBDAS, shared_label_epsilon
 from curator.guarantee import Guarantee
 from curator.methods import Question
 from curator.methods.owner import B1, Answers, Baseline, OwnerMethod, private_graph, sage_settings
@@ -32,6 +35,7 @@ from curator.training import Trained, choose_device
 from devices.enrolment import write_atomically
 from devices.facts import PublicFacts, Split
 from devices.handover import hand_over, read_record
+from devices.mechanisms import round_up
 from devices.population import Population
 from strategies import evaluation
 from strategies.asking import ask_devices
@@ -65,6 +69,7 @@ def owner_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell
     else:
         tell("collect", None)
         home = options.state or folder / ("state" if number == 0 else f"state-{number}")
+        _for_the_owner_alone(home)
 
         def ask(collection: str) -> tuple[Question, ...]:
             return (Question(hand_over(collection), division.private),)
@@ -115,7 +120,8 @@ def _answer(
     nodes = order[: method.queries]
     settings = sage_settings(plan.settings.training)
     tell("teachers", 0.0)
-    given: dict[str, int] = {}
+    given: dict[str, Any] = {}
+    cost = method.account(len(private), classes)
     if isinstance(method, PrivGnn):
         teaching = method.teaching(plan.settings.training, classes=classes, noise_seed=noise_seed,
                                    training_seed=seeds.training)  # fmt: skip
@@ -127,6 +133,7 @@ def _answer(
         given = {
             "trained": method.queries, "reused": reused,
             "labels_released_in_all": room.note_release(method.lambda_, method.queries, of=method.scores),
+            "epsilon_in_all": _in_all(room, cost),
         }  # fmt: skip
     else:
         assert isinstance(method, Pate)
@@ -134,15 +141,17 @@ def _answer(
             values = method.votes(private, public, nodes, settings, classes=classes, noise_seed=noise_seed,
                                   training_seed=seeds.training)  # fmt: skip
         labels = method.labels(values, noise_seed=noise_seed)
-        given = {"trained": method.teachers, "labels_released_in_all": method.queries}
+        given = {
+            "trained": method.teachers, "labels_released_in_all": method.queries, "epsilon_in_all": cost.holds.label,
+        }  # fmt: skip
     tell("train", None)
     with one_thread():
         student = train_network(public, nodes, labels, classes, settings, seed=seeds.training)
-    cost = method.account(len(private), classes)
     truth = plan.population.labels[division.public[nodes]]
     found = {
         "division": division.rule, "private": len(private), "asked_about": len(division.asked),
         "scored": len(division.scored), "queries": method.queries, **given,
+        "labels_sha256": hashlib.sha256(np.ascontiguousarray(labels, "<i8").tobytes()).hexdigest(),
         "pseudo_label_accuracy": float(np.mean(labels == truth)),
         "pseudo_label_ceiling": cost.ceiling,
         "teacher_accuracy": float(np.mean(values.argmax(1) == truth)),
@@ -150,6 +159,27 @@ def _answer(
         "delta": cost.release.delta, "delta_printed": cost.printed.delta_used, "warnings": list(cost.warnings),
     }  # fmt: skip
     return method.guarantee_of(cost), found, student
+
+
+def _in_all(room: Classroom, cost: Account) -> float | None:
+    """What all labels lose together that these teachers gave, this release among them; None where nothing bounds it."""
+    lambdas, on_posteriors = room.released()
+    asked = cost.release
+    if not on_posteriors or len(lambdas) > MOST_LAMBDAS:
+        return None
+    if lambdas == {asked.lambda_: asked.queries}:
+        return cost.holds.label
+    assert asked.classes is not None
+    return round_up(shared_label_epsilon(lambdas, classes=asked.classes, delta=asked.delta, gamma=asked.gamma,
+                                         once=asked.sampling == "once"))  # fmt: skip
+
+
+def _for_the_owner_alone(home: Path) -> None:
+    """Make the folder of devices whose records lie in it in clear: a new one is its owner's alone."""
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ValueError(f"{home} cannot be written: {error.strerror}") from None
 
 
 def _noise_seed(seeds: Seeds, folder: Path, number: int) -> int:

@@ -11,7 +11,9 @@ that starts again goes on with those that are missing.
     chunk-00012.npy   float64 (CHUNK, classes), posteriors without noise: the owner's secret
     released.json     which lambdas were answered from these teachers, and for how many queries
 
-The posteriors do not depend on lambda: one set of teachers serves every lambda.
+The posteriors do not depend on lambda: one set of teachers serves every lambda. The folder
+holds raw private records and answers without noise: it is as secret as the owner's data, and
+only its owner's account may read it (0700, files 0600).
 """
 
 from __future__ import annotations
@@ -73,8 +75,11 @@ class Classroom:
         found.update(order.tobytes())
         key = found.hexdigest()
         room = cls(home / f"teachers-{key[:12]}", teaching, order, device)
+        home.mkdir(parents=True, exist_ok=True)
+        room.folder.mkdir(exist_ok=True, mode=0o700)
+        if room.folder.stat().st_mode & 0o077:  # a copy may have lost the mode
+            room.folder.chmod(0o700)
         if not (room.folder / "task.json").is_file():
-            room.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             private.save(room.folder / "private")
             public.save(room.folder / "public")
             write_atomically(room.folder / "task.json", json.dumps({"format": FORMAT, "key": key}))
@@ -119,13 +124,30 @@ class Classroom:
 
     def note_release(self, lambda_: float, queries: int, *, of: str) -> int:
         """Enter that labels were released; return how many labels these teachers have given away in all."""
-        path = self.folder / "released.json"
-        given: dict[str, int] = json.loads(path.read_text()) if path.is_file() else {}
+        path, given = self._released, self._given()
         name = f"{of} {lambda_:.17g}"
         # the same lambda asks the same queries with the same noise: the longer list holds the shorter
         given[name] = max(given.get(name, 0), queries)
         write_atomically(path, json.dumps(given))
         return sum(given.values())
+
+    def released(self) -> tuple[dict[float, int], bool]:
+        """Return lambda -> labels given away under noise on the posterior, and whether those are all there were."""
+        found, all_of_them = {}, True
+        for name, count in self._given().items():
+            of, value = name.rsplit(" ", 1)
+            if of == "posterior":
+                found[float(value)] = count
+            else:
+                all_of_them = False
+        return found, all_of_them
+
+    @property
+    def _released(self) -> Path:
+        return self.folder / "released.json"
+
+    def _given(self) -> dict[str, int]:
+        return dict(json.loads(self._released.read_text())) if self._released.is_file() else {}
 
     def _train(self, chunks: Sequence[int], workers: int | None, ray_address: str | None) -> Iterator[int]:
         tasks = [(str(self.folder), chunk, self.numbered(chunk), self.teaching, self.device) for chunk in chunks]

@@ -2,6 +2,7 @@
 
 =============  ===================================================================
 ``label``      the released label: exact loss of one query, exact composition
+``shared``     labels that one set of teachers gave under several lambdas
 ``laplace``    the noisy posterior: the Laplace mechanism's privacy loss distribution
 ``rdp``        the same by Rényi divergences, which is the analysis of the PrivGnn paper
 ``pate``       the moments bound behind the PATE rows of that paper

@@ -84,7 +84,7 @@ class Bounds:
         label, label_edge: Only the labels are released.
         vector, vector_edge: The noisy vectors are, by their privacy loss distribution.
         vector_rdp: The same by Rényi divergences, looser.
-        votes: PATE only: the pair of counts that one moved vote changes, tighter.
+        one_coordinate: PATE only: as if a moved vote changed one count by 2, looser.
     """
 
     label: float | None
@@ -92,7 +92,7 @@ class Bounds:
     vector: float
     vector_edge: float
     vector_rdp: float
-    votes: float | None = None
+    one_coordinate: float | None = None
 
 
 @dataclass(frozen=True)

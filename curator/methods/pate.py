@@ -1,10 +1,14 @@
 """PATE-G and PATE-M, as the PrivGnn paper compares with them (after Papernot et al. 2017).
 
-The private people are cut into disjoint parts; on each a teacher is trained, GraphSAGE on
-the part's own edges or a perceptron on features alone. Each teacher votes on every query,
-Laplace noise of scale 1 / lambda is added to each count, and the arg max is released. (The
-paper's published code re-initialises its teachers before they vote, and cuts the noise to
-whole numbers; neither is done here.)
+The private people are put into disjoint parts, each person into one by a draw of their own;
+on each part a teacher is trained, GraphSAGE on the part's own edges or a perceptron on
+features alone. Each teacher votes on every query, Laplace noise of scale 1 / lambda is added
+to each count, and the arg max is released. (The paper's published code re-initialises its
+teachers before they vote, and cuts the noise to whole numbers; neither is done here.)
+
+Why a draw for each and not a shuffled list cut into equal lengths: with a person more or
+less, equal lengths would put *other* people into other parts, and several votes could move.
+This way everybody else stays where they are, and one teacher changes.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ class Pate(Answers):
     """PATE with one of two kinds of teacher.
 
     Args:
-        teachers: Number of disjoint parts; the paper takes 20 for Amazon, 50 for ArXiv and Reddit.
+        teachers: Number of disjoint parts, of about equal size; the paper takes 20 for Amazon, 50 for ArXiv and Reddit.
         others: As in :class:`Answers`.
 
     Raises:
@@ -54,19 +58,23 @@ class Pate(Answers):
             most = people // 2
             raise ValueError(f"--set teachers={self.teachers}: {people} private people make {most} parts at most")
 
+    def parts(self, people: int, *, noise_seed: int) -> IntArray:
+        """int64 (people,): each person's part, drawn independently; a part may be empty."""
+        return private_generator(noise_seed, "parts", 0).integers(0, self.teachers, people)
+
     def votes(
         self, private: PlainGraph, public: PlainGraph, queries: IntArray, settings: SageSettings, *, classes: int,
         noise_seed: int, training_seed: int,
     ) -> NDArray[np.float64]:  # fmt: skip
         """Return float64 (queries, classes): how many teachers vote for each class.
 
-        A teacher whose part has nobody with a label does not vote.
+        A teacher whose part has one person only, or nobody with a label, does not vote.
         """
-        order = private_generator(noise_seed, "parts", 0).permutation(len(private))
+        part_of = self.parts(len(private), noise_seed=noise_seed)
         counts = np.zeros((len(queries), classes))
-        for number, part in enumerate(np.array_split(order, self.teachers)):
-            own = induced(private, np.sort(part))
-            if (own.labels >= 0).any():
+        for number in range(self.teachers):
+            own = induced(private, np.flatnonzero(part_of == number))
+            if len(own) >= 2 and (own.labels >= 0).any():
                 votes = self._vote(own, public, settings, classes, training_seed, number)[queries]
                 counts[np.arange(len(queries)), votes] += 1
         return counts

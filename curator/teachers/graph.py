@@ -61,8 +61,8 @@ class PlainGraph:
         return self.indices[self.indptr[node] : self.indptr[node + 1]]
 
     def save(self, folder: Path) -> None:
-        """Write plain ``.npy`` files, each whole or not at all; they are memory-mapped by :meth:`load`."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Write plain ``.npy`` files for their owner's eyes, each whole or not at all; :meth:`load` maps them."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name in _ARRAYS:
             save_array(folder / f"{name}.npy", getattr(self, name))
 
@@ -73,7 +73,7 @@ class PlainGraph:
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array as a whole or not at all."""
+    """Write an array as a whole or not at all, readable by its owner alone."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -86,11 +86,13 @@ def test_the_papers_table_first() -> None:
 
 def test_pate() -> None:
     text = words(ask(*PATE, "--gamma", ".3"))
-    for said in ("PATE-G: 500 queries", "labels released 23.01", "27.82", "draws no sample: --gamma plays no part"):
+    for said in ("PATE-G: 500 queries", "labels released 14.56", "as in a posterior 23.01",
+                 "27.82", "draws no sample: --gamma plays no part"):  # fmt: skip
         assert said in text, said
     found = document(*PATE)
     assert found["gamma"] is None and found["sampling"] is None and found["classes"] is None
-    assert found["holds"]["vector"] == pytest.approx(23.016, abs=2e-3)
+    assert found["holds"]["vector"] == pytest.approx(14.5614, abs=1e-3)
+    assert found["bounds"]["all"]["one_coordinate"] == pytest.approx(23.016, abs=2e-3)
     assert "data-dependent" in words(ask("pate-m", *PATE[1:]))
 
 

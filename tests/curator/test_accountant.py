@@ -216,9 +216,11 @@ def test_for_the_guarantee(amazon: Account) -> None:
 def test_an_account_of_pate() -> None:
     found = pate(Release(queries=500, lambda_=0.1, delta=4e-4))
     assert found.printed.epsilon == pytest.approx(27.824046, abs=1e-6)
-    assert found.holds.vector == pytest.approx(23.016, abs=2e-3)
+    assert found.holds.one_coordinate == pytest.approx(23.016, abs=2e-3)
+    two_counts = laplace_epsilon(loss=0.1, queries=1000, delta=4e-4)
+    assert found.holds.vector == pytest.approx(two_counts, abs=1e-9) and two_counts == pytest.approx(14.5614, abs=1e-3)
     assert found.holds.label == found.holds.label_edge == found.holds.vector
-    assert found.holds.votes is not None and found.holds.votes < found.holds.vector < found.printed.epsilon
+    assert found.holds.vector < found.holds.one_coordinate < found.printed.epsilon
     assert (found.query_label, found.query_vector, found.ceiling) == (0.2, 0.2, None)
     document = found.to_dict()
     assert document["gamma"] is None and document["sampling"] is None

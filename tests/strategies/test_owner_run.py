@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from curator.accounting.shared import shared_label_epsilon
 from devices.client_app import open_state
 from devices.enrolment import State
 from devices.query import ATTRIBUTES
@@ -59,6 +60,25 @@ def test_the_same_seed_gives_the_same_student_and_another_lambda_needs_no_teache
     other = simulate(options(tmp_path / "a", settings={"lambda_": "1.0"})).record["teachers"]
     assert (other["reused"], other["labels_released_in_all"]) == (45, 90)
     assert first["teachers"]["reused"] == 0
+    assert first["teachers"]["epsilon_in_all"] == first["teachers"]["epsilon"]["label"]
+    both = shared_label_epsilon({0.4: 45, 1.0: 45}, classes=5, delta=0.01, gamma=0.3)
+    assert other["epsilon_in_all"] == pytest.approx(both, abs=1e-8) and both > other["epsilon"]["label"]
+    assert other["labels_sha256"] != first["teachers"]["labels_sha256"]
+    unbounded = simulate(options(tmp_path / "a", settings={"scores": "log-posterior"})).record["teachers"]
+    assert (unbounded["labels_released_in_all"], unbounded["epsilon_in_all"]) == (135, None)
+
+
+def test_only_its_owner_may_read_what_lies_in_clear(tmp_path: Path) -> None:
+    result = simulate(options(tmp_path / "out"))
+    assert result.folder is not None
+    (room,) = (tmp_path / "out" / "teachers").iterdir()
+    for folder in (room, room / "private", room / "public", result.folder / "state"):
+        assert folder.stat().st_mode & 0o077 == 0, folder
+    for file in room.rglob("*"):
+        assert file.stat().st_mode & 0o077 == 0, file
+    room.chmod(0o755)  # as a copy may have it
+    simulate(options(tmp_path / "out", settings={"lambda_": "1.0"}))
+    assert room.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("method", ["pate-g", "pate-m", "b1", "b1-sampled", "b2"])
@@ -96,22 +116,25 @@ def test_a_kill_among_the_teachers_and_a_second_start(tmp_path: Path) -> None:
     whole = simulate(options(tmp_path / "whole")).record
     out = tmp_path / "killed"
     script = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom pathlib import Path\n"
-        f"from test_owner_run import options, simulate\nsimulate(options(Path({str(out)!r})))\n"
+        f"import os, signal, sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom pathlib import Path\n"
+        "from test_owner_run import options, simulate\n"
+        "def die(phase, share):\n    if phase == 'teachers' and share: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"simulate(options(Path({str(out)!r})), progress=die)\n"
     )
     root = Path(__file__).resolve().parents[2]
-    process = subprocess.Popen([sys.executable, "-c", script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
-    deadline = time.monotonic() + 60
-    while not list(out.glob("teachers/*/chunk-00000.npy")) and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.002)
-    process.kill()
-    process.wait()
-    assert list(out.glob("teachers/*/chunk-00000.npy")) and not list(out.glob("*/result.json"))
+    died = subprocess.run([sys.executable, "-c", script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
+                          check=False)  # fmt: skip
+    assert died.returncode == -signal.SIGKILL
+    assert [path.name for path in out.glob("teachers/*/chunk-*.npy")] == ["chunk-00000.npy"]
+    assert not list(out.glob("*/result.json"))
     result = simulate(options(out))
     assert result.record["accuracy"] == whole["accuracy"]
-    same = ("pseudo_label_accuracy", "teacher_accuracy", "epsilon")
+    same = ("labels_sha256", "pseudo_label_accuracy", "teacher_accuracy", "epsilon")
     assert {k: result.record["teachers"][k] for k in same} == {k: whole["teachers"][k] for k in same}
-    assert result.record["teachers"]["reused"] >= 20
+    assert (result.record["teachers"]["reused"], whole["teachers"]["reused"]) == (20, 0)
+    for path in (tmp_path / "whole").glob("teachers/*/chunk-*.npy"):
+        (again,) = out.glob(f"teachers/*/{path.name}")
+        assert again.read_bytes() == path.read_bytes()
     # nobody was asked a second time: the one release of each was given again
     assert result.record["devices"]["replayed"] == 64 and result.record["devices"]["reported"] == 0
     assert result.folder is not None

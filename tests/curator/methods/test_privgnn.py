@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from curator.accountant import Release, account
 from curator.methods import find
 from curator.methods.base import Budget
-from curator.methods.owner import B1, Answers, private_graph, sage_settings
+from curator.methods.owner import B1, Answers, induced, private_graph, sage_settings
 from curator.methods.pate import PateG, PateM
 from curator.methods.privgnn import PrivGnn
 from curator.owned import OwnedGraph
@@ -85,6 +86,47 @@ def test_pate_counts_every_teacher_that_has_a_label(kind: type[PateG]) -> None:
     assert method.account(60, 3).bounds.keys() == {"all"}
     with pytest.raises(ValueError, match="parts at most"):
         kind(teachers=40).check(people=60, asked=2000, classes=3)
+
+
+def test_everybody_draws_their_own_part() -> None:
+    """Lengths vary as a binomial's, and nobody moves because somebody else joins; in a cut list many would."""
+    method = PateM(teachers=20)
+    parts = method.parts(2500, noise_seed=3)
+    sizes = np.bincount(parts, minlength=20)
+    low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], 19) * 2500 / 20
+    assert low < ((sizes - 125) ** 2).sum() < high
+    np.testing.assert_array_equal(method.parts(2501, noise_seed=3)[:-1], parts)
+    cut = [np.zeros(n, np.int64) for n in (2500, 2501)]
+    for found in cut:
+        for number, part in enumerate(np.array_split(np.random.default_rng(3).permutation(len(found)), 20)):
+            found[part] = number
+    assert np.mean(cut[0] != cut[1][:-1]) > 0.3
+
+
+@pytest.mark.parametrize("kind", [PateG, PateM])
+def test_a_person_more_moves_one_vote_of_a_query(kind: type[PateG]) -> None:
+    public = private_graph(owned(40, seed=1))
+    moves = []
+    for seed in range(4):
+        whole = private_graph(owned(seed=seed))
+
+        def votes(graph: PlainGraph, seed: int = seed) -> np.ndarray:
+            return kind(teachers=6).votes(graph, public, np.arange(40), SageSettings(hidden=8, epochs=4), classes=3,
+                                          noise_seed=seed, training_seed=2)  # fmt: skip
+
+        before, after = votes(whole), votes(induced(whole, np.arange(59)))
+        np.testing.assert_array_equal(before.sum(1), 6)
+        moves.append(np.abs(before - after).sum(1))
+    assert set(np.concatenate(moves)) == {0, 2}
+
+
+def test_a_part_of_one_person_does_not_vote() -> None:
+    whole, public = private_graph(owned()), private_graph(owned(40, seed=1))
+    votes = PateG(teachers=60).votes(whole, public, np.arange(5), SageSettings(hidden=4, epochs=2), classes=3,
+                                     noise_seed=1, training_seed=2)  # fmt: skip
+    sizes = np.bincount(PateG(teachers=60).parts(60, noise_seed=1), minlength=60)
+    assert (sizes == 1).any() and (sizes == 0).any()
+    np.testing.assert_array_equal(votes.sum(1), (sizes >= 2).sum())
 
 
 @pytest.mark.parametrize("name", ["b1", "b1-sampled", "b2"])
