@@ -12,7 +12,7 @@ from curator.guarantee import Guarantee
 from curator.names import nearest
 from curator.question import Budget, Question, Reporting
 from curator.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 
 if TYPE_CHECKING:
     from curator.training import Trained, TrainingSettings
