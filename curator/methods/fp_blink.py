@@ -38,7 +38,7 @@ class FPBlink(Method):
         delta2: Share of that for the adjacency bits, the rest for the degree; in (0, 1).
         variant, floor: As in :class:`curator.methods.blink.Blink`.
         l: How many times features are reconstructed; 0: never.
-        features: Scaling of reconstructed features, as in :class:`curator.methods.hogs.HoGS`.
+        scaling: Scaling of reconstructed features, as in :class:`curator.methods.hogs.HoGS`.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -49,7 +49,7 @@ class FPBlink(Method):
     variant: str = "hard"
     floor: float = 0.02
     l: int = 2  # noqa: E741 - the paper's name
-    features: str = "standardised"
+    scaling: str = "standardised"
 
     name: ClassVar[str] = "fp-blink"
     paper: ClassVar[str] = "Xu et al., HoGS (its baseline: Blink with feature perturbation)"
@@ -60,7 +60,7 @@ class FPBlink(Method):
 
     def __post_init__(self) -> None:
         check_variant(self.variant, self.floor)
-        HoGS(l=self.l, features=self.features)
+        HoGS(l=self.l, scaling=self.scaling)
         for name in ("delta1", "delta2"):
             if not 0 < getattr(self, name) < 1:
                 raise ValueError(f"--set {name}={getattr(self, name)}: must lie between 0 and 1, both excluded")
@@ -96,7 +96,7 @@ class FPBlink(Method):
         ends = (potential.left, potential.right)
         likely = coo_array((potential.probability, ends), shape=(reports.facts.n, reports.facts.n))
         notes["potential_links"] = len(potential)
-        algorithm3 = HoGS(l=self.l, features=self.features)
+        algorithm3 = HoGS(l=self.l, scaling=self.scaling)
         features = algorithm3.private_features(reports, mean_with_self(likely + likely.T), notes)
         return labelled_graph(features, both_ways(pairs.left, pairs.right), weights, notes, reports, public)
 

@@ -34,7 +34,7 @@ class FPLDPGen(Method):
     Args:
         first_share, first_groups, groups, grouping_seed, graph: As in :class:`curator.methods.ldpgen.LDPGen`.
         l: How many times features are reconstructed; 0: never.
-        features: Scaling of reconstructed features, as in :class:`curator.methods.hogs.HoGS`.
+        scaling: Scaling of reconstructed features, as in :class:`curator.methods.hogs.HoGS`.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -46,7 +46,7 @@ class FPLDPGen(Method):
     grouping_seed: int = 0
     graph: str = "sampled"
     l: int = 0  # noqa: E741 - the paper's name
-    features: str = "standardised"
+    scaling: str = "standardised"
 
     name: ClassVar[str] = "fp-ldpgen"
     paper: ClassVar[str] = "Xu et al., HoGS (its baseline: LDPGen with feature perturbation)"
@@ -57,7 +57,7 @@ class FPLDPGen(Method):
 
     def __post_init__(self) -> None:
         check_groups(self.first_share, self.first_groups, self.groups, self.grouping_seed, self.graph)
-        HoGS(l=self.l, features=self.features)
+        HoGS(l=self.l, scaling=self.scaling)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Degrees towards random groups and features; then degrees towards the groups made of those."""
@@ -90,7 +90,7 @@ class FPLDPGen(Method):
             raise ValueError("fp-ldpgen needs feature reports, and these hold none")
         edges, weights, notes = generated_links(reports, self.graph)
         likely = adjacency_matrix(reports.facts.n, edges, weights)
-        features = HoGS(l=self.l, features=self.features).private_features(reports, mean_with_self(likely), notes)
+        features = HoGS(l=self.l, scaling=self.scaling).private_features(reports, mean_with_self(likely), notes)
         return labelled_graph(features, edges, weights, notes, reports, public)
 
     def guarantee(

@@ -13,11 +13,17 @@ P_ij, repeated l times. s_ii = 1 puts i itself into V_i with weight 1.
 Two deviations, each with the paper's own form beside it:
 
 - The paper is silent on scaling X^. Bits that were not debiased share a large constant,
-  on which a GNN trains to the majority class; ``features="standardised"`` (the default)
+  on which a GNN trains to the majority class; ``scaling="standardised"`` (the default)
   brings every column to mean 0 and standard deviation 1, ``"literal"`` leaves X^ as it is,
   ``"debiased"`` takes the mechanism's bias out.
 - A silent device has no vector: its cosines are 0, so it gets no edge, and its row of
   X^ is 0 (the mean, where columns are standardised).
+
+The ablation (Section V-D) replaces one half at a time: ``topology="blink"`` takes the pairs
+that Blink's posterior (:mod:`curator.methods.blink`) finds more likely than not, and its P
+as the weights of Algorithm 3; the degree that it needs is asked for ``degree_share`` of
+eps_a. ``features="kprop"`` takes LPGNN's KProp with K = l on the reconstructed edges
+instead of Algorithm 3.
 """
 
 from __future__ import annotations
@@ -33,15 +39,16 @@ from scipy.sparse import coo_array, csr_array, eye_array
 from curator.guarantee import Claim, Guarantee, local_guarantee
 from curator.hogs_topology import Bits, link_probabilities
 from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
-from curator.propagation import agreed_pairs, bit_strips, mean_matrix, propagate
+from curator.propagation import adjacency_matrix, agreed_pairs, bit_strips, kprop_matrix, mean_matrix, propagate
 from curator.reports import Reports
 from curator.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from curator.similarity import BitRows, Rows, public_rows
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, OneBit, RandomizedResponse
+from devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
 from devices.query import Ask, Query
 
-TOPOLOGIES = ("hogs", "and", "or", "noisy")
+TOPOLOGIES = ("hogs", "blink", "and", "or", "noisy")
+FEATURES = ("weighted", "kprop")
 SCALINGS = ("standardised", "literal", "debiased")
 _POTENTIAL = 0.5  # V_i of Section III-D
 
@@ -53,10 +60,12 @@ class HoGS(Method):
     Args:
         tau: Smallest P of an edge, in (0, 1).
         l: How many times features are reconstructed; 0: never.
-        topology: ``hogs``; ``and``, ``or``: pairs whose reports all, or any, say 1;
+        topology: ``hogs`` or ``blink``; ``and``, ``or``: pairs whose reports all, or any, say 1;
             ``noisy``: each reported 1 is a directed edge, as it came.
-        features: Scaling of reconstructed private features.
+        features: ``weighted`` (Algorithm 3) or ``kprop``.
+        scaling: Scaling of reconstructed private features.
         public_scaling: Scaling of public features.
+        degree_share: Share of eps_a for the degree that ``topology="blink"`` asks for, in (0, 1).
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -65,8 +74,10 @@ class HoGS(Method):
     tau: float = 0.9
     l: int = 2  # noqa: E741 - the paper's name
     topology: str = "hogs"
-    features: str = "standardised"
+    features: str = "weighted"
+    scaling: str = "standardised"
     public_scaling: str = "literal"
+    degree_share: float = 0.1
 
     name: ClassVar[str] = "hogs"
     paper: ClassVar[str] = "Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training"
@@ -81,7 +92,10 @@ class HoGS(Method):
             raise ValueError(f"--set tau={self.tau}: tau must lie between 0 and 1, both excluded")
         if not 0 <= self.l <= 100:
             raise ValueError(f"--set l={self.l}: l must be 0..100")
-        for key, allowed in (("topology", TOPOLOGIES), ("features", SCALINGS), ("public_scaling", PUBLIC_SCALINGS)):
+        if not 0 < self.degree_share < 1:
+            raise ValueError(f"--set degree_share={self.degree_share}: must lie between 0 and 1, both excluded")
+        named = (("topology", TOPOLOGIES), ("features", FEATURES), ("scaling", SCALINGS))
+        for key, allowed in (*named, ("public_scaling", PUBLIC_SCALINGS)):
             if getattr(self, key) not in allowed:
                 raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
 
@@ -89,8 +103,7 @@ class HoGS(Method):
         """Algorithm 1: one question to everybody; private labels are asked of the labelled nodes only."""
         eps_a, eps_f = split_budget(budget)
         with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
-            response = RandomizedResponse.from_epsilon(eps_a, n=facts.n, reporting=budget.reporting)
-        asks = [Ask("adjacency", (response,))]
+            asks = [Ask("adjacency", self._about_links(facts, budget, eps_a))]
         if eps_f is not None:
             if facts.d < 1:
                 raise ValueError("hogs compares feature vectors, and these people have no features")
@@ -137,18 +150,38 @@ class HoGS(Method):
         ]
         if budget.reporting == "one-end":
             reasons[1] = "one-end reporting: an undirected edge is reported once, so its loss is that of one bit"
+        if self.topology == "blink":
+            reasons.append("Blink's topology asks for the degree too: eps_a is what bit and degree lose together")
         return local_guarantee(
             facts, questions, claim=claim, why_they_differ=reasons, collections=collections, labels_used=True,
             public_features=eps_f is None,
         )  # fmt: skip
 
+    def _about_links(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
+        if self.topology != "blink":
+            return (RandomizedResponse.from_epsilon(eps_a, n=facts.n, reporting=budget.reporting),)
+        from curator.methods.blink import row_and_degree  # which builds on this module
+
+        share = self.degree_share
+        return row_and_degree(facts, budget, (1 - share) * eps_a, share * eps_a, "topology=blink")
+
     def _links(self, reports: Reports, public: PublicKnowledge) -> tuple[IntArray, csr_array, dict[str, Any]]:
-        """Return the edges, the row-normalised P for features, and diagnostics."""
+        """Return the edges, what Algorithm 3 (or KProp) multiplies features by, and diagnostics."""
+        edges, weights, notes = self._reconstructed(reports, public)
+        if self.features == "kprop":
+            weights = kprop_matrix(adjacency_matrix(reports.facts.n, edges))
+        return edges, weights, notes
+
+    def _reconstructed(
+        self, reports: Reports, public: PublicKnowledge
+    ) -> tuple[IntArray, csr_array, dict[str, Any]]:
         n = reports.facts.n
         if reports.adjacency is None:
             raise ValueError("hogs needs adjacency reports, and these hold none")
         if reports.features is None and public.features is None:
             raise ValueError("hogs needs features: neither reported nor public ones are there")
+        if self.topology == "blink":
+            return self._as_blink(reports)
         if self.topology != "hogs":
             graph = self._plain_graph(reports).tocoo()
             edges = np.stack([graph.col, graph.row]).astype(np.int64)
@@ -166,6 +199,16 @@ class HoGS(Method):
         notes = {"edges": len(left), "potential_links": int(potential.sum()), "pairs_compared": links.looked_at,
                  "path": links.path}  # fmt: skip
         return np.stack([np.r_[left, right], np.r_[right, left]]), mean_with_self(weights + weights.T), notes
+
+    def _as_blink(self, reports: Reports) -> tuple[IntArray, csr_array, dict[str, Any]]:
+        from curator.methods.blink import chosen_links, link_posterior
+
+        posterior, notes = link_posterior(reports)
+        pairs, _ = chosen_links(posterior, "hard", 0.0, notes)
+        ends = (pairs.left, pairs.right)
+        weights = coo_array((pairs.probability, ends), shape=(reports.facts.n, reports.facts.n))
+        edges = np.stack([np.r_[pairs.left, pairs.right], np.r_[pairs.right, pairs.left]])
+        return edges, mean_with_self(weights + weights.T), notes
 
     def _plain_graph(self, reports: Reports) -> csr_array:
         ones = reports.adjacency
@@ -190,9 +233,9 @@ class HoGS(Method):
         for columns, strip in bit_strips(reports.features, one_bit.d):
             for _ in range(self.l):
                 strip = weights @ strip
-            if self.features == "standardised":
+            if self.scaling == "standardised":
                 centre[columns], scale[columns] = standardise(strip, reported)
-            elif self.features == "debiased":
+            elif self.scaling == "debiased":
                 strip[reported] = one_bit.estimate(strip[reported])
             result[:, columns] = strip
         notes.update(feature_centre=centre, feature_scale=scale)

@@ -180,7 +180,7 @@ def test_a_device_is_known_by_its_node_in_the_second_stage(enrolled: Make, popul
 
 
 def test_a_job_of_two_stages_is_read_as_it_was_written(enrolled: Make, population: Population, tmp_path: Path) -> None:
-    stages = Stages(FPLDPGen(groups=4, features="literal"), population.facts, tmp_path)
+    stages = Stages(FPLDPGen(groups=4, scaling="literal"), population.facts, tmp_path)
     Job(_ask(population), 40, stages=stages).save(tmp_path)
     read = Job.load(tmp_path).stages
     assert read is not None and read.method == stages.method and read.facts == stages.facts and read.kept == tmp_path

@@ -200,7 +200,7 @@ def test_fp_blink_splits_the_budget_as_hogs_says() -> None:
 def test_fp_blink_averages_features_by_blinks_posterior(times: int) -> None:
     reports, public, noisy = _world(silent=(3, 17))
     literal = _literal(reports, noisy)
-    graph = FPBlink(l=times, features="literal").reconstruct(reports, public)
+    graph = FPBlink(l=times, scaling="literal").reconstruct(reports, public)
     assert np.array_equal(_matrix(graph) > 0, literal > 0.5)
     weights = np.where(literal >= 0.5, literal, 0) + np.eye(N)
     expected = np.unpackbits(reports.features, axis=1, count=D).astype(float)

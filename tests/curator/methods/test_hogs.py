@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from curator.methods import Budget, Graph, HoGS
+from curator.methods import Blink, Budget, Graph, HoGS
+from curator.methods.blink import link_posterior
 from curator.methods.hogs import flip_odds, split_budget
 from curator.owned import OwnedGraph
 from curator.reports import Reports
@@ -79,7 +80,7 @@ def _edges(graph: Graph) -> np.ndarray:
 )
 def test_it_is_the_textbook_algorithm(tau: float, times: int, world: dict, dense_hogs: ModuleType) -> None:
     reports, public, dense = _world(**world)
-    graph = HoGS(tau=tau, l=times, features="literal").reconstruct(reports, public)
+    graph = HoGS(tau=tau, l=times, scaling="literal").reconstruct(reports, public)
     flip = reports.mechanism("adjacency", RandomizedResponse)
     probability = dense_hogs.link_probability(
         dense["noisy"], reports.answered, dense["features"], flip_odds(flip), flip.reporting == "one-end"
@@ -102,7 +103,7 @@ def test_the_odds_are_those_of_the_threshold_that_was_used() -> None:
 def test_scalings_of_private_features() -> None:
     reports, public, _ = _world(silent=(4,))
     literal, debiased, standard = (
-        HoGS(features=name).reconstruct(reports, public).features for name in ("literal", "debiased", "standardised")
+        HoGS(scaling=name).reconstruct(reports, public).features for name in ("literal", "debiased", "standardised")
     )
     heard = reports.answered
     q = reports.mechanism("features", OneBit).flip_probability
@@ -174,7 +175,9 @@ def test_budgets() -> None:
         ({"tau": float("nan")}, "tau must lie"),
         ({"l": -1}, "l must be"),
         ({"topology": "blinkk"}, "topology=blinkk"),
-        ({"features": "raw"}, "features=raw"),
+        ({"features": "standardised"}, "features=standardised: must be one of weighted, kprop"),
+        ({"scaling": "raw"}, "scaling=raw"),
+        ({"degree_share": 1.0}, "degree_share=1.0"),
         ({"public_scaling": "x"}, "public_scaling=x"),
     ],
 )
@@ -201,3 +204,40 @@ def test_raw_data_are_not_accepted() -> None:
     owned = OwnedGraph(reports.facts, public.split, csr_array((N, D)), np.zeros((2, 0), np.int64), public.labels)
     with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):
         HoGS().reconstruct(owned, public)  # type: ignore[arg-type]
+
+
+def test_kprop_of_the_ablation_averages_over_edges() -> None:
+    """LPGNN's KProp by its formula: D^-1/2 A D^-1/2, K times, no self-loops."""
+    reports, public, dense = _world()
+    graph = HoGS(tau=0.5, l=2, features="kprop", scaling="literal").reconstruct(reports, public)
+    adjacency = _edges(graph).astype(float)
+    assert np.array_equal(_edges(graph), _edges(HoGS(tau=0.5).reconstruct(reports, public)))
+    degrees = adjacency.sum(axis=1)
+    root = np.divide(1, np.sqrt(degrees), out=np.zeros(N), where=degrees > 0)
+    matrix = root[:, None] * adjacency * root
+    np.testing.assert_allclose(graph.features, matrix @ matrix @ dense["features"], atol=1e-5)
+
+
+def test_blinks_topology_of_the_ablation() -> None:
+    """The same reports as Blink gets, Blink's hard edges, and Algorithm 3 with Blink's P."""
+    facts, split = PublicFacts(N, D, CLASSES), Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
+    method = HoGS(topology="blink", degree_share=0.2, scaling="literal", l=1)
+    (question,) = method.questions(facts, split, Budget(epsilon=10, feature_share=0.2), "c")
+    row, degree = question.query.asks[0].mechanisms
+    assert row.loss().bit == pytest.approx(6.4) and degree.loss().bit == pytest.approx(1.6)
+    holds = method.guarantee(facts, (question,), Budget(epsilon=10, feature_share=0.2)).holds
+    assert holds["bit_adjacency"].value == pytest.approx(8) and holds["relationship"].value == pytest.approx(16)
+    reports, public, dense = _world()
+    asks = {**reports.asks, "adjacency": Ask("adjacency", (reports.asks["adjacency"].mechanisms[0], degree))}
+    degrees = np.asarray(dense["noisy"].sum(axis=1), np.int64)
+    reports = dataclasses.replace(reports, asks=asks, degrees=degrees)
+    graph, blink = method.reconstruct(reports, public), Blink(public_scaling="literal")
+    assert np.array_equal(graph.edge_index, blink.links(reports)[0])
+    posterior, _ = link_posterior(reports)
+    pairs = posterior.above(1.0)
+    weights = np.eye(N)
+    weights[pairs.left, pairs.right] = weights[pairs.right, pairs.left] = pairs.probability
+    expected = weights @ dense["features"] / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(graph.features, expected, atol=1e-5)
+    with pytest.raises(ValueError, match="topology=blink fits whole degrees"):
+        method.questions(facts, split, Budget(reporting="one-end"), "c")

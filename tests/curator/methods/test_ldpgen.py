@@ -163,12 +163,12 @@ def test_one_set_of_reports_gives_one_graph() -> None:
 def test_fp_averages_over_drawn_neighbours() -> None:
     bits = np.packbits(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1], [0, 0, 0], [0, 1, 0]], np.uint8), axis=1)
     reports = _reports(features=bits)
-    graph = FPLDPGen(l=1, features="literal").reconstruct(reports, PUBLIC)
+    graph = FPLDPGen(l=1, scaling="literal").reconstruct(reports, PUBLIC)
     truth = np.unpackbits(bits, axis=1)[:, :3].astype(float)
     for i in range(N):
         near = np.r_[i, graph.edge_index[0][graph.edge_index[1] == i]]
         np.testing.assert_allclose(graph.features[i], truth[near].mean(axis=0), atol=1e-6)
-    left = FPLDPGen(l=0, features="literal").reconstruct(reports, PUBLIC)
+    left = FPLDPGen(l=0, scaling="literal").reconstruct(reports, PUBLIC)
     np.testing.assert_allclose(left.features, truth)
 
 
