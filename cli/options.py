@@ -91,7 +91,8 @@ Grid = Annotated[
 TuneQuery = Annotated[
     list[str] | None,
     _option(
-        BUDGET, "--tune-query", metavar="KEY=V1,V2", help="Values of what people are asked with; new people for each."
+        BUDGET, "--tune-query", metavar="KEY[=V1,V2]",
+        help="Values of what people are asked with (left out: the method's own); new people for each.",
     ),
 ]
 TrainOn = Annotated[str, _option(MODEL, "--device", metavar="auto|cpu|cuda", help="Where the network trains.")]

@@ -53,7 +53,13 @@ def tune(
     debug: o.Debug = False,
 ) -> None:
     """Compare settings of a method on one set of reports, by validation accuracy as the curator sees it."""
-    wanted, queries = lists("--grid", grid), lists("--tune-query", tune_query)
+    wanted = lists("--grid", grid)
+    names = [text.strip() for text in tune_query or () if "=" not in text]
+    asked: dict[str, tuple[str, ...] | None] = {**lists("--tune-query", [t for t in tune_query or () if "=" in t])}
+    for name in names:
+        if not name or name in asked:
+            raise ValueError(f"--tune-query {name}: must be a name, or KEY=V1,V2, and stand there once")
+        asked[name] = None
     given = o.pairs("--set", settings)
     seeds = o.seeds(seed, noise_seed, population=population_seed, split=split_seed, training=training_seed)
 
@@ -66,17 +72,18 @@ def tune(
         reporting=reporting, gnn=gnn, settings=given, device=device, reference=False, seed=seed, seeds=seeds,
         repeats=repeats, repeats_vary=repeats_vary, dropout=dropout, out=None,
     )  # fmt: skip
-    if "feature_share" in queries and feature_share is not None:
+    if "feature_share" in asked and feature_share is not None:
         raise ValueError(f"--feature-share {feature_share:g} with --tune-query feature_share: one of the two")
 
     with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
         progress("starting", None)
         from strategies import Refused, RunFailed
-        from strategies.search import built_in, search
+        from strategies.search import built_in, query_values, search
         from strategies.tuned_file import as_toml, read_settings, setting_of, store
 
         if out is not None:
             read_settings(out)
+        queries = query_values(method, asked)
         stages = (wanted,) if wanted else built_in(options, queries)
         try:
             found = search(options, stages, queries, progress=progress)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from curator.methods import Question, Reference, find
+from curator.methods.owner import OwnerMethod
 from curator.names import nearest
 from curator.training import TrainingSettings
 from devices.splits import make_split
@@ -27,8 +28,6 @@ from strategies.tuning import Trial, gather
 Values = Mapping[str, Any]
 Grid = Mapping[str, Sequence[Any]]
 Progress = Callable[[str, float | None], None]
-
-_DECAY_AND_DROPOUT = {"weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)}
 
 
 @dataclass(frozen=True)
@@ -67,15 +66,26 @@ class Found:
 
 
 def built_in(options: RunOptions, query: Grid | None = None) -> tuple[Grid, ...]:
-    """Return the grid for a method, in stages, without what ``--set`` gives or the query's grid has."""
-    if options.method == "hogs":
-        hops = (0, 1) if options.public_features else (1, 2)
-        stages: tuple[Grid, ...] = ({"tau": (0.5, 0.7, 0.9), "l": hops, "lr": (0.01, 0.1)}, _DECAY_AND_DROPOUT)
-    else:
-        stages = ({"lr": (0.01, 0.1), **_DECAY_AND_DROPOUT},)
+    """Return the method's own grid, in stages, without what ``--set`` gives or the query's grid has."""
+    stages = find(options.method).search_grid
     elsewhere = {*options.settings, *(query or {})}
     left = ({key: values for key, values in stage.items() if key not in elsewhere} for stage in stages)
     return tuple(stage for stage in left if stage) or ({},)
+
+
+def query_values(method: str, given: Mapping[str, Sequence[str] | None]) -> Grid:
+    """Return the grid of ``--tune-query``: the values given, and the method's own where only a name was.
+
+    Raises:
+        ValueError: for a name alone of which the method has no values; names those it has.
+    """
+    own = find(method).query_grid
+    for key, values in given.items():
+        if values is None and key not in own:
+            there = f"it has some for {', '.join(own)}" if own else "it has no parameters of a query"
+            raise ValueError(f"--tune-query {key}: {method} has no values of its own{nearest(key, own)} ({there}); "
+                             f"{key}=V1,V2 gives some")  # fmt: skip
+    return {key: own[key] if values is None else values for key, values in given.items()}
 
 
 def search(
@@ -149,10 +159,13 @@ def _plans(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Values
     """Return the plan of every query, everything checked."""
     method = find(options.method)
     of_method = {entry.name for entry in fields(method)}  # type: ignore[arg-type]
+    if issubclass(method, OwnerMethod):
+        raise ValueError(f"tune {options.method}: its owner sees raw data, and there are no reports to search on")
     for key in query:
         if key != "feature_share" and key not in of_method:
+            there = f" (it has {', '.join(method.query_grid)})" if method.query_grid else " (it has none)"
             raise ValueError(f"--tune-query {key}: is no query parameter of {options.method}"
-                             f"{nearest(key, {*of_method, 'feature_share'})}")  # fmt: skip
+                             f"{nearest(key, {*of_method, *method.query_grid, 'feature_share'})}{there}")  # fmt: skip
     for key in [key for stage in stages for key in stage]:
         if key in query:
             raise ValueError(f"--grid {key}: stands in --tune-query too")

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from curator.training import Trained, TrainingSettings
 
 # All that a method's author needs from here.
-__all__ = ["Budget", "Graph", "Method", "Question", "Reporting"]
+__all__ = ["TRAINING_GRID", "Budget", "Graph", "Grid", "Method", "Question", "Reporting"]
+
+Grid = Mapping[str, tuple[Any, ...]]  # parameter -> values
+TRAINING_GRID: Grid = {"lr": (0.01, 0.1), "weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)}
 
 
 class Method:
@@ -39,6 +42,10 @@ class Method:
     public_graph: ClassVar[bool] = False  # the edges are public knowledge in its paper's setting
     public_features: ClassVar[bool] = False  # features are, whether or not --public-features is given
     asks_labels: ClassVar[bool] = False  # labels are asked of devices whether or not --private-labels is given
+    # What `ldpsim tune` compares where no grid is given: parameters of the curator, by stage (a later one
+    # at the best of those before); and, by name, the parameters that change what people are asked.
+    search_grid: ClassVar[tuple[Grid, ...]] = (TRAINING_GRID,)
+    query_grid: ClassVar[Grid] = {}
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return what is asked and of whom; ValueError for a budget that does not fit."""
@@ -114,6 +121,8 @@ def spending(option: str, given: float | None, budget: Budget, value: float) -> 
     try:
         yield
     except ValueError as error:
+        if str(error).startswith("--set "):
+            raise  # it is another option's mistake
         typed = f"{option} {given:g}" if given is not None else f"--epsilon {budget.epsilon:g}"
         share = "" if given is not None or value == budget.epsilon else f" (here {value:g} of it for one entry)"
         raise ValueError(f"{typed}{share}: {error}") from None

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from curator.beta_model import fit_beta_model
 from curator.link_posterior import LinkPosterior, Pairs
-from curator.methods.base import Budget
+from curator.methods.base import Budget, Grid
 from curator.methods.hogs import flip_odds
 from curator.methods.links import LinkMethod, Links, both_ways
 from curator.reports import Reports
@@ -59,6 +59,7 @@ class Blink(LinkMethod):
     name: ClassVar[str] = "blink"
     paper: ClassVar[str] = "Zhu et al., Blink: Link Local Differential Privacy in GNNs via Bayesian Estimation"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "grr")
+    query_grid: ClassVar[Grid] = {"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.methods.base import Budget
+from curator.methods.base import Budget, Grid
 from curator.methods.links import LinkMethod, Links
 from curator.reports import Reports
 from devices.facts import PublicFacts
@@ -46,6 +46,7 @@ class DPRR(LinkMethod):
     name: ClassVar[str] = "dprr"
     paper: ClassVar[str] = "Hidano and Murakami, Degree-Preserving Randomized Response for GNNs under LDP"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "grr")
+    query_grid: ClassVar[Grid] = {"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
 
     def __post_init__(self) -> None:
         super().__post_init__()

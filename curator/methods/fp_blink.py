@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from scipy.sparse import coo_array
 
 from curator.guarantee import Claim, Guarantee, local_guarantee
-from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
+from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.methods.blink import check_variant, chosen_links, link_posterior, row_and_degree
 from curator.methods.hogs import HoGS, mean_with_self
 from curator.methods.links import both_ways, labelled_graph, with_labels
@@ -57,6 +57,8 @@ class FPBlink(Method):
     private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "one_bit", "grr")
     training_defaults: ClassVar[Mapping[str, Any]] = HoGS.training_defaults
+    search_grid: ClassVar[tuple[Grid, ...]] = ({"l": (0, 1, 2), "lr": (0.01, 0.1)}, HoGS.search_grid[1])
+    query_grid: ClassVar[Grid] = {"delta1": (0.25, 0.33, 0.5, 0.66, 0.75), "delta2": (0.25, 0.33, 0.5, 0.66, 0.75)}
 
     def __post_init__(self) -> None:
         check_variant(self.variant, self.floor)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from curator.guarantee import Claim, Guarantee, local_guarantee
-from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
+from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.methods.hogs import HoGS, mean_with_self, split_budget
-from curator.methods.ldpgen import check_groups, generated_links, group_stages, similar_people
+from curator.methods.ldpgen import LDPGen, check_groups, generated_links, group_stages, similar_people
 from curator.methods.links import labelled_graph, with_labels
 from curator.propagation import adjacency_matrix
 from curator.reports import Reports
@@ -54,6 +54,8 @@ class FPLDPGen(Method):
     private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
     mechanisms: ClassVar[tuple[str, ...]] = ("group_degrees", "one_bit", "grr")
     training_defaults: ClassVar[Mapping[str, Any]] = HoGS.training_defaults
+    search_grid: ClassVar[tuple[Grid, ...]] = ({"l": (0, 1, 2), "lr": (0.01, 0.1)}, HoGS.search_grid[1])
+    query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"], **LDPGen.query_grid}
 
     def __post_init__(self) -> None:
         check_groups(self.first_share, self.first_groups, self.groups, self.grouping_seed, self.graph)

@@ -38,7 +38,7 @@ from scipy.sparse import coo_array, csr_array, eye_array
 
 from curator.guarantee import Claim, Guarantee, local_guarantee
 from curator.hogs_topology import Bits, link_probabilities
-from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
+from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.propagation import adjacency_matrix, agreed_pairs, bit_strips, kprop_matrix, mean_matrix, propagate
 from curator.reports import Reports
 from curator.scaling import PUBLIC_SCALINGS, scale_public, standardise
@@ -86,6 +86,12 @@ class HoGS(Method):
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
     # l, weight decay and dropout: measured better than l 1, 1e-4 and .1 (docs/results/hogs-defaults.md)
     training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-3, "gnn_dropout": 0.5}
+
+    search_grid: ClassVar[tuple[Grid, ...]] = (
+        {"tau": (0.5, 0.7, 0.9), "l": (0, 1, 2), "lr": (0.01, 0.1)},
+        {"weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)},
+    )
+    query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9), "degree_share": (0.1, 0.3, 0.5)}
 
     def __post_init__(self) -> None:
         if not 0 < self.tau < 1:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.memory import available_memory
-from curator.methods.base import Budget
+from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.links import LinkMethod, Links, both_ways
 from curator.reports import Reports
 from devices.facts import IntArray, PublicFacts
@@ -51,6 +51,8 @@ class LDPGCN(LinkMethod):
     paper: ClassVar[str] = "Wu et al., LinkTeller (DPGCN with Laplace noise); made local in Blink"
     mechanisms: ClassVar[tuple[str, ...]] = ("noisy_row", "degree", "grr")
     training_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 200}
+    search_grid: ClassVar[tuple[Grid, ...]] = ({"pairs": PAIRS}, TRAINING_GRID)
+    query_grid: ClassVar[Grid] = {"count_share": (0.01, 0.05, 0.1)}
 
     def __post_init__(self) -> None:
         super().__post_init__()

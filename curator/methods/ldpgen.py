@@ -43,7 +43,7 @@ from scipy.cluster.vq import kmeans2
 
 from curator.chung_lu import BlockModel
 from curator.memory import available_memory
-from curator.methods.base import Budget
+from curator.methods.base import Budget, Grid
 from curator.methods.links import LinkMethod, Links, both_ways
 from curator.reports import Reports
 from devices.facts import IntArray, PublicFacts
@@ -78,6 +78,7 @@ class LDPGen(LinkMethod):
     name: ClassVar[str] = "ldpgen"
     paper: ClassVar[str] = "Qin et al., Generating Synthetic Decentralized Social Graphs with LDP (LDPGen)"
     mechanisms: ClassVar[tuple[str, ...]] = ("group_degrees", "grr")
+    query_grid: ClassVar[Grid] = {"first_share": (0.3, 0.5, 0.7), "first_groups": (2, 5), "groups": (2, 5, 10)}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.methods.base import Budget, Graph, Question, require_reports, spending
+from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.links import LinkMethod, labelled_graph, link_budget, with_labels
 from curator.propagation import adjacency_matrix, agreed_pairs, label_propagation
 from curator.reports import Reports
@@ -32,6 +32,7 @@ class LPAnd(LinkMethod):
 
     public_features: ClassVar[bool] = False
     name: ClassVar[str] = "lp-and"
+    search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
     paper: ClassVar[str] = "null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data"
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array
 
 from curator.estimates import smoothed
 from curator.guarantee import Claim, Guarantee, local_guarantee
-from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
+from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.propagation import adjacency_matrix, kprop_matrix
 from curator.reports import Reports
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
@@ -93,6 +93,13 @@ class LPGNN(Method):
     default_gnn: ClassVar[str] = "sage"
     # the published ones for Cora at finite budgets
     training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-3, "gnn_dropout": 0.5, "epochs": 500}
+    search_grid: ClassVar[tuple[Grid, ...]] = (
+        {"k_x": (0, 2, 4, 8, 16), "k_y": (0, 2, 4, 8)},
+        {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
+    )
+    query_grid: ClassVar[Grid] = {
+        "m": ("1", "2", "4", "8"), "mechanism": MECHANISMS, "feature_share": (0.1, 0.3, 0.5, 0.7, 0.9),
+    }  # fmt: skip
     public_graph: ClassVar[bool] = True
     asks_labels: ClassVar[bool] = True
 
@@ -218,7 +225,7 @@ class LPGNN(Method):
             return Laplace.from_epsilon(eps_x, **limits)  # type: ignore[arg-type]
         if self.mechanism == "gaussian":
             return AnalyticGaussian.from_epsilon(eps_x, delta=GAUSSIAN_DELTA, **limits)  # type: ignore[arg-type]
-        m = facts.d if self.mechanism == "one_bit_full" else sampled_features_of(self.m)
+        m = facts.d if self.mechanism == "one_bit_full" else sampled_features_of(self.m, facts.d)
         return MultiBit.from_epsilon(eps_x, m=m, **limits)  # type: ignore[arg-type]
 
     def _edges(self, reports: Reports, public: PublicKnowledge) -> IntArray:
@@ -254,10 +261,12 @@ class LPGNN(Method):
         return network
 
 
-def sampled_features_of(m: str) -> int | str:
-    """Read ``m``: a rule's name, or a number of at least 1 (ValueError for anything else)."""
+def sampled_features_of(m: str, d: int | None = None) -> int | str:
+    """Read ``m``: a rule's name, or a number from 1 to ``d`` (ValueError for anything else)."""
     if m in RULES:
         return m
     if not (m.isascii() and m.isdigit() and int(m) >= 1):
         raise ValueError(f"--set m={m}: must be {', '.join(RULES)} or a whole number of at least 1")
+    if d is not None and int(m) > d:
+        raise ValueError(f"--set m={m}: of {d} features 1..{d} can be sampled")
     return int(m)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from curator.methods.base import TRAINING_GRID, Grid
 from curator.methods.hogs import HoGS
 
 
@@ -21,3 +22,5 @@ class Noisy(HoGS):
 
     name: ClassVar[str] = "noisy"
     paper: ClassVar[str] = "reference: the reports of HoGS as they came"
+    search_grid: ClassVar[tuple[Grid, ...]] = (TRAINING_GRID,)
+    query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"]}

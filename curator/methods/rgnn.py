@@ -39,7 +39,7 @@ from curator.frequency import (
     reconstruct_labels,
 )
 from curator.guarantee import Claim, Guarantee, local_guarantee
-from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
+from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.reports import Reports
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, GRRFS, Mechanism, round_up
@@ -103,6 +103,12 @@ class RGNN(Method):
     mechanisms: ClassVar[tuple[str, ...]] = ("grr_fs", "grr")
     default_gnn: ClassVar[str] = "sage"
     training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 0.0, "gnn_dropout": 0.0, "epochs": 100}
+    search_grid: ClassVar[tuple[Grid, ...]] = (
+        {"Kx": (4, 16), "Ky": (4, 16)},
+        {"C": (16, 64, 128), "alpha": (0.0, 0.1, 1.0, 10.0)},
+        {"lr": (0.01, 0.001)},
+    )
+    query_grid: ClassVar[Grid] = {"m": (1, 5, 10, 20), "group": (1, 5, 25), "feature_share": (0.3, 0.5, 0.7, 0.9)}
     public_graph: ClassVar[bool] = True
     asks_labels: ClassVar[bool] = True
 

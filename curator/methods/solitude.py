@@ -37,14 +37,14 @@ from scipy.sparse import csr_array, diags_array
 from curator.estimates import smoothed
 from curator.factored import Factored
 from curator.guarantee import Claim, Guarantee, local_guarantee
-from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
+from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.methods.hogs import split_budget
+from curator.methods.lpgnn import sampled_features_of
 from curator.propagation import adjacency_matrix, agreed_pairs, kprop_matrix, mean_matrix
 from curator.reports import Reports
 from curator.scaling import standardise
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, Mechanism, MultiBit, OneBit, RandomizedResponse
-from devices.mechanisms.multi_bit import RULES
 from devices.query import Ask, Query
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Solitude(Method):
         structure_rate: Rate of the steps of the edges' weights; 0: they stay 1.
         topology: ``noisy``: every reported one, directed; ``and``, ``or``: pairs that both
             ends, or one, reported.
-        m: Sampled features: ``optimal`` or ``floor``.
+        m: Sampled features: ``optimal``, ``floor`` (LPGNN's rule) or a number.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -90,6 +90,11 @@ class Solitude(Method):
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "multi_bit", "grr")
     default_gnn: ClassVar[str] = "sage"
     training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-2, "gnn_dropout": 0.5}
+    search_grid: ClassVar[tuple[Grid, ...]] = (
+        {"l_x": (0, 2, 4), "l_y": (0, 2, 4)},
+        {"smoothing": ("mean", "symmetric"), "lr": (0.01, 0.1), "weight_decay": (1e-2, 1e-3, 1e-4)},
+    )
+    query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9), "m": ("1", "2", "4", "8")}
 
     def __post_init__(self) -> None:
         for key in ("l_x", "l_y"):
@@ -98,10 +103,11 @@ class Solitude(Method):
         for key in ("lambda_1", "lambda_2", "structure_rate"):
             if not (math.isfinite(getattr(self, key)) and getattr(self, key) >= 0):
                 raise ValueError(f"--set {key}={getattr(self, key)}: must be a finite number, 0 or more")
-        given = (("smoothing", SMOOTHINGS), ("features", SCALINGS), ("topology", TOPOLOGIES), ("m", RULES))
+        given = (("smoothing", SMOOTHINGS), ("features", SCALINGS), ("topology", TOPOLOGIES))
         for key, allowed in given:
             if getattr(self, key) not in allowed:
                 raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
+        sampled_features_of(self.m)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """One question to everybody; private labels, where wanted, are asked of the labelled nodes."""
@@ -176,7 +182,8 @@ class Solitude(Method):
         )
 
     def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
-        return MultiBit.from_epsilon(eps_x, d=facts.d, m=self.m, low=facts.feature_low, high=facts.feature_high)
+        m = sampled_features_of(self.m, facts.d)
+        return MultiBit.from_epsilon(eps_x, d=facts.d, m=m, low=facts.feature_low, high=facts.feature_high)
 
     def _claimed(self) -> str:
         return "Corollary 3.1"
@@ -210,6 +217,7 @@ class FPSolitude(Solitude):
     name: ClassVar[str] = "fp-solitude"
     paper: ClassVar[str] = "Solitude as compared by Xu et al. (HoGS): 1-bit on every feature"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
+    query_grid: ClassVar[Grid] = {"feature_share": Solitude.query_grid["feature_share"]}
 
     def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
         return OneBit.from_epsilon(eps_x, d=facts.d, low=facts.feature_low, high=facts.feature_high)

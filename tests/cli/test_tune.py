@@ -111,7 +111,7 @@ def test_the_built_in_grid_has_two_stages_and_leaves_out_what_is_set(monkeypatch
     asked = counted(monkeypatch)
     document = json.loads(tune("--set", "tau=.9", "--set", "lr=.1", "--set", "weight_decay=1e-4", "--json").stdout)
     assert len(asked) == 1
-    assert len(document["rows"]) == 4  # l in {1, 2}, then two dropouts with the better
+    assert len(document["rows"]) == 5  # l in {0, 1, 2}, then two dropouts with the best
     first, second, *_ = document["rows"]
     assert set(first["values"]) == {"l", "gnn_dropout"}
     assert first["val_accuracy"] >= second["val_accuracy"]
@@ -183,3 +183,16 @@ def test_an_unknown_method_is_named() -> None:
     shown = ldpsim("tune", "hgos")
     assert shown.exit_code == 2
     assert "hogs" in shown.stderr
+
+
+def test_a_name_alone_takes_the_method_s_own_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = counted(monkeypatch)
+    shown = ldpsim("tune", "blink", *SMALL, "--tune-query", "degree_share", "--grid", "lr=.1", "--json")
+    assert shown.exit_code == 0, shown.output
+    document = json.loads(shown.stdout)
+    assert len(asked) == document["collections"] == 5
+    assert {row["query"]["degree_share"] for row in document["rows"]} == {0.1, 0.3, 0.5, 0.7, 0.9}
+    twice = ldpsim("tune", "blink", *SMALL, "--tune-query", "degree_share", "--tune-query", "degree_share=.1,.2")
+    assert twice.exit_code == 2 and "--tune-query degree_share" in twice.stderr
+    owner = ldpsim("tune", "privgnn", "--clients", "300", "--queries", "5")
+    assert owner.exit_code == 2

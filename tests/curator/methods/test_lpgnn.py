@@ -189,7 +189,7 @@ def test_parameters_outside_their_range_get_one_clear_line(values: dict, message
         (LPGNN(version="text"), FACTS, BOTH, "version=text takes labels as public"),
         (LPGNN(), FACTS, Budget(eps_adjacency=1.0), "--eps-adjacency: lpgnn's graph is public"),
         (LPGNN(adjacency="private"), FACTS, BOTH, "needs --eps-adjacency"),
-        (LPGNN(m="11"), FACTS, BOTH, "samples 1..10 features"),
+        (LPGNN(m="11"), FACTS, BOTH, "^--set m=11: of 10 features 1..10 can be sampled"),
     ],
 )
 def test_budgets_that_do_not_fit_are_refused_before_anybody_is_asked(
