@@ -40,6 +40,7 @@ bench: $(READY)
 
 tables: $(READY)
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/tables_privgnn.py
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,10 +2,12 @@
 
 Both train the same teachers, 500 epochs on the K sampled people nearest to a query, one
 thread each; ratios are of medians over the same queries, taken in turns so that a busy
-machine slows both. Then two processes against one. Amazon Computers where LDPSIM_DATA has
-it, else a graph of its size.
+machine slows both. Then two processes against one, in turns as well. Amazon Computers where
+LDPSIM_DATA has it, else a graph of its size.
 
-    python benchmarks/bench_teachers.py [--queries 4] [--epochs 500]
+    python benchmarks/bench_teachers.py [--queries 4] [--epochs 500] [--only teachers|processes] [--save]
+
+``--save`` enters the figures in docs/results/privgnn-measured.csv.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from measured import enter
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -119,6 +122,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--queries", type=int, default=4)
     parser.add_argument("--epochs", type=int, default=500)
+    parser.add_argument("--only", choices=("teachers", "processes"))
+    parser.add_argument("--save", action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(1)
     population = amazon()
@@ -126,9 +131,17 @@ def main() -> None:
     owned = owned_people(population, division)
     private = PlainGraph.build(owned.features, owned.edges, owned.labels)
     public = public_graph(population, division, labelled=False)
+    beside = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     print(f"{len(private):,} private people, {private.features.shape[1]} features, {given.epochs} epochs; "
-          f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}, "
-          f"Python {platform.python_version()}")  # fmt: skip
+          f"{beside}, torch {torch.__version__}, Python {platform.python_version()}")  # fmt: skip
+    if given.only != "processes":
+        _teachers(private, public, given, beside)
+    if given.only != "teachers":
+        _processes(private, public, given, beside)
+
+
+def _teachers(private: PlainGraph, public: PlainGraph, given: argparse.Namespace, beside: str) -> None:
+    """Seconds a teacher on one thread, and on a GPU where there is one."""
     for size in (300, 750):
         teaching = Teaching(classes=CLASSES, neighbours=size, noise_seed=1, training_seed=1)
         pieces = [
@@ -149,6 +162,9 @@ def main() -> None:
         for name in ways:
             median = statistics.median(taken[name])
             print(f"  ours, {name} basis: {median:.2f} s, {base / median:.1f} x (aim {AIMS[size, name]:g})")
+            if given.save:
+                enter(f"a teacher on one thread, K={size}, {name} basis", f"{AIMS[size, name]:g} x",
+                      f"{base / median:.1f} x ({median:.2f} s; PyG one at a time {base:.2f} s)", beside)  # fmt: skip
         if torch.cuda.is_available():
             one_pyg(pieces[0], 3, "cuda")
             alone = one_pyg(pieces[0], given.epochs, "cuda")
@@ -157,23 +173,28 @@ def main() -> None:
             print(f"  GPU: PyG {alone:.2f} s, in a stack {together:.4f} s a teacher, {alone / together:.0f} x (aim 30)")
         else:
             print("  GPU: none here, not measured")
-    _processes(private, public, given)
 
 
-def _processes(private: PlainGraph, public: PlainGraph, given: argparse.Namespace) -> None:
-    """Queries a second with one and with two processes; starting them is not counted, chunks are whole."""
-    seconds = {}
+def _processes(private: PlainGraph, public: PlainGraph, given: argparse.Namespace, beside: str) -> None:
+    """Chunks a second with one and with two processes, in turns; starting them is not counted."""
+    rates: dict[int, list[float]] = {1: [], 2: []}
     epochs = max(10, given.epochs // 5)
-    for workers in (1, 2):
-        teaching = Teaching(classes=CLASSES, settings=SageSettings(epochs=epochs), noise_seed=1, training_seed=1)
-        with tempfile.TemporaryDirectory() as home:
-            room = Classroom.open(Path(home), private, public, teaching, np.arange(len(public)))
-            marks: list[float] = []
-            room.posteriors(6 * CHUNK, workers=workers, tell=partial(_mark, marks))
-            # from the first chunk on, when every worker is up
-            seconds[workers] = (marks[-1] - marks[workers - 1]) / (6 - workers)
-    gain = seconds[1] / seconds[2]
-    print(f"two processes: {gain:.2f} x one (aim 1.8); {epochs} epochs, K=300, chunks of {CHUNK}")
+    for turn in range(3):
+        for workers in (1, 2):
+            teaching = Teaching(classes=CLASSES, settings=SageSettings(epochs=epochs), noise_seed=1,
+                                training_seed=turn)  # fmt: skip
+            with tempfile.TemporaryDirectory() as home:
+                room = Classroom.open(Path(home), private, public, teaching, np.arange(len(public)))
+                marks: list[float] = []
+                room.posteriors(4 * workers * CHUNK, workers=workers, tell=partial(_mark, marks))
+                # from the first chunk of each worker on, when all of them are up
+                rates[workers].append((len(marks) - workers) / (marks[-1] - marks[workers - 1]))
+    gains = [two / one for one, two in zip(rates[1], rates[2], strict=True)]
+    seen = f"{statistics.median(gains):.2f} x"
+    turns = ", ".join(f"{gain:.2f}" for gain in gains)
+    print(f"two processes: {seen} one (aim 1.8; turns {turns}); {epochs} epochs, K=300, chunks of {CHUNK}")
+    if given.save:
+        enter("two processes against one, K=300", "1.8 x", f"{seen} (turns {turns})", beside)
 
 
 if __name__ == "__main__":

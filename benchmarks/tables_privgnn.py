@@ -1,26 +1,31 @@
 """PrivGnn's tables for ``docs/results``: ours, the paper's, and what each label may be worth at best.
 
 Amazon Computers divided as the paper does. For each K and gamma one set of teachers serves
-every lambda and every |Q|; students, PATE and the baselines are trained for each cell. Beside
-every accuracy stands that of the pseudo-labels and its ceiling, the probability A(c, lambda)
-that noise leaves a perfectly sure teacher's label alone. The rows ``log-posterior`` add the
-noise where the paper's published code does, on log-softmax scores: no guarantee.
+every lambda, every |Q| and every draw; a draw is fresh noise on the labels and a student of
+its own. PATE and the baselines are trained beside them. The rows ``log-posterior`` add the
+noise where the paper's published code does, on log-softmax scores: no guarantee. In the rows
+``perfect`` no teacher is asked: the noise is put on the truth, surely known, so that no
+teachers of the stated algorithm can do better.
 
-    python benchmarks/tables_privgnn.py --home DIR [--workers 2] [--cells 300:1000 750:500] [--repeats 1]
+    make tables            (or: python benchmarks/tables_privgnn.py [--home DIR] [--workers 2] [--draws 10])
 
-``DIR`` keeps the teachers: a run that was stopped goes on there. Writes privgnn.csv and
-privgnn.png beside the other results.
+``DIR`` keeps the teachers (1,000 a set: some 15 minutes of one core at K = 300, 45 at 750)
+and the rows that are done (20 seconds a student): what was stopped goes on there. Every
+table says how many draws its means are of. ``--only-write`` writes what is there; ``--part
+1/2`` and ``--part 2/2`` divide the students among two processes that share ``DIR``. Writes
+privgnn.csv, privgnn.png and privgnn.md beside the other results.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import multiprocessing
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +48,14 @@ from strategies.teaching import Classroom
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "docs" / "results"
 LAMBDAS = (0.1, 0.2, 0.4, 0.8, 1.0)
+MOST = 1000
 DELTA, CLASSES = 1e-4, 10
 TRAINING = TrainingSettings(gnn="sage", **PrivGnn.training_defaults)
 SETTINGS = SageSettings()
+BASELINES = {"b1": B1, "b1-sampled": B1Sampled, "b2": B2}
+VOTING = {"pate-g": PateG, "pate-m": PateM}
+COLUMNS = ("method", "K", "gamma", "scores", "queries", "lambda", "draw", "teachers", "pseudo_labels", "ceiling",
+           "accuracy", "paper", "printed", "label", "vector")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class Cell:
     """One student: whose labels, how many, with how much noise."""
 
     method: str
-    repeat: int
+    draw: int
     queries: int = 0
     lambda_: float = 0.0
     neighbours: int = 0
@@ -62,77 +72,77 @@ class Cell:
 
 
 class Data:
-    """The two graphs of a repeat and who is asked."""
+    """The two graphs, who is asked, and the seeds of the samples and the teachers."""
 
-    def __init__(self, repeat: int) -> None:
+    noise_seed, training_seed = 1, 2
+
+    def __init__(self) -> None:
         population = datasets.load("computers")
-        division = divide(population, repeat)
+        division = divide(population, 0)
         self.owned = owned_people(population, division)
         self.private = private_graph(self.owned)
         self.public = public_graph(population, division, labelled=True)
         self.asked = np.searchsorted(division.public, division.asked)
         self.scored = np.searchsorted(division.public, division.scored)
         self.truth = population.labels[division.public]
-        self.order = query_order(self.public, self.asked, "random", seed=repeat)
-        self.noise_seed, self.training_seed = 2 * repeat + 1, 2 * repeat + 2
+        self.order = query_order(self.public, self.asked, "random", seed=0)
+
+    def seeds(self, draw: int) -> tuple[int, int]:
+        """Seeds of a draw's noise and student."""
+        return self.noise_seed + 1000 * draw, self.training_seed + 1000 * draw
 
 
 @lru_cache(maxsize=1)
-def data(repeat: int) -> Data:
-    """Return the data of a repeat, loaded once a process."""
-    return Data(repeat)
+def data() -> Data:
+    """Return the data, loaded once a process."""
+    return Data()
 
 
-def classroom(home: Path, cell: Cell) -> Classroom:
-    """Return where a cell's teachers are."""
-    found = data(cell.repeat)
-    method = PrivGnn(K=cell.neighbours, gamma=cell.gamma)
-    teaching = method.teaching(TRAINING, classes=CLASSES, noise_seed=found.noise_seed,
-                               training_seed=found.training_seed)  # fmt: skip
+def classroom(home: Path, neighbours: int, gamma: float) -> Classroom:
+    """Return where the teachers of a K and a gamma are."""
+    found = data()
+    teaching = PrivGnn(K=neighbours, gamma=gamma).teaching(
+        TRAINING, classes=CLASSES, noise_seed=found.noise_seed, training_seed=found.training_seed
+    )
     return Classroom.open(home, found.private, found.public, teaching, found.order)
 
 
 @lru_cache(maxsize=2)
-def votes(kind: type[PateG] | type[PateM], repeat: int) -> Any:
-    """Return the teachers' counts for every public node that may be asked about, in order."""
-    found = data(repeat)
-    return kind().votes(found.private, found.public, found.order, SETTINGS, classes=CLASSES,
-                        noise_seed=found.noise_seed, training_seed=found.training_seed)  # fmt: skip
+def votes(method: str) -> Any:
+    """Return the teachers' counts for the first queries."""
+    found = data()
+    return VOTING[method]().votes(found.private, found.public, found.order[:MOST], SETTINGS, classes=CLASSES,
+                                  noise_seed=found.noise_seed, training_seed=found.training_seed)  # fmt: skip
 
 
 def run(task: tuple[Path, Cell]) -> dict[str, Any]:
-    """Train one cell's student and return its row."""
+    """Train one cell's student and return what it reached."""
     home, cell = task
     torch.set_num_threads(1)
-    found = data(cell.repeat)
-    row: dict[str, Any] = {"method": cell.method, "repeat": cell.repeat}
-    if cell.method in ("b1", "b1-sampled", "b2"):
-        kind = {"b1": B1, "b1-sampled": B1Sampled, "b2": B2}[cell.method]
-        student = kind().predictions(found.owned, found.public, found.asked, SETTINGS, classes=CLASSES,
-                                     seed=found.training_seed)  # fmt: skip
-        return {**row, "accuracy": accuracy(student.predictions, found)}
-    release = Release(queries=cell.queries, lambda_=cell.lambda_, delta=DELTA, classes=CLASSES, gamma=cell.gamma,
-                      nodes=len(found.private))  # fmt: skip
-    cost = account(cell.method, release)
+    found = data()
+    noise_seed, training_seed = found.seeds(cell.draw)
+    if cell.method in BASELINES:
+        student = BASELINES[cell.method]().predictions(
+            found.owned, found.public, found.asked, SETTINGS, classes=CLASSES, seed=training_seed
+        )
+        return {"accuracy": accuracy(student.predictions, found)}
     if cell.method == "privgnn":
-        method: Any = PrivGnn(lambda_=cell.lambda_, scores=cell.scores)
-        values = classroom(home, cell).posteriors(cell.queries, workers=1)
-        row |= {"K": cell.neighbours, "gamma": cell.gamma, "scores": cell.scores, "ceiling": cost.ceiling}
+        method: Any = PrivGnn(lambda_=cell.lambda_)
+        if cell.scores == "perfect":
+            values = np.eye(CLASSES)[found.truth[found.order[: cell.queries]]]
+        else:
+            method = PrivGnn(lambda_=cell.lambda_, scores=cell.scores)
+            values = classroom(home, cell.neighbours, cell.gamma).posteriors(cell.queries, workers=1)
     else:
-        kind_of = PateG if cell.method == "pate-g" else PateM
-        method, values = kind_of(lambda_=cell.lambda_), votes(kind_of, cell.repeat)[: cell.queries]
-    labels = method.labels(values, noise_seed=found.noise_seed)
+        method, values = VOTING[cell.method](lambda_=cell.lambda_), votes(cell.method)[: cell.queries]
+    labels = method.labels(values, noise_seed=noise_seed)
     nodes = found.order[: cell.queries]
-    student = train_network(found.public, nodes, labels, CLASSES, SETTINGS, seed=found.training_seed)
-    open_ = cell.scores == "log-posterior"
+    student = train_network(found.public, nodes, labels, CLASSES, SETTINGS, seed=training_seed)
     return {
-        **row, "queries": cell.queries, "lambda": cell.lambda_,
         "teachers": float(np.mean(values.argmax(1) == found.truth[nodes])),
         "pseudo_labels": float(np.mean(labels == found.truth[nodes])),
         "accuracy": accuracy(student.predictions, found),
-        "printed": cost.printed.epsilon, "label": None if open_ else cost.holds.label,
-        "vector": None if open_ else cost.holds.vector,
-    }  # fmt: skip
+    }
 
 
 def accuracy(predictions: Any, found: Data) -> float:
@@ -140,99 +150,175 @@ def accuracy(predictions: Any, found: Data) -> float:
     return float(np.mean(predictions[found.scored] == found.truth[found.scored]))
 
 
-def cells(given: argparse.Namespace) -> Iterator[Cell]:
-    """Yield what is trained, the cheap comparisons last."""
-    for repeat in range(given.repeats):
-        for neighbours, most in given.cells:
-            for gamma in given.gamma:
-                for queries in sorted({min(500, most), most}):
-                    for lambda_ in LAMBDAS:
-                        yield Cell("privgnn", repeat, queries, lambda_, neighbours, gamma, "posterior")
-                if gamma == given.gamma[0]:
-                    for lambda_ in LAMBDAS:
-                        yield Cell("privgnn", repeat, most, lambda_, neighbours, gamma, "log-posterior")
-        for method in ("b1", "b1-sampled", "b2"):
-            yield Cell(method, repeat)
-        for method in ("pate-g", "pate-m"):
+def stages(draws: int) -> list[list[Cell]]:
+    """Return what is trained, in the order of its worth: every setting once, then more draws."""
+    everywhere = [range(min(draws, 1)), range(1, min(draws, 3)), range(min(draws, 3), draws)]
+    in_the_paper = [range(min(draws, 1)), range(1, min(draws, 5)), range(min(draws, 5), draws)]
+    return [
+        list(stage)
+        for first, then in zip(in_the_paper, everywhere, strict=True)
+        for stage in (_with_figures(first), _others(then, 500), _others(then, MOST))
+    ]
+
+
+def _with_figures(draws: Iterable[int]) -> Iterator[Cell]:
+    for draw in draws:
+        for scores in ("posterior", "log-posterior"):
+            for neighbours in (300, 750):
+                for lambda_ in LAMBDAS:
+                    yield Cell("privgnn", draw, MOST, lambda_, neighbours, 0.3, scores)
+        for lambda_ in LAMBDAS:
+            yield Cell("privgnn", draw, MOST, lambda_, 0, 0.3, "perfect")
+
+
+def _others(draws: Iterable[int], queries: int) -> Iterator[Cell]:
+    settings = ((300, 0.3), (750, 0.3), (300, 0.1)) if queries < MOST else ((300, 0.1),)
+    for draw in draws:
+        for neighbours, gamma in settings:
             for lambda_ in LAMBDAS:
-                yield Cell(method, repeat, 1000, lambda_)
+                yield Cell("privgnn", draw, queries, lambda_, neighbours, gamma, "posterior")
+        if queries == MOST:
+            continue
+        for method in VOTING:
+            for lambda_ in LAMBDAS:
+                yield Cell(method, draw, MOST, lambda_)
+        for method in BASELINES:
+            yield Cell(method, draw)
 
 
-def paper(row: dict[str, Any]) -> float | None:
-    """Return the published accuracy of a row's setting, None where there is none."""
+class Done:
+    """The rows that are done, a line each in a file that only grows."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / "rows.jsonl"
+        self.found: dict[Cell, dict[str, Any]] = {}
+        for line in self.path.read_text().splitlines() if self.path.is_file() else ():
+            entry = json.loads(line)
+            self.found[Cell(**entry["cell"])] = entry["row"]
+
+    def add(self, cell: Cell, row: dict[str, Any]) -> None:
+        self.found[cell] = row
+        with self.path.open("a") as file:
+            file.write(json.dumps({"cell": asdict(cell), "row": row}) + "\n")
+
+
+@cache
+def cost(method: str, queries: int, lambda_: float, gamma: float) -> Any:
+    """Return a release's account."""
+    return account(method, Release(queries=queries, lambda_=lambda_, delta=DELTA, classes=CLASSES, gamma=gamma,
+                                   nodes=2500))  # fmt: skip
+
+
+def paper(cell: Cell) -> float | None:
+    """Return the published accuracy of a cell's setting, None where there is none."""
+    key = ("computers", cell.neighbours, cell.queries, cell.gamma, cell.lambda_)
     with (HERE / "published" / "privgnn.csv").open() as file:
         for line in csv.DictReader(file):
-            key = (int(line["K"]), int(line["queries"]), float(line["gamma"]), float(line["lambda"]))
-            if row["method"] == "privgnn" and key == (row["K"], row["queries"], row["gamma"], row["lambda"]):
+            if cell.method == "privgnn" and key == (
+                line["dataset"], int(line["K"]), int(line["queries"]), float(line["gamma"]), float(line["lambda"])
+            ):  # fmt: skip
                 return float(line["accuracy"])
     return None
 
 
-COLUMNS = ("method", "K", "gamma", "scores", "queries", "lambda", "repeat", "teachers", "pseudo_labels", "ceiling",
-           "accuracy", "paper", "printed", "label", "vector")  # fmt: skip
+def whole(cell: Cell, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with its setting and what it costs."""
+    full = {"method": cell.method, "draw": cell.draw, "paper": paper(cell), **row}
+    if cell.method in BASELINES:
+        return full
+    found = cost(cell.method, cell.queries, cell.lambda_, cell.gamma)
+    full |= {"queries": cell.queries, "lambda": cell.lambda_, "printed": found.printed.epsilon}
+    if cell.method == "privgnn":
+        full |= {"K": cell.neighbours or None, "gamma": cell.gamma, "scores": cell.scores, "ceiling": found.ceiling}
+    if cell.scores in ("posterior", ""):
+        full |= {"label": found.holds.label, "vector": found.holds.vector}
+    return full
 
 
 def picture(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw accuracy against the epsilon that holds for the label."""
+    """Draw accuracy against the epsilon that holds for the label: means over the draws, with their spread."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(7, 4.2))
-    groups: dict[str, list[tuple[float, float]]] = {}
+    figure, axes = pyplot.subplots(figsize=(7, 4.4))
+    groups: dict[str, dict[float, list[float]]] = {}
     for row in rows:
-        if row.get("label") is not None:
-            name = f"PrivGnn K={row['K']}, {row['queries']} queries" if row["method"] == "privgnn" else row["method"]
-            groups.setdefault(name, []).append((row["label"], row["accuracy"]))
+        if row.get("label") is not None and row["queries"] == MOST:
+            name = f"PrivGnn K={row['K']}, gamma {row['gamma']}" if row["method"] == "privgnn" else row["method"]
+            groups.setdefault(name, {}).setdefault(row["label"], []).append(row["accuracy"])
     for name, points in groups.items():
-        axes.plot(*zip(*sorted(points), strict=True), marker="o", markersize=4, label=name)
-    for method, style in (("b1", "--"), ("b1-sampled", ":"), ("b2", "-.")):
+        at = sorted(points)
+        means, spreads = [np.mean(points[x]) for x in at], [np.std(points[x]) for x in at]
+        axes.errorbar(at, means, yerr=spreads, marker="o", markersize=4, linewidth=1, capsize=2, label=name)
+    for method, style in zip(BASELINES, ("--", ":", "-."), strict=True):
         values = [row["accuracy"] for row in rows if row["method"] == method]
         if values:
             label = f"{method}, no privacy"
             axes.axhline(float(np.mean(values)), color="0.5", linestyle=style, linewidth=1, label=label)
     axes.set_xscale("log")
+    axes.set_ylim(0, 1)
     axes.set_xlabel("epsilon that holds for a person, labels released (delta 1e-4)")
-    axes.set_ylabel("accuracy of the student")
+    axes.set_ylabel("accuracy of the student, 1,000 queries")
     axes.legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(path, dpi=120)
 
 
-def _cell(text: str) -> tuple[int, int]:
-    neighbours, _, queries = text.partition(":")
-    return int(neighbours), int(queries)
+def write(done: Done, draws: int) -> None:
+    """Write privgnn.csv, privgnn.png and privgnn.md from the rows that are done."""
+    import privgnn_page
 
-
-def main() -> None:
-    """Train what is missing and write the tables."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--home", type=Path, required=True)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--cells", type=_cell, nargs="*", default=[(300, 1000), (750, 1000)], metavar="K:QUERIES")
-    parser.add_argument("--gamma", type=float, nargs="*", default=[0.3])
-    parser.add_argument("--repeats", type=int, default=1)
-    given = parser.parse_args()
-    torch.set_num_threads(1)
-    for repeat in range(given.repeats):
-        for neighbours, most in given.cells:
-            for gamma in given.gamma:
-                room = classroom(given.home, Cell("privgnn", repeat, neighbours=neighbours, gamma=gamma))
-                print(f"K={neighbours}, gamma {gamma:g}: {room.trained(most)} of {most} teachers are there", flush=True)
-                room.posteriors(most, workers=given.workers)
-    rows = []
-    with ProcessPoolExecutor(given.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for row in pool.map(run, [(given.home, cell) for cell in cells(given)]):
-            row["paper"] = paper(row)
-            rows.append(row)
-            shown = {key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()}
-            print(shown, flush=True)
+    order = sorted(
+        (cell for stage in stages(draws) for cell in stage if cell in done.found),
+        key=lambda c: (c.method != "privgnn", c.method, c.scores == "log-posterior", -c.gamma, c.neighbours, c.queries,
+                       c.lambda_, c.draw),
+    )  # fmt: skip
+    rows = [whole(cell, done.found[cell]) for cell in order]
     with (RESULTS / "privgnn.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
     picture(rows, RESULTS / "privgnn.png")
+    privgnn_page.write()
+
+
+def _part(text: str) -> tuple[int, int]:
+    number, _, parts = text.partition("/")
+    return int(number), int(parts)
+
+
+def main() -> None:
+    """Train what is missing and write the tables."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--home", type=Path, default=Path("runs/tables-privgnn"))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--part", type=_part, default=(1, 1), metavar="I/N")
+    parser.add_argument("--only-write", action="store_true")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    given.home.mkdir(parents=True, exist_ok=True)
+    done = Done(given.home)
+    for stage in [] if given.only_write else stages(given.draws):
+        missing = [cell for cell in stage[given.part[0] - 1 :: given.part[1]] if cell not in done.found]
+        needed: dict[tuple[int, float], int] = {}
+        for cell in missing:
+            if cell.method == "privgnn" and cell.neighbours:
+                key = cell.neighbours, cell.gamma
+                needed[key] = max(cell.queries, needed.get(key, 0))
+        for (neighbours, gamma), queries in needed.items():
+            room = classroom(given.home, neighbours, gamma)
+            there = f"{room.trained(queries)} of {queries} teachers are there"
+            print(f"K={neighbours}, gamma {gamma:g}: {there}", flush=True)
+            room.posteriors(queries, workers=given.workers)
+        with ProcessPoolExecutor(given.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+            futures = {pool.submit(run, (given.home, cell)): cell for cell in missing}
+            for future in as_completed(futures):
+                done.add(futures[future], future.result())
+                print(futures[future], done.found[futures[future]], flush=True)
+    write(Done(given.home), given.draws)
 
 
 if __name__ == "__main__":

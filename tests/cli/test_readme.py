@@ -49,7 +49,7 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 
 def test_the_options_that_documents_name_exist() -> None:
-    known = set(re.findall(r"--[a-z][a-z-]+", (ROOT / "cli" / "options.py").read_text()))
+    known = {name for path in (ROOT / "cli").glob("*.py") for name in re.findall(r"--[a-z][a-z-]+", path.read_text())}
     known |= {"--help", "--device", "--extra-index-url"}
     for document in (ROOT / "README.md", ROOT / "docs" / "commands.md"):
         assert set(re.findall(r"--[a-z][a-z-]+", document.read_text())) <= known
