@@ -111,11 +111,14 @@ def train_denoised(
         device: ``auto``, ``cpu`` or ``cuda``.
 
     Raises:
-        ValueError: where no training node has a label.
+        ValueError: where no training node has a label, or none that a label reaches.
     """
     target = denoised(graph.labels, noise.matrix, noise.hops, classes)
     learn = graph.train[target[graph.train] >= 0]
     if not len(learn):
+        if noise.hops and np.any(graph.labels[graph.train] >= 0):
+            raise ValueError(f"no label reaches a training node over {noise.hops} hops without self-loops: nothing can "
+                             "be learned (--set k_y=0 takes every node's own)")  # fmt: skip
         raise ValueError("no training node has a label: nothing can be learned")
     started = time.perf_counter()
     where = choose_device(device)
