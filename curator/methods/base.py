@@ -93,7 +93,9 @@ class Method:
         Raises:
             ValueError: for an unknown key (names the nearest ones) or an unfit value.
         """
-        known = {entry.name: str(entry.type) for entry in fields(cls)}  # type: ignore[arg-type]
+        # A type is text, or the class itself where the method's module does not defer annotations.
+        known = {entry.name: str(getattr(entry.type, "__name__", entry.type))
+                 for entry in fields(cls)}  # type: ignore[arg-type]  # fmt: skip
         values = {}
         for key, given in settings.items():
             if key not in known:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from importlib.metadata import EntryPoint
 from typing import ClassVar
 
@@ -68,3 +68,14 @@ def test_shares_and_reporting() -> None:
             Budget(feature_share=share)
     with pytest.raises(ValueError, match="--reporting"):
         Budget(reporting="neither")  # type: ignore[arg-type]
+
+
+def test_settings_are_read_where_annotations_are_not_deferred() -> None:
+    """A method of somebody else's may have classes where ours have text."""
+    given = [("share", float, 0.5), ("hops", int, 2), ("deep", bool, False)]
+    made = make_dataclass("Other", given, bases=(Method,), frozen=True)
+    made.name = "other"  # type: ignore[attr-defined]
+    method = made.from_settings({"share": ".25", "hops": "3", "deep": "true"})  # type: ignore[attr-defined]
+    assert (method.share, method.hops, method.deep) == (0.25, 3, True)
+    with pytest.raises(ValueError, match="--set hops=x: not a value of type int"):
+        made.from_settings({"hops": "x"})  # type: ignore[attr-defined]
