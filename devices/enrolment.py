@@ -33,7 +33,7 @@ from devices.policy import Policy
 from devices.population import Population
 
 FORMAT = 1
-COUNTED = 2  # as 1, and the ledgers are counted elsewhere: a program that does not count must not serve them
+COUNTED = 3  # as the others, and the ledgers are counted elsewhere: who does not count must not serve them
 # Devices of one shard share a ledger file. A shard is served by one process at a time, so
 # processes (and machines) that hold different shards never wait for each other's locks.
 SHARD = 1024
