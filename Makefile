@@ -3,6 +3,7 @@
 #   make test     the tests; real data are used where LDPSIM_DATA names their folder
 #   make lint     ruff and mypy
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
+#   make torture  a thousand kill -9 in the middle of collections (minutes)
 #   make tables   the accuracy tables of docs/results (long)
 # PYTHON names another interpreter (3.11 or newer), PIP_ARGS adds to `pip install`, for example
 #   make run PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test lint bench tables clean
+.PHONY: run test lint bench torture tables clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -37,6 +38,10 @@ lint: $(READY)
 
 bench: $(READY)
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+torture: export OMP_NUM_THREADS ?= 1
+torture: $(READY)
+	$(BIN)/python -m strategies.torture --kills 1000 --devices 500
 
 tables: $(READY)
 	$(BIN)/python benchmarks/tables.py
