@@ -18,6 +18,10 @@ _VALUES: tuple[Any, ...] = (
     "\u0000", "\ud800", "../../etc", "a" * 300, [], [[]], {}, {"v": 1}, [None], [0] * 50, "NaN",
 )  # fmt: skip
 
+_KINDS = (
+    HANDOVER_TYPE, "query", "query.other", "query.exchange", "query.receive", "train", "train.report", "evaluate",
+)  # fmt: skip
+
 
 def hostile_bytes(query: Query, rng: random.Random) -> bytes:
     """Return bytes that no device may take for a question.
@@ -120,7 +124,7 @@ def hostile_shot(query: Query, rng: random.Random) -> Shot:
         lambda: RecordDict({"query": ArrayRecord({"query": Array("uint8", (1,), "numpy.ndarray", b"x")})}),
         lambda: RecordDict({"report": ConfigRecord({"query": good})}),
     )
-    kind = rng.choice((QUERY_TYPE, QUERY_TYPE, QUERY_TYPE, HANDOVER_TYPE, "query", "query.other", "train", "evaluate"))
+    kind = rng.choice((QUERY_TYPE,) * 5 + _KINDS)
     return Shot(content=rng.choice(contents[:1] * 8 + contents[1:])(), kind=kind)
 
 

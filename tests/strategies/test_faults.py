@@ -13,14 +13,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+from flwr.app import ConfigRecord, Context, Message, RecordDict, UserConfig
+from flwr.clientapp import ClientApp
 
 from curator.methods import Question
-from devices.client_app import open_state, release_states
-from devices.device import Refusal
+from devices.client_app import app, open_state, release_states
+from devices.device import Refusal, Report
 from devices.enrolment import State, enrol
 from devices.policy import policy_for
 from devices.population import Population
+from devices.query import Query
+from devices.wire import QUERY_TYPE, query_content, read_reply
 from strategies.adversaries import Target
 from strategies.adversaries.curator import rebudgeted
 from strategies.faults import FAULTS
@@ -30,7 +35,7 @@ NAMES = {
     "kill-before-claim", "kill-before-commit", "kill-after-commit", "kill-during-replies", "kill-at-random",
     "power-loss", "disk-full", "read-only-folder", "ledger-truncated", "ledger-bit-flipped", "secrets-replaced",
     "clock-set-back", "two-processes", "ledger-deleted", "log-deleted", "log-bit-flipped", "older-backup",
-    "second-place", "enrolled-again",
+    "second-place", "enrolled-again", "folder-by-run", "edited-app",
 }  # fmt: skip
 STRIKING = sorted(name for name, fault in FAULTS.items() if fault.strike is not None)
 
@@ -53,7 +58,8 @@ def counted(
 def test_the_table_is_that_of_the_threat_model() -> None:
     assert set(FAULTS) == NAMES
     for name, fault in FAULTS.items():
-        assert fault.name == name and (fault.loss == "1x") is fault.covered and (fault.counted or not fault.covered)
+        assert fault.name == name and (fault.loss == "1x") is fault.covered
+        assert (fault.counted or not fault.covered)
         path, _, test = fault.test.partition("::")
         assert f"def {test}(" in (Path(__file__).parents[2] / path).read_text()
     assert len(STRIKING) == 9
@@ -167,3 +173,44 @@ def test_the_clock_plays_no_part(counted: Callable[[bool], Target], monkeypatch:
             continue
         assert later.answer(target.query).data  # type: ignore[union-attr]
         assert later.answer(other) is Refusal.REPORT_COLLECTED
+
+
+def ask_app(
+    query: Query, node: UserConfig, run: UserConfig, app: ClientApp = app
+) -> tuple[int, Report] | Refusal | None:
+    message = Message(query_content(query), 77, QUERY_TYPE)
+    return read_reply(app(message, Context(1, 77, node, RecordDict(), run)))
+
+
+@pytest.mark.parametrize("counters", [False, True])
+def test_a_run_names_the_folder_where_the_node_does_not(
+    counted: Callable[[bool], Target], tmp_path: Path, counters: bool
+) -> None:
+    """A copy of the state on the same machine is a second device to who may choose between them."""
+    target = counted(counters)
+    shutil.copytree(target.home, tmp_path / "copy")
+    other = rebudgeted(target.query, 0.5, target.facts)
+    runs: list[UserConfig] = [{"state-dir": str(target.home)}, {"state-dir": str(tmp_path / "copy")}]
+    said = [ask_app(q, {"partition-id": 3}, run) for q, run in zip((target.query, other), runs, strict=True)]
+    assert [isinstance(answer, tuple) for answer in said] == [True, not counters]
+    own: UserConfig = {"partition-id": 5, "state-dir": str(target.home)}
+    said = [ask_app(q, own, run) for q, run in zip((target.query, other), runs, strict=True)]
+    assert isinstance(said[0], tuple) and said[1] is Refusal.REPORT_COLLECTED
+
+
+def test_an_edited_app_reads_everything(counted: Callable[[bool], Target]) -> None:
+    """What a curator who ships code of their own gets from a SuperNode that can read the folder."""
+    target = counted(True)
+    edited = ClientApp()
+
+    @edited.query("report")
+    def leak(message: Message, context: Context) -> Message:
+        record = State(Path(str(context.node_config["state-dir"]))).population.record(3)
+        content = {"report": record.neighbours.tobytes(), "device": 3, "replayed": False}
+        return Message(RecordDict({"report": ConfigRecord(content)}), reply_to=message)
+
+    own: UserConfig = {"partition-id": 3, "state-dir": str(target.home)}
+    said = ask_app(target.query, own, {}, edited)
+    assert isinstance(said, tuple)
+    assert np.array_equal(np.frombuffer(said[1].data, np.int32), State(target.home).population.record(3).neighbours)
+    assert State(target.home).ledger(3).entries(3) == []  # and nothing of it is in the ledger
