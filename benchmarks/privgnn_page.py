@@ -37,8 +37,8 @@ paper's figure, at a delta ten times the stated one.
 
 """
 PERFECT = """
-No teachers at all: the same noise on the *true* labels of 1,000 queries, surely known. No teacher of the stated
-algorithm can do better than this, whatever K is.
+No teachers at all: the same noise on the *true* labels of 1,000 queries, surely known. No teachers of the stated
+algorithm, whatever K is, give better labels on average.
 
 """
 LOG = """
@@ -49,11 +49,11 @@ exists to compare figures and for nothing else, and its result says `unprotected
 
 """
 VERDICT = """
-The last column: does the paper's figure lie nearer to this variant than to the algorithm as stated? In {near} of
-{settings} settings. In {above} of {settings} it lies above what even perfect teachers reach under the stated noise (by
-more than two of their standard deviations, or 0.02). {far} So the published accuracies look like those of noise that
-guarantees nothing: an inference, not a proof, since the published code also has a deeper network and samples of fixed
-size.
+The last column: does the paper's figure lie nearer to this variant than to the algorithm as stated? It does in {near}
+of {settings} settings. In {above} of {settings} it lies above what the student reaches with perfect teachers under the
+stated noise, by more than two standard deviations and more than 0.02. From the variant it is {far:.2f} away on average.
+So the published accuracies look like those of noise that guarantees nothing: an inference, not a proof, since the
+published code also has a deeper network and samples of fixed size.
 """
 GAMMA = """
 ## A smaller sample, and fewer queries
@@ -187,8 +187,7 @@ def compared(found: Rows) -> str:
     heads = ("K", "lambda", "n", "labels", "student", "paper", "as stated", "perfect teachers", "nearer")
     text = table(heads, lines)
     if lines:
-        far = f"The variant is {statistics.fmean(distances):.2f} away from the paper on average."
-        text += VERDICT.format(near=near, settings=len(lines), above=above, far=far)
+        text += VERDICT.format(near=near, settings=len(lines), above=above, far=statistics.fmean(distances))
     return text
 
 

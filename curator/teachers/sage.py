@@ -116,7 +116,7 @@ def _spread(matrix: csr_array, dense: Tensor) -> Tensor:
     return torch.from_numpy(matrix @ dense.numpy())
 
 
-_STRIPS = 4
+_STRIPS = 8
 
 
 class _Inputs:
