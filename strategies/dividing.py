@@ -8,7 +8,8 @@ and people of neither part, are left out.
                 (Olatunji et al., Section 5.2)
 ``reddit``      300 a class private, 15,000 and 15,000 (same)
 ``ogbn-arxiv``  papers up to 2017 private (the file's training nodes); of the rest 60%
-                to ask about, 40% to score (same)
+                to ask about, 40% to score (same; its sizes, 48,603 and 29,799, are those
+                of whole years)
 ``cora``        100 a class private, 1,000 and 1,000 (the paper's published code)
 ``pubmed``      1,000 a class private, 3,000 and 3,000 (ours)
 others          40% private, 30% and 30% (ours); also where a graph is too small for

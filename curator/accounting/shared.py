@@ -22,8 +22,8 @@ from curator.accounting.label import label_probabilities
 from curator.accounting.sampling import amplified, sampled_once
 
 MOST_LAMBDAS = 8  # 3^8 outcomes
-_EXCESS = 5e-3  # of the rounding, over all queries, at most; wider where the grid would not fit
-_CELLS = 1 << 22
+_EXCESS = 5e-3  # of the rounding, over all queries, at most; more (to 1 %) where the grid would not fit
+_CELLS = 1 << 24
 
 
 def shared_label_epsilon(
