@@ -122,37 +122,42 @@ def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple
     """
     complaint = ""
 
-    def fits(budget: float) -> bool | None:
+    def at(budget: float) -> float | None:
         nonlocal complaint
         try:
-            return loss(budget) <= target
+            return loss(budget)
         except ValueError as error:
-            complaint = str(error)
+            complaint = f" ({error})"
             return None
 
     best = high = start
+    below = above = at(start)
     for _ in range(_DOUBLINGS):
-        if fits(best) is not False:
+        if below is None or below <= target:
             break
-        best, high = best / 2, best
-    if fits(best) is None:
-        return f"no budget gives it ({complaint})"
-    if not fits(best):
-        return "no budget gives it: its loss does not depend on the budget"
+        best, high, above = best / 2, best, below
+        below = at(best)
+    if below is None or below > target:
+        return f"no budget gives it{complaint or ': its loss does not depend on the budget'}"
     for _ in range(_DOUBLINGS):
-        if not fits(high):
+        if above is None or above > target:
             break
-        best, high = high, high * 2
-    while high / best > 1 + _EXACT and loss(best) < target * (1 - _EXACT):
-        middle = math.sqrt(best * high)
-        if fits(middle):
-            best = middle
+        best, below, high = high, above, high * 2
+        above = at(high)
+    aim, step = target * (1 - _EXACT / 2), 0
+    while high / best > 1 + _EXACT and below < target * (1 - _EXACT):
+        middle, step = math.sqrt(best * high), step + 1
+        if step % 2 and above is not None and below > 0:  # straight on logarithmic axes, as most losses nearly are
+            share = math.log(aim / below) / math.log(above / below)
+            middle = best * (high / best) ** min(max(share, 1e-12), 1 - 1e-12)
+        found = at(middle)
+        if found is not None and found <= target:
+            best, below = middle, found
         else:
-            high = middle
-    reached = loss(best)
-    if reached < target * (1 - _CLOSE):
-        return f"no budget gives it: the most that it loses below {target:g} is {reached:.4g}"
-    return best, reached
+            high, above = middle, found
+    if below < target * (1 - _CLOSE):
+        return f"no budget gives it: the most that it loses below {target:g} is {below:.4g}{complaint}"
+    return best, below
 
 
 __all__ = ["Matched", "guarantee_before", "match"]

@@ -34,10 +34,10 @@ def report(
         from cli.report.gather import gather
         from cli.report.page import write_page
 
+        found = gather(folders)
         page = out or (folders[0] / "report.html" if len(folders) == 1 else Path("report.html"))
         if page.is_dir() or not page.parent.is_dir():
             raise ValueError(f"--out {page}: must name a file in a folder that is there")
-        found = gather(folders)
         progress("drawing", None)
         write_page(page, found)
 

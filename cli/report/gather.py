@@ -51,12 +51,14 @@ class Gathered:
         results: All of one population, in the order in which they were found.
         failed: Methods that failed.
         left_out: Files and populations that are not shown.
+        methods: The order of a comparison's methods, empty where there is none.
         match: ``level``, ``target`` and ``unmatched`` of a comparison, None where nothing was made equal.
     """
 
     results: list[Found] = field(default_factory=list)
     failed: list[Problem] = field(default_factory=list)
     left_out: list[Problem] = field(default_factory=list)
+    methods: list[str] = field(default_factory=list)
     match: dict[str, Any] | None = None
 
 
@@ -151,15 +153,22 @@ def _of_many(folder: Path, found: Gathered) -> None:
     """Read what a sweep's or a comparison's folder says beside its results."""
     try:
         document = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))
-        failures, match = document["failures"], document["match"]
-        found.failed += [Problem(text(name), text(line)) for name, line in dict(failures).items()]
-        if match is not None and match["level"] in LEVELS and number(match["target"]) is not None:
-            unmatched = {text(name): text(why) for name, why in dict(match["unmatched"]).items()}
-            found.match = {"level": match["level"], "target": number(match["target"]), "unmatched": unmatched}
+        failed = [Problem(text(name), text(line)) for name, line in dict(document["failures"]).items()]
+        methods = [text(name) for name in list(document["methods"])]
+        match = None if document["match"] is None else _match(document["match"])
+        found.failed, found.methods = [*found.failed, *failed], [*found.methods, *methods]
+        found.match = match or found.match
     except FileNotFoundError:
         _failed_cells(folder / "table.csv", found)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         found.left_out.append(Problem(COMPARISON, "cannot be read: which methods failed is not known"))
+
+
+def _match(given: Mapping[str, Any]) -> dict[str, Any]:
+    level, target = given["level"], number(given["target"])
+    if level not in LEVELS or target is None:
+        raise ValueError("a level that no result has")
+    return {"level": level, "target": target, "unmatched": {text(k): text(v) for k, v in given["unmatched"].items()}}
 
 
 def _failed_cells(table: Path, found: Gathered) -> None:

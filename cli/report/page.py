@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -36,12 +37,13 @@ def write_page(path: Path, gathered: Gathered, *, methods: Sequence[str] | None 
     Args:
         path: The HTML file.
         gathered: What to show.
-        methods: The order of the methods, None for the order found.
+        methods: The order of the methods, None for that of the comparison, or as found.
 
     Raises:
         OSError: where it cannot be written.
     """
     write_atomically(path, render(gathered, methods=methods))
+    os.chmod(path, 0o644)  # a page is for passing around
 
 
 def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
@@ -74,9 +76,8 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
 def shown_rows(gathered: Gathered, *, methods: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Return the rows of the page, each with a ``label`` of its own and its ``command``; see :func:`write_page`."""
     found = list(gathered.results)
-    if methods is not None:
-        place = {name: number for number, name in enumerate(methods)}
-        found.sort(key=lambda entry: place.get(entry.row["method"], len(place)))
+    place = {name: number for number, name in reversed(list(enumerate(methods or gathered.methods)))}
+    found.sort(key=lambda entry: place.get(entry.row["method"], len(place)))
     rows = [{**entry.row, "id": number, "command": command_of(entry.record)} for number, entry in enumerate(found)]
     name_rows(rows, [entry.record for entry in found])
     return rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ RECORD: dict[str, Any] = {
     "dataset": {
         "name": "generated", "digest": "ab" * 32, "nodes": 3000, "edges": 10500, "features": 256, "classes": 5,
         "homophily": 0.62, "split": {"train": 1500, "val": 750, "test": 750},
+        "scored_sha256": ["ef" * 32],
     },
     "devices": {
         "asked": 3000, "reported": 2890, "replayed": 10, "refused": 50, "silent": 49, "failed": 1,
@@ -64,8 +66,10 @@ RECORD: dict[str, Any] = {
     "memory": {"peak_rss_bytes": 612000000},
     "reconstruction": {
         "edge_precision": 0.81, "edge_recall": 0.79, "edges": 10238.0, "feature_mae": 0.31, "aggregate_mae": 0.12,
+        "degrees": {"from": [0, 1, 2, 3, 5, 8], "true": [100, 600, 900, 1000, 350, 50],
+                    "noisy": [20, 180, 700, 1200, 800, 100], "reconstructed": [150, 700, 850, 950, 310, 40]},
     },
-    "config": {},
+    "config": {"method": "hogs", "dataset": "generated", "seed": 0},
 }  # fmt: skip
 
 
@@ -73,6 +77,70 @@ RECORD: dict[str, Any] = {
 def record() -> dict[str, Any]:
     """A result of its own for each test."""
     return copy.deepcopy(RECORD)
+
+
+def _changed(record: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    for path, value in changes.items():
+        *above, last = path.split("/")
+        part = record
+        for name in above:
+            part = part[name]
+        part[last] = value
+    return record
+
+
+@pytest.fixture
+def write_result() -> Callable[..., Path]:
+    """Write a result below a folder, with fields changed by their path (``accuracy/test``)."""
+
+    def write(folder: Path, name: str, changes: dict[str, Any] | None = None) -> Path:
+        run = folder / name
+        run.mkdir(parents=True)
+        changed = _changed(copy.deepcopy(RECORD), changes or {})
+        (run / "result.json").write_text(json.dumps(changed))
+        (run / "config.toml").write_text("")
+        return run
+
+    return write
+
+
+OPEN = {"value": None, "status": "unprotected", "delta": 0.0, "detail": "raw data, no noise"}
+UNASKED = {"value": None, "status": "not asked", "delta": 0.0, "detail": ""}
+
+
+@pytest.fixture
+def comparison(tmp_path: Path, write_result: Callable[..., Path]) -> Path:
+    """Return a folder with results of five methods: bounded, in clear, central, not asked, and with no bytes."""
+    holds = RECORD["privacy"]["holds"]
+    federated = {**dict.fromkeys(holds, OPEN), "central_node": {**holds["user"], "value": 3.2, "delta": 1e-5}}
+    public_edges = {**holds, **dict.fromkeys(("bit_adjacency", "relationship", "user", "node"), OPEN)}
+    folder = tmp_path / "compare"
+    write_result(folder, "hogs-0", {"accuracy/std": 0.011, "accuracy/per_repeat": [0.6, 0.62, 0.61]})
+    write_result(folder, "lpgnn-0", {
+        "method": "lpgnn", "accuracy/test": 0.71, "accuracy/std": 0.02, "privacy/holds": public_edges,
+        "privacy/claimed": {"statement": "1-LDP of features", "value": 1.0},
+        "reconstruction/edges": 10500, "config/method": "lpgnn",
+    })
+    write_result(folder, "dp-fedavg-0", {
+        "method": "dp-fedavg", "accuracy/test": 0.45, "privacy/trust": "trusted curator", "privacy/holds": federated,
+        "communication/rounds": 200, "communication/downlink_bytes_per_device": 9.1e6,
+        "communication/uplink_bytes_per_device": 9.0e6, "seconds/train": 140.0, "config/method": "dp-fedavg",
+        "reconstruction": dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae")),
+    })
+    write_result(folder, "mlp-0", {
+        "method": "mlp", "accuracy/test": 0.52, "privacy/trust": "none", "communication/rounds": 0,
+        "privacy/holds": {**dict.fromkeys(holds, OPEN), "relationship": UNASKED, "bit_adjacency": UNASKED},
+        "privacy/claimed": {"statement": "none: a reference without noise", "value": None},
+        "communication/downlink_bytes_per_device": 0, "communication/uplink_bytes_per_device": 0,
+        "config/method": "mlp",
+    })
+    write_result(folder, "raw-0", {
+        "method": "raw", "accuracy/test": 0.85, "privacy/trust": "none", "privacy/holds": dict.fromkeys(holds, OPEN),
+        "privacy/claimed": {"statement": "none: a reference without noise", "value": None},
+        "communication/rounds": 0, "communication/downlink_bytes_per_device": 0,
+        "communication/uplink_bytes_per_device": 0, "config/method": "raw",
+    })
+    return folder
 
 
 @pytest.fixture

@@ -64,8 +64,8 @@
     tip.className = "tip";
     tip.hidden = true;
     const show = (text, at) => {
-      tip.hidden = !text;
-      if (!text) return;
+      tip.hidden = !text || !at;
+      if (tip.hidden) return;
       tip.textContent = text;
       const frame = box.getBoundingClientRect();
       const left = Math.min(Math.max(at.left + at.width / 2 - frame.left - tip.offsetWidth / 2, 0), frame.width - tip.offsetWidth);
@@ -73,7 +73,8 @@
       const above = at.top - frame.top - tip.offsetHeight - 8;
       tip.style.top = (above < 0 ? at.bottom - frame.top + 8 : above) + "px";
     };
-    const tooltip = (_, event, __, text) => show(text, event.target?.getBoundingClientRect?.());
+    // Vega calls this with no event when a chart is taken down.
+    const tooltip = (_, event, __, text) => show(text, event?.target?.getBoundingClientRect?.());
     return vegaEmbed(mount, { $schema: "https://vega.github.io/schema/vega/v6.json", ...spec }, {
       mode: "vega", renderer: "svg", actions: false, defaultStyle: false, hover: false, ast: true, config, tooltip,
     }).then((chart) => {
@@ -92,7 +93,7 @@
   function logTicks(low, high) {
     const found = [];
     const decades = Math.log10(high / low);
-    const steps = decades < 1.3 ? [1, 2, 5] : [1];
+    const steps = decades < 0.9 ? [1, 2, 3, 5, 7] : decades < 2 ? [1, 2, 5] : [1];
     const stride = Math.max(1, Math.ceil(decades / 7));
     for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
       if (power % stride) continue;
@@ -148,7 +149,7 @@
       data: [{ name: "rows", values: placed }],
       scales: [
         { name: "x", type: "log", domain: [low, high], range: [start, end] },
-        { name: "y", type: "linear", domain: [bottom, top], range: [height, 0] },
+        { name: "y", type: "linear", domain: [bottom, top], range: [height, 0], zero: false },
       ],
       axes: [
         { scale: "y", orient: "left", grid: true, tickCount: narrow ? 5 : 6, domain: false, ticks: false, zindex: 0 },
@@ -157,7 +158,7 @@
       ],
       marks: [
         ...strip("left", 0, start), ...strip("right", end, inner),
-        ...(raw ? [{ type: "rule", aria: false, encode: { enter: { x: constant(0), x2: constant(inner), y: { scale: "y", value: 100 * raw.row.test }, stroke: constant("var(--open)"), strokeDash: constant([2, 4]) } } }] : []),
+        ...(raw ? [{ type: "rule", name: "reference", aria: false, encode: { enter: { x: constant(0), x2: constant(inner), y: { scale: "y", value: 100 * raw.row.test }, stroke: constant("var(--open)"), strokeDash: constant([2, 4]) } } }] : []),
         ...(rule ? [
           { type: "rule", aria: false, encode: { enter: { x: { scale: "x", value: mark.value }, y: constant(0), y2: constant(height), stroke: constant("var(--soft)"), strokeDash: constant([4, 3]), strokeWidth: constant(1) } } },
           { type: "text", name: "said", aria: false, encode: { enter: { x: { scale: "x", value: mark.value, offset: at(mark.value) > inner / 2 ? -5 : 5 }, y: constant(12), align: constant(at(mark.value) > inner / 2 ? "right" : "left"), text: constant(mark.text), fill: constant("var(--soft)"), fontSize: constant(11) } } },
@@ -165,7 +166,7 @@
         { type: "rule", aria: false, from: { data: "rows" }, encode: { enter: { x: { field: "x" }, y: { scale: "y", field: "from" }, y2: { scale: "y", field: "to" }, stroke: { field: "fill" }, strokeWidth: constant(1.5), strokeOpacity: constant(0.65) } } },
         { type: "symbol", name: "points", from: { data: "rows" }, encode: { enter: { x: { field: "x" }, y: { scale: "y", field: "y" }, shape: { field: "shape" }, size: constant(narrow ? 85 : 105), fill: { field: "fill" }, stroke: constant("var(--paper)"), strokeWidth: constant(1.2), ...tooltip({ field: "tip" }) } } },
         { type: "text", name: "labels", aria: false, interactive: false, from: { data: "points" }, encode: { enter: { text: { field: "datum.label" }, fill: constant("var(--ink)"), fontSize: constant(narrow ? 12 : 13) } },
-          transform: [{ type: "label", size: [inner, height], avoidMarks: rule ? ["said"] : [], anchor: ["right", "left", "top", "bottom", "top-right", "top-left", "bottom-right", "bottom-left"], offset: [5, 5, 6, 6, 3, 3, 3, 3], padding: 2 }] },
+          transform: [{ type: "label", size: [inner, height], avoidMarks: [...(rule ? ["said"] : []), ...(raw ? ["reference"] : [])], anchor: ["right", "left", "top", "bottom", "top-right", "top-left", "bottom-right", "bottom-left"], offset: [5, 5, 6, 6, 3, 3, 3, 3], padding: 2 }] },
         { type: "text", aria: false, encode: { enter: { x: constant(-axis + 6), y: constant(-8), text: constant("accuracy, %"), fill: constant("var(--soft)"), fontSize: constant(12), align: constant("left"), baseline: constant("bottom") } } },
       ],
     };
@@ -226,7 +227,7 @@
 
   function roundsChart(width) {
     const values = rows.map((row) => ({ label: row.label, rounds: row.rounds, fill: colour[row.trust], words: row.rounds ? plain(row.rounds, 0) : "none", tip: row.label + ": " + (row.rounds ? plain(row.rounds, 0) + (row.rounds === 1 ? " round" : " rounds") : "nobody is asked") }));
-    const most = Math.max(1, ...values.map((v) => v.rounds));
+    const most = Math.max(10, ...values.map((v) => v.rounds));
     return lines(width, values, {
       right: 46, what: "Rounds by method",
       scales: (from, to) => [{ name: "x", type: "symlog", constant: 1, domain: [0, most], range: [from, to] }],

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from cli.main import app
+
+
+def report(*arguments: object) -> Result:
+    return CliRunner(env={"COLUMNS": "80"}).invoke(app, ["report", *map(str, arguments)])
+
+
+def test_the_page_lies_in_the_folder(comparison: Path) -> None:
+    shown = report(comparison)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout == f"5 results of generated.\nWritten to {comparison / 'report.html'}\n"
+    assert "<title>generated: 5 results side by side</title>" in (comparison / "report.html").read_text()
+    assert report(comparison, "--quiet", "--out", comparison / "mine.html").stdout == f"{comparison / 'mine.html'}\n"
+
+
+def test_json_has_the_results_and_the_page(comparison: Path) -> None:
+    document = json.loads(report(comparison, "--json").stdout)
+    assert set(document) == {"results", "html"}
+    assert [record["method"] for record in document["results"]] == ["dp-fedavg", "hogs", "lpgnn", "mlp", "raw"]
+    assert Path(document["html"]).is_absolute() and Path(document["html"]).is_file()
+
+
+def test_what_is_not_shown_is_said(comparison: Path, write_result: Callable[..., Path]) -> None:
+    write_result(comparison, "old-0", {"schema": 2})
+    shown = report(comparison)
+    assert shown.exit_code == 0
+    assert "not shown: old-0: schema 2, this version reads schema 1" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["{tmp}/empty"], "no result.json there"),
+        (["{tmp}/nowhere"], "there is no such folder"),
+        (["{tmp}/compare", "--out", "{tmp}/nowhere/page.html"], "--out"),
+        (["{tmp}/compare", "--out", "{tmp}"], "--out"),
+        ([], "Missing argument"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_written(
+    arguments: list[str], said: str, tmp_path: Path, comparison: Path, listing: Callable[[Path], dict[str, str]]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    before = listing(tmp_path)
+    shown = report(*(argument.format(tmp=tmp_path) for argument in arguments))
+    assert shown.exit_code == 2, shown.output
+    assert shown.stdout == "" and len(shown.stderr.splitlines()) == 1
+    assert said in shown.stderr
+    assert listing(tmp_path) == before

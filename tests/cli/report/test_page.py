@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.report.gather import gather
+from cli.report.page import as_json, plotting_library, render, shown_rows, verdict, write_page
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'><!--{{7*7}}${1}"
+
+
+def own(page: str) -> str:
+    """The page without the library, whose code is nobody's record."""
+    assert page.count(plotting_library()) == 1
+    return page.replace(plotting_library(), "")
+
+
+class Elements(HTMLParser):
+    """What a page is made of: elements with their attributes, and the text of scripts, the library's left out."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self._inside: str | None = None
+        self.feed(own(page))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = None
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(comparison: Path) -> None:
+    page = render(gather([comparison]))
+    elements = Elements(page)
+    for tag, attributes in elements.found:
+        for name in ("src", "href", "action", "srcset", "data", "poster"):
+            assert (attributes.get(name) or "data:").startswith(("data:", "#")), (tag, attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+    assert "@import" not in page and "url(" not in page.partition("<script>")[0]
+    assert len(page) < 1_500_000
+
+
+def test_the_policy_allows_these_two_scripts_and_nothing_else(comparison: Path) -> None:
+    elements = Elements(render(gather([comparison])))
+    (policy,) = [a["content"] for tag, a in elements.found if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy is not None
+    rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split(";")}
+    assert rules["default-src"] == ["'none'"]
+    data, _, script = elements.scripts
+    both = (plotting_library(), script)
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in both]
+    assert rules["script-src"] == [f"'sha256-{digest}'" for digest in digests]
+    assert json.loads(data)["rows"]
+
+
+def test_the_library_is_the_installed_one_and_fits_into_a_script_element() -> None:
+    library = plotting_library()
+    assert re.search(r"window\.vegaEmbed=[\w$]+;$", library)
+    assert "</script" not in library.lower() and "<!--" not in library and "\r" not in library
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["method", "dataset/name", "ldpsim_version", "gnn", "privacy/claimed/statement", "privacy/holds/user/detail",
+     "config/dataset", "config/settings"],
+)  # fmt: skip
+def test_nothing_in_a_record_becomes_markup(path: str, tmp_path: Path, write_result: Callable[..., Path]) -> None:
+    value: Any = {HOSTILE: HOSTILE} if path == "config/settings" else HOSTILE
+    changes = {path: value, "privacy/holds/user/status": "unprotected", "privacy/holds/user/value": None}
+    write_result(tmp_path, "plain", {"dataset/name": HOSTILE} if path == "dataset/name" else {})
+    clean = Elements(render(gather([tmp_path / "plain"])))
+    write_result(tmp_path / "hostile", "x", changes)
+    page = own(render(gather([tmp_path / "hostile"])))
+    elements = Elements(page + plotting_library())
+    tags = [tag for tag, _ in elements.found if tag not in ("li", "ul")]
+    assert tags == [tag for tag, _ in clean.found if tag not in ("li", "ul")]
+    assert "<img" not in page and "<script>alert" not in page
+    assert json.loads(elements.scripts[0])["rows"][0]["id"] == 0
+
+
+def test_nothing_in_a_name_of_a_folder_or_a_failure_becomes_markup(comparison: Path) -> None:
+    evil = comparison / "<img src=x onerror=alert(1)>"
+    evil.mkdir()
+    (evil / "result.json").write_text("{")
+    (comparison / "compare.json").write_text(json.dumps({
+        "methods": [HOSTILE], "failures": {HOSTILE: HOSTILE},
+        "match": {"level": "user", "target": 2, "unmatched": {"hogs": HOSTILE}},
+    }))  # fmt: skip
+    page = own(render(gather([comparison])))
+    assert "<img" not in page and "&lt;img src=x onerror=alert(1)&gt;" in page
+    assert page.count("<script") == 3
+
+
+def test_json_in_a_script_element_cannot_end_it() -> None:
+    text = as_json({"x": "</script><!-- & \u2028"})
+    assert not set(text) & set("<>&\u2028")
+    assert json.loads(text) == {"x": "</script><!-- & \u2028"}
+
+
+def test_every_method_is_on_the_page_with_its_command(comparison: Path) -> None:
+    page = render(gather([comparison]))
+    for name in ("hogs", "lpgnn", "dp-fedavg", "mlp", "raw"):
+        assert f"<span>{name}</span>" in page
+        assert f"ldpsim run --method {name} --dataset generated" in page
+
+
+def test_failures_and_what_is_left_out_stand_at_the_top(comparison: Path, write_result: Callable[..., Path]) -> None:
+    write_result(comparison, "old-0", {"schema": 7})
+    write_result(comparison, "other-0", {"dataset/scored_sha256": ["00"], "method": "privgnn"})
+    (comparison / "table.csv").write_text("cell,status,method,error\n1,failed,rgnn,--epsilon is missing\n")
+    head = render(gather([comparison])).partition("<main>")[0]
+    assert "<b>rgnn</b> --epsilon is missing" in head
+    assert "schema 7, this version reads schema 1" in head
+    assert "privgnn: another split" in head
+
+
+def test_unequal_budgets_are_said(comparison: Path) -> None:
+    found = verdict(shown_rows(gather([comparison])), None)
+    assert not found["equal"] and found["line"].startswith("Budgets are not equal:")
+
+
+def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
+    tmp_path: Path, write_result: Callable[..., Path]
+) -> None:
+    write_result(tmp_path, "a", {"method": "one"})
+    write_result(tmp_path, "b", {"method": "two", "privacy/holds/relationship/value": 14.4 * (1 + 1e-8)})
+    rows = shown_rows(gather([tmp_path]))
+    match = {"level": "relationship", "target": 14.4, "unmatched": {}}
+    assert verdict(rows, match)["equal"]
+    assert "for every method" in verdict(rows, None)["line"]
+    wanted = verdict(rows, {**match, "target": 2.0, "unmatched": {"one": "edges are public"}})
+    assert not wanted["equal"] and "could be reached by no method" in wanted["line"]
+    assert wanted["reasons"] == [("one", "edges are public"), ("two", "it was not solved for")]
+    rows[1]["levels"]["relationship"]["value"] = 20.0
+    half = verdict(rows, match)
+    assert not half["equal"] and "14.4 for one, and not for two" in half["line"]
+
+
+def test_a_page_is_written_whole_for_others_to_read(comparison: Path) -> None:
+    path = comparison / "page.html"
+    write_page(path, gather([comparison]))
+    assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    assert path.stat().st_mode & 0o444 == 0o444

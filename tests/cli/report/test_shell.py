@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.report.shell import command_of
+from strategies.options import RunOptions
+
+
+def test_a_plain_run_says_only_what_it_is(record: dict[str, Any]) -> None:
+    record["config"] = {name: value for name, value in asdict(RunOptions()).items() if name != "data_dir"}
+    assert command_of(record) == "ldpsim run --method hogs --dataset generated"
+
+
+def test_every_option_that_matters_is_said_and_reads_back(record: dict[str, Any]) -> None:
+    options = RunOptions(
+        method="hogs", dataset="cora", clients=500, epsilon=4.5, feature_share=0.2, private_labels=True, eps_labels=1.0,
+        reporting="one-end", gnn="gat", settings={"tau": "0.7"}, seed=3, seeds={"noise": None, "split": 9}, repeats=5,
+        repeats_vary="noise", dropout=0.1, on_requery="replay", caps={"bit": 4.0}, out=Path("elsewhere"),
+        data_dir=Path("/data"), workers=3,
+    )  # fmt: skip
+    record["config"] = {**asdict(options), "out": "elsewhere", "data_dir": "/data"}
+    command = command_of(record)
+    assert command == (
+        "ldpsim run --method hogs --dataset cora --clients 500 --epsilon 4.5 --eps-labels 1.0 --feature-share 0.2 "
+        "--private-labels --reporting one-end --gnn gat --seed 3 --repeats 5 --repeats-vary noise --dropout 0.1 "
+        "--on-requery replay --set tau=0.7 --cap bit=4.0 --noise-seed os --split-seed 9"
+    )
+
+
+@pytest.mark.parametrize("config", [None, 5, [], {"settings": 3, "seeds": [1], "caps": "x"}, {"dataset": 5}])
+def test_a_configuration_that_is_none_gives_a_command_still(config: Any, record: dict[str, Any]) -> None:
+    record["config"] = config
+    assert command_of(record).startswith("ldpsim run --method hogs --dataset generated")
+
+
+def test_nothing_in_a_record_becomes_another_command(record: dict[str, Any]) -> None:
+    record["method"] = "hogs; rm -rf ~ #"
+    record["config"] = {"dataset": "$(reboot)\nreboot", "settings": {"`x`": "'; y"}, "gnn": "\x1b]0;z\x07"}
+    command = command_of(record)
+    assert "\n" not in command and "\x1b" not in command
+    assert shlex.split(command) == [
+        "ldpsim", "run", "--method", "hogs; rm -rf ~ #", "--dataset", "$(reboot) reboot", "--gnn", "]0;z", "--set",
+        "`x`='; y",
+    ]  # fmt: skip

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from urllib.parse import unquote
+
+from cli.report.gather import gather
+from cli.report.page import shown_rows
+from cli.report.tables import data_link, tables
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_the_figures_of_every_chart(comparison: Path) -> None:
+    found = {name: read(text) for name, text in tables(shown_rows(gather([comparison]))).items()}
+    assert set(found) == {"all-figures", "privacy", "bytes", "rounds-and-seconds", "edges", "degrees"}
+    hogs = next(row for row in found["all-figures"] if row["method"] == "hogs")
+    assert (hogs["test_accuracy"], hogs["holds_relationship"]) == ("0.6124", "14.4")
+    assert hogs["command"].startswith("ldpsim run --method hogs")
+    raw = next(row for row in found["privacy"] if row["method"] == "raw")
+    assert (raw["holds_user"], raw["holds_user_status"], raw["claimed"]) == ("", "unprotected", "")
+    degrees = [row for row in found["degrees"] if row["method"] == "hogs"]
+    assert [row["noisy"] for row in degrees] == ["20.0", "180.0", "700.0", "1200.0", "800.0", "100.0"]
+
+
+def test_text_that_a_spreadsheet_would_compute_is_text(comparison: Path) -> None:
+    rows = shown_rows(gather([comparison]))
+    rows[0]["label"] = "=HYPERLINK(A1)"
+    assert read(tables(rows)["bytes"])[0]["method"] == "'=HYPERLINK(A1)"
+
+
+def test_a_link_holds_the_text_and_nothing_that_ends_it() -> None:
+    text = 'a,"b\r\n#&<>\'%\n'
+    link = data_link(text)
+    assert link.startswith("data:text/csv;charset=utf-8,")
+    assert not set(link) & set("\"'<>& \n#")
+    assert unquote(link.partition(",")[2]) == text

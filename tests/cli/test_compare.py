@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from cli.main import app
+
+SMALL = ["--clients", "60", "--device", "cpu", "--set", "epochs=3"]
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods in this process: a worker's start takes seconds."""
+    from strategies import sweep
+    from strategies.cell_pool import Pool
+
+    @contextmanager
+    def threads(workers: int | None) -> Iterator[Pool]:
+        pool = Pool(ThreadPoolExecutor, 1)
+        yield pool
+        pool.close()
+
+    monkeypatch.setattr(sweep, "processes", threads)
+
+
+def compare(folder: Path, *arguments: str) -> Result:
+    command = ["compare", *arguments, *SMALL, "--out", str(folder / "runs")]
+    return CliRunner(env={"COLUMNS": "80"}).invoke(app, command)
+
+
+def test_a_table_a_page_and_a_folder_a_run(tmp_path: Path, listing: Callable[[Path], dict[str, str]]) -> None:
+    shown = compare(tmp_path, "hogs", "lpgnn", "raw", "--repeats", "2")
+    assert shown.exit_code == 0, shown.output
+    (folder,) = (tmp_path / "runs").iterdir()
+    lines = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines[1:4]] == ["hogs", "lpgnn", "raw"]
+    assert "Budgets are not equal" in shown.stdout and "open" in lines[3]
+    assert f"Written to {folder / 'compare.html'}" in shown.stdout
+    assert len(list(folder.glob("*/result.json"))) == 3
+    assert (folder / "table.csv").read_text().count("\n") == 4
+    page = (folder / "compare.html").read_text()
+    assert page.index("<span>hogs</span>") < page.index("<span>lpgnn</span>") < page.index("<span>raw</span>")
+
+    before = listing(folder)
+    again = compare(tmp_path, "hogs", "lpgnn", "raw", "--repeats", "2", "--json")
+    document = json.loads(again.stdout)
+    assert [record["method"] for record in document["results"]] == ["hogs", "lpgnn", "raw"]
+    assert document["html"] == str(folder / "compare.html") and Path(document["html"]).is_absolute()
+    assert document["failed"] == {}
+    assert listing(folder) == before  # nothing was run again, and the page is the same to the byte
+
+    quiet = compare(tmp_path, "hogs", "lpgnn", "raw", "--repeats", "2", "--quiet")
+    assert quiet.stdout == f"{folder / 'compare.html'}\n"
+
+
+def test_budgets_that_were_made_equal(tmp_path: Path) -> None:
+    shown = compare(tmp_path, "hogs", "solitude", "--match", "relationship", "2")
+    assert shown.exit_code == 0, shown.output
+    assert "Budgets are equal" in shown.stdout and "not equal" not in shown.stdout
+    shown = compare(tmp_path, "hogs", "solitude", "raw", "--match", "relationship", "2")
+    assert "Budgets are not equal" in shown.stdout
+    assert "raw: unprotected at the level relationship" in shown.stdout
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert "<b>raw</b> unprotected at the level relationship" in (folder / "compare.html").read_text()
+
+
+def test_a_method_that_fails_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
+    shown = compare(tmp_path, "rgnn", "raw", "--set", "m=100000")
+    assert shown.exit_code == 1
+    assert "rgnn failed" in shown.stdout and "raw" in shown.stdout
+    assert shown.stderr.startswith("error: 1 of 2 methods failed; rgnn: ")
+    assert len(shown.stderr.splitlines()) == 1
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert "<b>rgnn</b>" in (folder / "compare.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Missing argument"),
+        (["hgos"], "hogs"),
+        (["hogs", "hogs"], "named twice"),
+        (["hogs", "--match", "user"], "--match"),
+        (["hogs", "--match", "user", "much"], "--match"),
+        (["hogs", "--match", "people", "2"], "--match people"),
+        (["hogs", "--match", "user", "2", "--epsilon", "3"], "--epsilon"),
+        (["hogs", "--state", "here"], "--state here with compare: each method needs people of its own"),
+        (["hogs", "--engine", "flower"], "--engine flower"),
+        (["hogs", "--dataset", "coar"], "cora"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_written(arguments: list[str], said: str, tmp_path: Path) -> None:
+    shown = compare(tmp_path, *arguments)
+    assert shown.exit_code == 2, shown.output
+    assert shown.stdout == "" and len(shown.stderr.splitlines()) == 1
+    assert said in shown.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,277 @@
+"""The page in a real browser: headless Chromium, driven with Selenium.
+
+In CI a missing Chromium is a failure; on a person's machine these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.report.gather import gather
+from cli.report.page import render, write_page
+
+CHARTS = ("privacy", "bytes", "rounds", "seconds", "edges")
+DRAWN = "return [...document.querySelectorAll('.chart')].map(c => [c.id || c.dataset.row, +(c.dataset.drawn || 0)])"
+POINTS = """return [...document.querySelectorAll('#chart-privacy [aria-roledescription="point"]')].map(p => {
+  const box = p.getBoundingClientRect(); return [p.getAttribute('aria-label'), box.x + box.width / 2]; })"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        what = "chromium and chromedriver are needed for the tests of the page (Debian: chromium chromium-driver)"
+        if os.environ.get("CI", "").lower() in ("true", "1"):
+            pytest.fail(what)
+        pytest.skip(what)
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    options = Options()
+    options.binary_location = chromium
+    # no sandbox: CI runs as root in a container, and the page is our own
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    found = webdriver.Chrome(service=Service(driver), options=options)
+    yield found
+    found.quit()
+
+
+@pytest.fixture
+def show(browser: Any, tmp_path: Path) -> Callable[..., Any]:
+    """Open a page at a size and in a colour scheme, and wait until its charts are drawn."""
+
+    def open_page(folder: Path, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> Any:
+        path = tmp_path / "page.html"
+        write_page(path, gather([folder]))
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "media": media, "features": [{"name": "prefers-color-scheme", "value": scheme}],
+        })  # fmt: skip
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500,
+        })  # fmt: skip
+        for kind in ("browser", "performance"):
+            browser.get_log(kind)  # what an earlier page left there
+        browser.get(path.as_uri())
+        wait(browser, "return document.documentElement.dataset.ready === 'yes'")
+        return browser
+
+    return open_page
+
+
+def wait(browser: Any, script: str, seconds: float = 20) -> None:
+    until = time.monotonic() + seconds
+    while not browser.execute_script(script):
+        assert time.monotonic() < until, f"did not come true: {script}\n{browser.get_log('browser')}"
+        time.sleep(0.05)
+
+
+def points(browser: Any) -> dict[str, float]:
+    """Where the methods stand in the first chart: horizontal place by name."""
+    return {label.split("\n")[0].split(" accuracy")[0]: x for label, x in browser.execute_script(POINTS)}
+
+
+def press(browser: Any, *keys: str) -> None:
+    from selenium.webdriver import ActionChains
+
+    ActionChains(browser).send_keys(*keys).perform()
+
+
+def choose(browser: Any, name: str, value: str) -> None:
+    if browser.execute_script(f"return document.querySelector('input[name={name}][value={value}]').checked"):
+        return
+    drawn = browser.execute_script("return document.getElementById('chart-privacy').dataset.drawn")
+    browser.execute_script(f"document.querySelector('input[name={name}][value={value}]').click()")
+    wait(browser, f"return document.getElementById('chart-privacy').dataset.drawn !== '{drawn}'")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [380, 1280])
+def test_every_chart_is_drawn_quietly_and_nothing_overflows(
+    width: int, scheme: str, show: Callable[..., Any], comparison: Path
+) -> None:
+    browser = show(comparison, width=width, scheme=scheme)
+    drawn = dict(browser.execute_script(DRAWN))
+    assert set(drawn) == {*(f"chart-{name}" for name in CHARTS), "0"}
+    assert all(drawn.values())
+    marks = browser.execute_script(
+        "return [...document.querySelectorAll('.chart')].map(c => c.querySelectorAll('svg path, svg text').length)"
+    )
+    assert min(marks) >= 5
+    assert browser.get_log("browser") == []
+    wide = browser.execute_script(
+        "const w = document.documentElement.clientWidth; return [document.documentElement.scrollWidth - w, "
+        "...[...document.querySelectorAll('body *')].filter(e => !e.closest('.hidden, .skip, thead, defs'))"
+        ".filter(e => { const b = e.getBoundingClientRect(); return b.width && (b.right > w + .5 || b.left < -.5); })"
+        ".map(e => e.outerHTML.slice(0, 120))]"
+    )
+    assert wide == [0]
+    paper, ink = browser.execute_script(
+        "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]"
+    )
+    assert (sum(map(int, numbers(paper))) > sum(map(int, numbers(ink)))) == (scheme == "light")
+
+
+def numbers(colour: str) -> list[str]:
+    return colour.removeprefix("rgb(").removesuffix(")").split(", ")
+
+
+def test_nothing_is_asked_of_any_network(show: Callable[..., Any], comparison: Path) -> None:
+    browser = show(comparison)
+    asked = [
+        message["params"]["request"]["url"]
+        for entry in browser.get_log("performance")
+        if (message := json.loads(entry["message"])["message"])["method"] == "Network.requestWillBeSent"
+    ]
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert sum(url.startswith("file:") for url in asked) == 1
+    # what tried all the same would be stopped
+    assert browser.execute_async_script(
+        "const done = arguments[0]; fetch('http://127.0.0.1:9/').then(() => done('sent'), () => done('stopped'))"
+    ) == "stopped"  # fmt: skip
+    assert any("Content Security Policy" in entry["message"] for entry in browser.get_log("browser"))
+
+
+def test_the_switches_move_methods_and_none_is_left_out(show: Callable[..., Any], comparison: Path) -> None:
+    browser = show(comparison)
+    everybody = {"hogs", "lpgnn", "dp-fedavg", "mlp", "raw"}
+    choose(browser, "level", "vector")
+    at_vector = points(browser)
+    choose(browser, "level", "relationship")
+    at_edge = points(browser)
+    choose(browser, "level", "central_node")
+    central = points(browser)
+    choose(browser, "side", "claimed")
+    claimed = points(browser)
+    for found in (at_vector, at_edge, central, claimed):
+        assert set(found) == everybody
+    strip = at_vector["raw"]
+    assert at_vector["hogs"] < strip - 60 and at_edge["lpgnn"] > at_edge["hogs"] + 60  # in clear: at the edge
+    assert at_edge["mlp"] < at_edge["hogs"]  # nothing is asked: at the other edge
+    assert central["dp-fedavg"] < central["raw"] - 60 and central["hogs"] < central["dp-fedavg"]
+    assert claimed["lpgnn"] < claimed["hogs"] < claimed["mlp"]
+    text = browser.execute_script("return document.body.innerText")
+    assert "Each paper's own figure" in text and "3 of 5 claim a figure" in text
+    cells = browser.execute_script("return [...document.querySelectorAll('#glance .loss')].map(c => c.textContent)")
+    assert cells[1] == "8"
+    assert browser.execute_script("return document.querySelector('input[name=level]').disabled") is True
+    assert browser.get_log("browser") == []
+
+
+def test_the_page_can_be_used_with_the_keyboard_alone(show: Callable[..., Any], comparison: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser = show(comparison)
+    active = "return document.activeElement.{}"
+    press(browser, Keys.TAB)
+    assert browser.execute_script(active.format("className")) == "skip"
+    press(browser, Keys.TAB)
+    assert browser.execute_script(active.format("name")) == "side"
+    outline = browser.execute_script("return getComputedStyle(document.activeElement.nextElementSibling).outlineStyle")
+    assert outline == "solid"
+    press(browser, Keys.TAB)
+    assert browser.execute_script(active.format("name")) == "level"
+    before = browser.execute_script(active.format("value"))
+    press(browser, Keys.ARROW_RIGHT)
+    assert browser.execute_script(active.format("value")) != before
+    wait(browser, "return document.getElementById('chart-privacy').dataset.drawn === '2'")
+    seen = []
+    for _ in range(60):
+        press(browser, Keys.TAB)
+        seen.append(browser.execute_script(
+            "const e = document.activeElement; return e.getAttribute('aria-roledescription') || e.className"
+        ))  # fmt: skip
+        if seen[-1] == "point":
+            break
+    assert "copy" in seen and "data" in seen and seen[-1] == "point"
+    tip = "return document.querySelector('#chart-privacy .tip:not([hidden])')?.textContent"
+    assert "accuracy" in browser.execute_script(tip)
+    press(browser, Keys.ESCAPE)
+    assert browser.execute_script(tip) is None
+
+
+def test_a_command_is_copied_and_data_are_downloaded(
+    show: Callable[..., Any], comparison: Path, tmp_path: Path
+) -> None:
+    browser = show(comparison)
+    allowed = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+    browser.execute_cdp_cmd("Browser.grantPermissions", {"permissions": allowed})
+    browser.execute_script("document.querySelectorAll('#glance .copy')[1].click()")
+    wait(browser, "return document.getElementById('copied').textContent.startsWith('Copied: ldpsim run --method')")
+    copied = browser.execute_async_script("navigator.clipboard.readText().then(arguments[0], arguments[0])")
+    assert copied == "ldpsim run --method hogs --dataset generated"
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    browser.execute_script("document.querySelector('a[download=\"privacy.csv\"]').click()")
+    until = time.monotonic() + 10
+    while not (tmp_path / "privacy.csv").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert (tmp_path / "privacy.csv").read_text().startswith("method,test_accuracy,std")
+
+
+def test_print_has_no_switches_and_dark_ink(show: Callable[..., Any], comparison: Path) -> None:
+    browser = show(comparison, scheme="dark", media="print", width=720)
+    ink, paper, buttons, switches = browser.execute_script(
+        "const s = e => getComputedStyle(document.querySelector(e)); "
+        "return [s('body').color, s('body').backgroundColor, s('.copy').display, s('fieldset').display]"
+    )
+    assert sum(map(int, numbers(ink))) < 150 and sum(map(int, numbers(paper))) > 700
+    assert buttons == switches == "none"
+    assert browser.execute_script("return document.documentElement.scrollWidth <= 720")
+
+
+def test_a_hostile_record_runs_nothing(show: Callable[..., Any], tmp_path: Path, write_result: Any) -> None:
+    hostile = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>\"' ${window.pwned=3} {{x}}"
+    write_result(tmp_path / "hostile", "<img src=x onerror=window.pwned=4>", {
+        "method": hostile, "dataset/name": hostile, "gnn": hostile, "privacy/claimed/statement": hostile,
+        "privacy/why_they_differ": [hostile], "config/settings": {hostile: hostile},
+    })  # fmt: skip
+    write_result(tmp_path / "hostile", "plain", {"method": "datum.label", "dataset/name": hostile})
+    browser = show(tmp_path / "hostile")
+    for side in ("claimed", "holds"):
+        choose(browser, "side", side)
+    browser.execute_script("for (const b of document.querySelectorAll('.copy')) b.click()")
+    assert browser.execute_script("return typeof window.pwned") == "undefined"
+    assert browser.execute_script("return document.querySelectorAll('img').length") == 0
+    assert browser.execute_script("return document.querySelectorAll('script').length") == 3
+    assert browser.get_log("browser") == []
+    # and what is put in by other means does not run either
+    browser.execute_script("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.pwned=5\">')")
+    time.sleep(0.2)
+    assert browser.execute_script("return typeof window.pwned") == "undefined"
+
+
+def test_twenty_methods_in_one_strip_are_all_there(
+    show: Callable[..., Any], tmp_path: Path, write_result: Any
+) -> None:
+    for number in range(20):
+        write_result(tmp_path / "many", f"raw-{number:02}", {
+            "method": f"a-long-method-name-{number}", "accuracy/test": 0.5 + 0.01 * (number % 7),
+            "privacy/holds/relationship/status": "unprotected", "privacy/holds/relationship/value": None,
+        })  # fmt: skip
+    browser = show(tmp_path / "many", width=380)
+    choose(browser, "level", "relationship")
+    assert len(points(browser)) == 20
+    assert browser.execute_script("return document.documentElement.scrollWidth") == 380
+    assert browser.get_log("browser") == []
+
+
+def test_one_result_alone_and_a_page_without_reconstruction(
+    show: Callable[..., Any], comparison: Path, record: dict[str, Any]
+) -> None:
+    assert copy.copy(record)["method"] == "hogs"
+    browser = show(comparison / "raw-0", width=380)
+    assert "No method here reconstructed edges" in browser.execute_script("return document.body.innerText")
+    assert browser.get_log("browser") == []
+    assert render(gather([comparison / "raw-0"])).count("<tbody>") == 2
