@@ -90,7 +90,7 @@ def test_a_budget_given_by_its_parts_leaves_nothing_to_solve_for(population: Pop
     found = match(options("hogs", eps_adjacency=3.0), population, "relationship", 2.0)
     assert found.reason == "no budget gives it: its loss does not depend on the budget"
     found = match(options("hogs", eps_adjacency=3.0), population, "relationship", 9.0)
-    assert found.reason == "no budget gives it: the most that it loses below 9 is 6"
+    assert found.reason.startswith("no budget gives it: the most that it loses below 9 is 6")
 
 
 def test_steps_and_walls() -> None:
