@@ -4,7 +4,8 @@
 #   make lint     ruff and mypy
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections (minutes)
-#   make tables   the accuracy tables of docs/results (long)
+#   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
+#   make figures  their figures (hours, likewise); make tables-quick: one column of each table, in runs/
 # PYTHON names another interpreter (3.11 or newer), PIP_ARGS adds to `pip install`, for example
 #   make run PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
 # for a PyTorch without CUDA; TEST_ARGS adds to pytest.
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test lint bench torture tables clean
+.PHONY: run test lint bench torture tables tables-quick figures clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -46,6 +47,12 @@ torture: $(READY)
 tables: $(READY)
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/tables_privgnn.py
+
+tables-quick: $(READY)
+	$(BIN)/python benchmarks/tables.py --quick
+
+figures: $(READY)
+	$(BIN)/python benchmarks/figures.py
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,147 +1,275 @@
-"""Accuracy tables for ``docs/results``: ours, the paper's, and whether they agree.
+"""The accuracy tables of ``docs/results``: ours, the papers', and whether they agree.
 
-Every cell: at least ten collections of simulated people (seeds 0 and what follows from it;
-the search used others), with the stored settings of ``--tuned``. Two figures agree when
-they differ by no more than max(1.5 points, 3 sqrt(s^2 / n + s'^2 / n')).
+    make tables                                    (LDPSIM_DATA names the data sets; very long)
+    python benchmarks/tables.py [rgnn lpgnn ...] [--workers 2] [--upto 1] [--quick] [--pages-only]
 
-    make tables        (LDPSIM_DATA names the data sets; long)
-    python benchmarks/tables.py [--repeats 10] [--workers 2]
+Every cell is ten simulated collections, run by the machinery of ``ldpsim sweep`` below
+``--home`` (runs/tables): a killed run goes on where it was, and pages are written from the
+cells that are there, at any time. Cells come in levels, the most wanted first (``--upto``).
+``--quick`` runs and shows one column of each table, in a page of its own below ``--home``.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import importlib
 import math
 import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from papers.agreement import Figure, bound, verdict
+from papers.entry import NOT_HERE, Entry, Page, command
+
+from strategies.cell_pool import Failed
+from strategies.sweep import check_cells, results_in, run_sweep
+from strategies.sweep_file import Cell
+
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "docs" / "results"
-_HEAD = """# HoGS: accuracy
-
-GCN, 16 hidden units; test accuracy in %, mean ± standard deviation over {repeats} collections of simulated
-people. Settings: `curator/tuned/hogs.toml`, found on validation accuracy with other seeds (the grid stands in
-`benchmarks/search_hogs.py`). "Agrees" means |difference| <= max(1.5 points, 3 sqrt(s^2/n + s'^2/n')).
-`lp-and` is the null model, label propagation on pairs whose two bits are both 1: no features at all.
-"No noise" is the same network on the true graph. Losses are those that hold, for one collection.
-
-"""
+PAPERS = ("rgnn", "lpgnn", "blink", "solitude", "hogs")
+DATA = "data"
 
 
-def published() -> list[dict[str, str]]:
-    """Return the figures of others."""
-    with (HERE / "published" / "hogs.csv").open() as file:
-        return list(csv.DictReader(file))
+@dataclass(frozen=True)
+class Row:
+    """A cell and what came of it: ours None where it was not run."""
+
+    entry: Entry
+    ours: Figure | None
+    record: Mapping[str, Any] | None
+    why: str = ""
 
 
-def run(task: tuple[Mapping[str, Any], int]) -> dict[str, Any]:
-    """Run one stored setting and return its row."""
-    from strategies import RunOptions, simulate
-
-    setting, repeats = task
-    result = simulate(
-        RunOptions(
-            dataset=setting["dataset"],
-            split=setting["split"],
-            epsilon=setting["epsilon"],
-            gnn=setting["gnn"],
-            public_features=setting["public_features"],
-            tuned=True,
-            repeats=repeats,
-            repeats_vary="noise" if setting["split"] == "split42" else "all",
-            out=None,
-        )
-    )
-    record, holds = result.record, result.record["privacy"]["holds"]
-    row = {
-        "dataset": setting["dataset"],
-        "features": "public" if setting["public_features"] else "private",
-        "split": setting["split"],
-        "epsilon": setting["epsilon"],
-        "feature_share": setting.get("feature_share", ""),
-        **setting["values"],
-        "n": repeats,
-        "accuracy": 100 * record["accuracy"]["test"],
-        "std": 100 * record["accuracy"]["std"],
-        "lp_and": 100 * result.extra["lp_and_test"],
-        "no_noise": 100 * record["reference"]["nonprivate_test"],
-        "edge_precision": record["reconstruction"]["edge_precision"],
-        "edge_recall": record["reconstruction"]["edge_recall"],
-        **{level: shown(holds[level]) for level in ("bit_adjacency", "bit_feature", "relationship", "vector", "user")},
-        "collections": record["privacy"]["collections"],
-    }
-    print(row["dataset"], row["features"], row["epsilon"], f"{row['accuracy']:.1f} ± {row['std']:.1f}", flush=True)
-    return row
+def entries_of(paper: str, home: Path) -> tuple[Page, list[Entry]]:
+    """Return what a paper's page says and its cells."""
+    module = importlib.import_module(f"papers.{paper}")
+    if hasattr(module, "write_grouped"):
+        module.write_grouped(home / DATA)
+    return module.PAGE, list(module.entries(home / DATA))
 
 
-def shown(level: Mapping[str, Any]) -> str:
+def turn(entry: Entry) -> int:
+    """Return when a cell is run: the figures the agreement is judged by, one column of each table, the rest."""
+    return 0 if entry.level == 0 else 1 if entry.quick else 1 + entry.level
+
+
+def label_of(entry: Entry) -> str:
+    """Return a cell's name in one line."""
+    return f"{entry.table}: " + ", ".join(f"{key} {value}" for key, value in entry.keys.items())
+
+
+def run_cells(paper: str, entries: Sequence[Entry], home: Path, workers: int) -> None:
+    """Run the cells that have no result, and keep of each the result alone."""
+    folder = home / paper
+    cells = [Cell(entry.options, label_of(entry)) for entry in entries if not entry.absent]
+    done = -1
+
+    def tell(phase: str, share: float | None) -> None:
+        nonlocal done
+        count = round((share or 0) * len(cells))
+        if phase == "cells" and count != done:
+            done = count
+            print(f"{paper}: {count} of {len(cells)} cells", flush=True)
+            tidy(folder)
+
+    try:
+        result = run_sweep(cells, folder, workers=workers, progress=tell)
+    except ValueError as error:
+        print(f"{paper}: {error}", flush=True)
+        return
+    tidy(folder)
+    for label, failed in result.failures:
+        print(f"{paper}: {label}: {failed.line}", flush=True)
+
+
+def tidy(folder: Path) -> None:
+    """Remove the devices of finished cells: a table needs their results alone."""
+    for result in folder.glob("*/result.json"):
+        for state in result.parent.glob("state*"):
+            shutil.rmtree(state, ignore_errors=True)
+
+
+def rows_of(entries: Sequence[Entry], folder: Path) -> list[Row]:
+    """Return the cells with the results that are there."""
+    results = results_in(folder) if folder.is_dir() else {}
+    runnable = [entry for entry in entries if not entry.absent]
+    digests = dict(zip(map(id, runnable), _digests(runnable), strict=True))
+    rows = []
+    for entry in entries:
+        digest = digests.get(id(entry))
+        found = results.get(digest, ()) if isinstance(digest, str) else ()
+        record = found[0][1] if found else None
+        why = f"not run: {entry.absent}" if entry.absent else digest.line if isinstance(digest, Failed) else NOT_HERE
+        rows.append(Row(entry, _ours(record), record, "" if record else why))
+    return rows
+
+
+def _digests(entries: Sequence[Entry]) -> list[str | Failed]:
+    """Return every cell's config hash, with each data set read once."""
+    by_people: dict[str, list[int]] = {}
+    for place, entry in enumerate(entries):
+        by_people.setdefault(entry.options.dataset, []).append(place)
+    found: dict[int, str | Failed] = {}
+    for places in by_people.values():
+        found.update(zip(places, check_cells([entries[place].options for place in places]), strict=True))
+    return [found[place] for place in range(len(entries))]
+
+
+def _ours(record: Mapping[str, Any] | None) -> Figure | None:
+    if record is None:
+        return None
+    tests = record["accuracy"]["per_repeat"]
+    return Figure(100 * record["accuracy"]["test"], 100 * (record["accuracy"]["std"] or 0.0), len(tests))
+
+
+def compared(row: Row) -> str:
+    """Return what the comparison with the paper says."""
+    ours, paper = row.ours, row.entry.paper
+    if ours is None or paper is None:
+        return "-"
+    if row.entry.at_least and ours.mean >= paper.mean:
+        return f"at least ({ours.mean - paper.mean:+.1f})"
+    return verdict(ours, paper)
+
+
+def held(row: Row, level: str) -> str:
     """Return what holds at a level, for a table."""
-    return f"{level['value']:g}" if level["status"] == "bounded" else str(level["status"])
+    if row.record is None:
+        return "-"
+    found = row.record["privacy"]["holds"][level]
+    return f"{found['value']:.4g}" if found["status"] == "bounded" else str(found["status"])
 
 
-def compare(row: Mapping[str, Any], other: Mapping[str, str]) -> str:
-    """Return another's figure and whether ours agrees with it."""
-    difference = row["accuracy"] - float(other["accuracy"])
-    spread = math.sqrt(row["std"] ** 2 / row["n"] + float(other["std"]) ** 2 / int(other["runs"]))
-    verdict = "agrees" if abs(difference) <= max(1.5, 3 * spread) else f"**{difference:+.1f}**"
-    return f"{other['accuracy']} ± {other['std']} ({verdict})"
+def markdown(paper: str, page: Page, rows: Sequence[Row]) -> str:
+    """Return a page."""
+    done = [row for row in rows if row.ours is not None]
+    decided = [row for row in done if row.entry.paper is not None and row.ours and row.ours.runs >= 10]
+    off = [row for row in decided if compared(row).startswith("**")]
+    ending = "; those are explained below." if off else "."
+    counts = (
+        f"{len(done)} of {len(rows)} cells were run. Of the {len(decided)} with a published figure and ten runs or "
+        f"more, {len(decided) - len(off)} agree and {len(off)} do not{ending}"
+    )
+    parts = [f"# {page.title}", page.head, _RULE, counts]
+    for table in dict.fromkeys(row.entry.table for row in rows):
+        ours = [row for row in rows if row.entry.table == table]
+        parts += [f"## {table}", *([page.tables[table]] if page.tables.get(table) else []), _table(page, ours)]
+    notes = HERE / "notes" / f"{paper}.md"
+    if notes.is_file():
+        parts.append(notes.read_text().strip())
+    parts += _commands(paper, rows)
+    return "\n\n".join(parts) + "\n"
 
 
-def table(rows: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, str]], sources: Sequence[str]) -> str:
-    """Return a Markdown table of one setting."""
-    private = rows[0]["features"] == "private"
-    heads = ["data set", "epsilon", *(["share"] if private else []), "ours", *sources, "lp-and", "no noise",
-             "relationship", "features" if private else "bit", "user"]  # fmt: skip
+_RULE = """Test accuracy in %, mean ± standard deviation of single runs (number of runs). "Agrees" means |difference| <=
+max(1.5 points, 3 sqrt(s^2/n + s'^2/n')) with at least ten runs of ours, where a published confidence half-width was
+turned into a standard deviation first; otherwise the difference stands there in bold. The last columns are what *holds*
+for one collection, by level, not what is claimed. Written by `benchmarks/tables.py`."""
+
+
+def _table(page: Page, rows: Sequence[Row]) -> str:
+    names = list(dict.fromkeys(name for row in rows for name in row.entry.keys))
+    measured = any(row.entry.measured for row in rows)
+    heads = [*names, "ours", "paper", "comparison", *([page.measured] if measured else []), *page.levels]
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     for row in rows:
-        found = {
-            other["source"]: compare(row, other)
-            for other in others
-            if (other["dataset"], other["features"], float(other["epsilon"]))
-            == (row["dataset"], row["features"], row["epsilon"])
-        }
-        cells = [row["dataset"], f"{row['epsilon']:g}", *([str(row["feature_share"])] if private else []),
-                 f"{row['accuracy']:.1f} ± {row['std']:.1f}", *(found.get(source, "-") for source in sources),
-                 f"{row['lp_and']:.1f}", f"{row['no_noise']:.1f}", row["relationship"],
-                 row["vector"] if private else row["bit_adjacency"], row["user"]]  # fmt: skip
+        entry = row.entry
+        ours = f"{row.ours} ({row.ours.runs})" if row.ours else row.why
+        held_ = (held(row, level) for level in page.levels.values())
+        cells = [*(entry.keys.get(name, "-") for name in names), ours, _shown(entry.paper), compared(row),
+                 *([_shown(entry.measured)] if measured else []), *held_]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
+
+
+def _shown(figure: Figure | None) -> str:
+    return f"{figure} ({figure.runs})" if figure else "-"
+
+
+def _commands(paper: str, rows: Sequence[Row]) -> Iterator[str]:
+    absent = [row for row in rows if row.entry.absent]
+    missing = [row for row in rows if row.ours is None and not row.entry.absent]
+    yield "## Commands"
+    yield (
+        f"Every cell's command stands in [{paper}.csv]({paper}.csv)."
+        + (f" {len(missing)} cells were not run here." if missing else "")
+    )
+    if absent:
+        shown = "\n".join(command(row.entry.options) for row in absent)
+        yield f"Not run, because the data set's features are not publicly stored:\n\n```sh\n{shown}\n```"
+
+
+def write_csv(path: Path, page: Page, rows: Sequence[Row]) -> None:
+    """Write a page's cells as a table."""
+    names = list(dict.fromkeys(name for row in rows for name in row.entry.keys))
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["table", *names, "n", "accuracy", "std", "paper", "paper_std", "paper_runs", "difference",
+                         "may_differ_by", "comparison", "measured", "measured_std", "measured_runs",
+                         *(f"holds_{level}" for level in page.levels.values()), "collections", "config_hash",
+                         "command"])  # fmt: skip
+        for row in rows:
+            entry, ours, paper = row.entry, row.ours, row.entry.paper
+            both = (_two(ours.mean - paper.mean), _two(bound(ours, paper))) if ours and paper else ("", "")
+            record = row.record
+            writer.writerow([
+                entry.table, *(entry.keys.get(name, "") for name in names),
+                *((ours.runs, _two(ours.mean), _two(ours.std)) if ours else (row.why, "", "")),
+                *((paper.mean, _two(paper.std), paper.runs) if paper else ("", "", "")), *both,
+                compared(row).strip("*") if ours and paper else "",
+                *((entry.measured.mean, _two(entry.measured.std), entry.measured.runs) if entry.measured else
+                  ("", "", "")),
+                *(held(row, level) for level in page.levels.values()),
+                record["privacy"]["collections"] if record else "", record["config_hash"] if record else "",
+                command(entry.options),
+            ])  # fmt: skip
+
+
+def _two(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.2f}"
+
+
+def write_page(paper: str, page: Page, rows: Sequence[Row], where: Path) -> None:
+    """Write a paper's page and table."""
+    where.mkdir(parents=True, exist_ok=True)
+    write_csv(where / f"{paper}.csv", page, rows)
+    (where / f"{paper}.md").write_text(markdown(paper, page, rows))
 
 
 def main() -> None:
-    """Run every stored setting of HoGS and write the tables."""
+    """Run what is missing and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("papers", nargs="*", metavar="PAPER", help=", ".join(PAPERS))
+    parser.add_argument("--home", type=Path, default=Path("runs") / "tables")
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) // 2))
-    arguments = parser.parse_args()
-    from curator.tuned import settings_of
-
+    parser.add_argument("--upto", type=int, default=99, metavar="LEVEL")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--pages-only", action="store_true")
+    given = parser.parse_args()
+    papers = given.papers or PAPERS
+    if set(papers) - set(PAPERS):
+        parser.error(f"there are {', '.join(PAPERS)}")
+    home = given.home.absolute()
     os.environ["OMP_NUM_THREADS"] = "1"
-    tasks = [(setting, arguments.repeats) for setting in settings_of("hogs")]
-    with ProcessPoolExecutor(arguments.workers) as pool:
-        rows = list(pool.map(run, tasks))
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    with (RESULTS / "hogs.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    others = published()
-    public = [row for row in rows if row["features"] == "public"]
-    private = [row for row in rows if row["features"] == "private"]
-    notes = (RESULTS / "hogs-notes.md").read_text() if (RESULTS / "hogs-notes.md").is_file() else ""
-    (RESULTS / "hogs.md").write_text(
-        _HEAD.format(repeats=arguments.repeats)
-        + "## Public features (Table III), the fixed split of Blink's code\n\n"
-        + table(public, others, ("HoGS Table III", "reproduction"))
-        + "\n## Private features, standardised, random splits\n\n"
-        + "The paper gives figures without numbers for this setting.\n\n"
-        + table(private, others, ("reproduction",))
-        + ("\n" + notes if notes else "")
-    )
+    found = {paper: entries_of(paper, home) for paper in papers}
+    if given.quick:
+        found = {paper: (page, [entry for entry in all_ if entry.quick]) for paper, (page, all_) in found.items()}
+    if not given.pages_only:
+        for level in sorted({turn(entry) for _, all_ in found.values() for entry in all_}):
+            for paper, (_, all_) in found.items():
+                wanted = [entry for entry in all_ if turn(entry) == level and not entry.absent]
+                if wanted and level <= given.upto:
+                    run_cells(paper, wanted, home, given.workers)
+    for paper, (page, all_) in found.items():
+        rows = rows_of(all_, home / paper)
+        write_page(paper, page, rows, home / "quick" if given.quick else RESULTS)
+        print(f"{paper}: {sum(row.ours is not None for row in rows)} of {len(rows)} cells", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def run_sweep(
         digests = _check(cells, pool, tell)
         run_folder.prepare(folder)
         with _alone_in(folder):
-            outcomes = _earlier(cells, digests, _results_in(folder))
+            outcomes = _earlier(cells, digests, results_in(folder))
             found = sum(isinstance(outcome, str) for outcome in outcomes.values())
             tasks = [
                 (place, replace(cell.options, out=folder.absolute()))
@@ -177,7 +177,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _results_in(folder: Path) -> Results:
+def results_in(folder: Path) -> Results:
     """Return (folder name, record) of the results below a folder, by config hash."""
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for path in sorted(folder.glob("*/result.json")):

@@ -1,0 +1,75 @@
+"""When two accuracies agree: at least ten runs of ours, and
+
+    |difference| <= max(1.5 points, 3 sqrt(s^2 / n + s'^2 / n')).
+
+A confidence half-width is turned into a standard deviation first: the mean of n runs lies within
+1.96 s / sqrt(n), so s = h sqrt(n) / 1.96.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+FEWEST_RUNS = 10
+ROOM = 1.5
+_NORMAL = 1.959964
+PUBLISHED = Path(__file__).parents[1] / "published"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An accuracy.
+
+    Args:
+        mean, std: In percent; the standard deviation of a run.
+        runs: How many.
+    """
+
+    mean: float
+    std: float
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.1f} ± {self.std:.1f}" if self.runs > 1 else f"{self.mean:.1f}"
+
+
+def from_half_width(mean: float, half_width: float, runs: int) -> Figure:
+    """Return the figure behind a 95% confidence interval of the mean."""
+    return Figure(mean, half_width * math.sqrt(runs) / _NORMAL, runs)
+
+
+def bound(ours: Figure, other: Figure) -> float:
+    """Points by which the two may differ."""
+    return max(ROOM, 3 * math.sqrt(ours.std**2 / ours.runs + other.std**2 / other.runs))
+
+
+def verdict(ours: Figure, other: Figure) -> str:
+    """Return ``agrees``, or the difference in points; with too few runs nothing is decided."""
+    difference = ours.mean - other.mean
+    if ours.runs < FEWEST_RUNS:
+        return f"{difference:+.1f}, {ours.runs} runs"
+    return "agrees" if abs(difference) <= bound(ours, other) else f"**{difference:+.1f}**"
+
+
+def published(paper: str) -> tuple[Mapping[str, str], ...]:
+    """Return the rows of ``published/PAPER.csv``."""
+    with (PUBLISHED / f"{paper}.csv").open() as file:
+        return tuple(csv.DictReader(file))
+
+
+def figure_of(row: Mapping[str, str]) -> Figure:
+    """Return a published row's figure; ``spread`` says what its ± is."""
+    mean, spread, runs = float(row["accuracy"]), float(row["std"]), int(row["runs"])
+    return from_half_width(mean, spread, runs) if row["spread"] == "ci95" else Figure(mean, spread, runs)
+
+
+def look_up(paper: str, source: str, **keys: object) -> Figure | None:
+    """Return the figure of the first row whose source begins so and whose keys are these."""
+    for row in published(paper):
+        if row["source"].startswith(source) and all(row[name] == str(value) for name, value in keys.items()):
+            return figure_of(row)
+    return None

@@ -1,0 +1,67 @@
+"""Blink's table: its variants and the baselines of its repository, with the null model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from papers.agreement import look_up
+from papers.entry import Entry, Page, cell
+
+PAGE = Page(
+    title="Blink and its baselines: accuracy",
+    head="""Only links are private; features and labels are public. The fixed split of Blink's code (`--split
+split42`); noise and weights change. Settings: the published ones for each data set, network and epsilon
+(`curator/tuned/`). `lp-and` is the null model: label propagation on the pairs that both ends reported, no features,
+no network. `raw` (the true graph) and `mlp` (no graph) are no private methods. GAT has 4 heads here, 1 in Blink's
+code.""",
+    levels={"bit": "bit_adjacency", "one edge": "relationship", "user": "user"},
+)
+VARIANTS = {"blink-hard": "hard", "blink-soft": "soft", "blink-hybrid": "hybrid"}
+BASELINES = ("rr", "symrr", "dprr", "ldpgcn", "ldpgen")
+CORRECTNESS = {("blink-hard", 4), ("blink-hard", 5), ("blink-hard", 8), ("blink-soft", 5), ("dprr", 5), ("ldpgcn", 6),
+               ("ldpgen", 6), ("symrr", 6)}  # fmt: skip
+UNTUNED = ("ldpgen",)
+
+
+def entries(home: Path) -> Iterator[Entry]:
+    """Yield the cells."""
+    for dataset in ("cora", "citeseer"):
+        for gnn in ("gcn", "sage", "gat"):
+            for model in (*VARIANTS, *BASELINES):
+                for epsilon in range(1, 9):
+                    yield _entry(dataset, gnn, model, epsilon)
+            for model in ("raw", "mlp"):
+                if model == "raw" or gnn == "gcn":
+                    yield _reference(dataset, gnn, model)
+        for epsilon in range(1, 9):
+            options = cell("lp-and", dataset, epsilon=float(epsilon), split="split42", repeats_vary="noise")
+            keys = {"data set": dataset, "network": "-", "model": "lp-and", "epsilon": str(epsilon)}
+            yield Entry(f"{dataset}, null model", keys, options, level=1, quick=epsilon == 5)
+
+
+def _entry(dataset: str, gnn: str, model: str, epsilon: int) -> Entry:
+    common = {"epsilon": float(epsilon), "gnn": gnn, "split": "split42", "repeats_vary": "noise"}
+    if model in VARIANTS:
+        options = cell("blink", dataset, tuned=True, settings={"variant": VARIANTS[model]}, **common)
+    else:
+        options = cell(model, dataset, tuned=model not in UNTUNED, **common)
+    found = {"dataset": dataset, "gnn": gnn, "eps": epsilon, "model": model}
+    level = 1 + (dataset == "citeseer") + {"gcn": 0, "sage": 1, "gat": 2}[gnn]
+    if (model, epsilon) in CORRECTNESS and dataset == "cora" and gnn == "gcn":
+        level = 0
+    elif model == "blink-hybrid":
+        level += 1
+    return Entry(
+        f"{dataset}, {gnn}", {"data set": dataset, "network": gnn, "model": model, "epsilon": str(epsilon)}, options,
+        look_up("blink", "paper", **found), look_up("blink", "measured", **found), level=level,
+        quick=epsilon == 5 and gnn == "gcn",
+    )  # fmt: skip
+
+
+def _reference(dataset: str, gnn: str, model: str) -> Entry:
+    options = cell(model, dataset, split="split42", repeats_vary="noise", **({"gnn": gnn} if model == "raw" else {}))
+    paper = look_up("blink", "paper", dataset=dataset, gnn=gnn if model == "raw" else "mlp", eps="inf",
+                    model="blink-hard")  # fmt: skip
+    keys = {"data set": dataset, "network": gnn if model == "raw" else "mlp", "model": model, "epsilon": "inf"}
+    return Entry(f"{dataset}, {gnn}", keys, options, paper, level=2, quick=gnn == "gcn")

@@ -1,0 +1,87 @@
+"""One cell of a table, and the command that runs it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from papers.agreement import Figure
+from strategies.options import RunOptions
+
+RUNS = 10
+NOT_HERE = "not run here"
+_FLAGS = {"public_features": "--public-features", "private_labels": "--private-labels", "tuned": "--tuned"}
+_HIDDEN = {"out", "engine", "device", "reference"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell.
+
+    Args:
+        table: Heading of its table.
+        keys: What names it, column by column.
+        options: What is run.
+        paper, measured: What the paper says, and what its published code (or an independent
+            reproduction) was measured at.
+        absent: Why it cannot be run at all; empty where it can.
+        level: When it is run: 0 first.
+        quick: Stands in ``make tables-quick``.
+        at_least: The paper's figure is a lower bound.
+    """
+
+    table: str
+    keys: Mapping[str, str]
+    options: RunOptions
+    paper: Figure | None = None
+    measured: Figure | None = None
+    absent: str = ""
+    level: int = 1
+    quick: bool = False
+    at_least: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page says.
+
+    Args:
+        title: Its heading.
+        head: What stands above the tables.
+        levels: Columns of what holds: heading -> level of the result.
+        tables: What is said under a table's heading.
+        measured: Heading of the column of ``Entry.measured``.
+    """
+
+    title: str
+    head: str
+    levels: Mapping[str, str]
+    tables: Mapping[str, str] = field(default_factory=dict)
+    measured: str = "published code, measured"
+
+
+def cell(method: str, dataset: str, **given: Any) -> RunOptions:
+    """Return the options of a cell; settings are given as ``settings={...}`` of any values."""
+    settings = {key: str(value) for key, value in given.pop("settings", {}).items()}
+    values = {"repeats": RUNS, "reference": False, "device": "cpu", "engine": "local", "out": None, **given}
+    return RunOptions(method=method, dataset=dataset, settings=settings, **values)
+
+
+def command(options: RunOptions) -> str:
+    """Return the command line that runs a cell."""
+    parts = ["ldpsim", "run"]
+    for entry in fields(RunOptions):
+        value = getattr(options, entry.name)
+        if entry.name in _HIDDEN or (value == entry.default and entry.name not in ("method", "dataset")):
+            continue
+        if entry.name == "settings":
+            for key, setting in options.settings.items():
+                parts += ["--set", f"{key}={setting}"]
+        elif entry.name in _FLAGS:
+            parts += [_FLAGS[entry.name]] if value else []
+        elif value is not None and entry.name not in ("seeds", "caps"):
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            parts += [f"--{entry.name.replace('_', '-')}", text]
+    return shlex.join([*parts, "--no-reference"])
