@@ -13,7 +13,7 @@ from strategies.options import RunOptions
 RUNS = 10
 NOT_HERE = "not run here"
 _FLAGS = {"public_features": "--public-features", "private_labels": "--private-labels", "tuned": "--tuned"}
-_HIDDEN = {"out", "engine", "device", "reference"}
+_HIDDEN = {"out", "engine", "reference"}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ PAGE = Page(
     levels={"bit": "bit_adjacency", "one edge": "relationship", "vector": "vector", "user": "user"},
     measured="independent reproduction",
 )
-BASE = {"l_x": 0, "l_y": 0, "structure_rate": 0, "features": "literal"}
+BASE = {"l_x": 0, "l_y": 0, "structure_rate": 0, "features": "literal", "gnn_dropout": 0.1}
 BUDGETS = (7.0, 7.3, 7.5, 7.7, 7.9, 8.0)
 LASTFM = (7.7, 7.9, 8.0, 8.3, 8.5, 8.7)
 
