@@ -1,0 +1,135 @@
+"""Small instances of every mechanism, on which all its draws can be walked through.
+
+A mechanism of any origin is made by its own ``from_epsilon``: each argument without a
+default, and a grid where there is one, is filled in from small public facts. A mechanism
+that needs something else says so by a class method ``audit_examples()`` that returns
+(mechanism, facts) pairs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from devices.facts import PublicFacts
+from devices.mechanisms import Mechanism
+
+# Range, epsilon, reporting. Ranges that begin at 0 hide a forgotten lower end.
+SETTINGS = (((0.0, 1.0), 1.0, "both"), ((-1.0, 1.0), 1.0, "one-end"), ((0.0, 1.0), 3.0, "both"))
+SIZES = ((4, 3), (2, 1))  # people, features
+_GROUPING = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Person:
+    """What a device holds, in the form in which mechanisms read it (``devices.population.Record``)."""
+
+    feature_indices: np.ndarray
+    feature_values: np.ndarray
+    neighbours: np.ndarray
+    label: int
+
+
+@dataclass(frozen=True)
+class Example:
+    """A mechanism at small size.
+
+    Args:
+        mechanism: The instance.
+        facts: The public facts it was made for.
+        device: Whose report is looked at: the one that reports most.
+    """
+
+    mechanism: Mechanism
+    facts: PublicFacts
+
+    @property
+    def device(self) -> int:
+        return self.facts.n - 1
+
+    @property
+    def grouping(self) -> tuple[int, ...] | None:
+        """A public grouping, where the mechanism needs one."""
+        if self.mechanism.takes(None):
+            return None
+        groups = int(getattr(self.mechanism, "groups", _GROUPING))
+        return tuple(node % groups for node in range(self.facts.n))
+
+    def people(self) -> dict[tuple[Any, ...], Person]:
+        """Every value of the attribute worth telling apart, with the person who has it.
+
+        Values outside the public range or domain are among them: whatever the data are,
+        the loss must hold.
+        """
+        (attribute,) = self.mechanism.attributes
+        return dict(_people(attribute, self.facts, self.device))
+
+
+def examples(kind: type[Mechanism]) -> list[list[Example]]:
+    """Return small instances of a mechanism in several ranges and budgets, by size, the larger ones first.
+
+    Raises:
+        ValueError: where it cannot be made from public facts.
+    """
+    own = getattr(kind, "audit_examples", None)
+    if own is not None:
+        return [[Example(mechanism, facts) for mechanism, facts in own()]]
+    if not hasattr(kind, "from_epsilon"):
+        return []
+    found = []
+    for n, d in SIZES:
+        of_size: list[Example] = []
+        for (low, high), epsilon, reporting in SETTINGS:
+            facts = PublicFacts(n, d, 3, low, high)
+            made = make(kind, epsilon, facts, reporting=reporting)
+            if made is not None and all(made != other.mechanism for other in of_size):
+                of_size.append(Example(made, facts))
+        if of_size:
+            found.append(of_size)
+    if not found:
+        raise ValueError(f"{kind.name} cannot be made from public facts: give it audit_examples()")
+    return found
+
+
+def make(kind: type[Mechanism], epsilon: float, facts: PublicFacts, *, reporting: str = "both") -> Mechanism | None:
+    """Make a mechanism from its ``from_epsilon``; None where its arguments do not fit these facts."""
+    build: Any = getattr(kind, "from_epsilon")  # noqa: B009 - not every mechanism has one
+    known = {
+        "n": facts.n, "d": facts.d, "categories": facts.classes, "classes": facts.classes, "facts": facts,
+        "low": facts.feature_low, "high": facts.feature_high, "groups": 1, "delta": 1e-3, "grid": 2,
+        "m": max(1, facts.d - 1), "reporting": reporting,
+    }  # fmt: skip
+    given = {name: known[name] for name in list(inspect.signature(build).parameters)[1:] if name in known}
+    try:
+        made = build(epsilon, **given)
+    except (TypeError, ValueError):
+        return None
+    return made if isinstance(made, Mechanism) and made.agrees_with(facts) else None
+
+
+def _people(attribute: str, facts: PublicFacts, device: int) -> Iterator[tuple[tuple[Any, ...], Person]]:
+    nobody, nothing = np.zeros(0, np.int32), np.zeros(0, np.float32)
+    if attribute == "label":
+        for label in (*range(facts.classes), -1, facts.classes):
+            yield (label,), Person(nobody, nothing, nobody, label)
+    elif attribute == "adjacency":
+        others = [node for node in range(facts.n) if node != device]
+        for bits in itertools.product((0, 1), repeat=len(others)):
+            near = np.array([node for node, bit in zip(others, bits, strict=True) if bit], np.int32)
+            yield bits, Person(nobody, nothing, near, 0)
+    else:
+        low, high = facts.feature_low, facts.feature_high
+        rest = (low,) * (facts.d - 1)
+        strange = [(value, *rest) for value in ((low + high) / 2, high + 7.0, low - 7.0, math.nan)]
+        for values in (*itertools.product((low, high), repeat=facts.d), *strange):
+            dense = np.array(values, np.float32)
+            stored = np.flatnonzero(dense != 0).astype(np.int32)
+            # what is no number differs from any, also from itself: a name tells such values apart
+            key = tuple("nan" if math.isnan(v) else v for v in values)
+            yield key, Person(stored, dense[stored], nobody, 0)

@@ -1,0 +1,210 @@
+"""The exact law of what a mechanism's code draws, found by running the code on chosen draws.
+
+A mechanism reads randomness through a few verbs of its noise stream. A stream that answers
+them from a script walks through every outcome of every draw and multiplies up the exact
+probabilities, t / 2**64 for a trial of threshold t: the law of the code itself, whatever
+its documentation, its ``log_probability`` or its ``loss`` say.
+
+Draws by inversion (:mod:`devices.mechanisms.inversion`) read one 64-bit word, and what
+comes out is monotone in it. The places where it changes are found by bisection, and the
+distances between them, over 2**64, are the probabilities. Words below 2**33 are left out:
+the law then holds up to a mass of about 2**-30.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ONE = 1 << 64
+HALF = 1 << 63
+_FLOOR = 1 << 33
+MOST_BRANCHES = 50_000
+_MOST_STEPS = 400  # different outcomes of one sign that a bisection follows
+
+Draw = Callable[[Any], Hashable]
+
+
+class NotWalkable(Exception):
+    """The draws are of a kind, or too many, to be walked through."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """Probabilities by outcome, and the mass of what is not among them.
+
+    Args:
+        chances: Outcome -> probability, exact.
+        lost: Upper bound on the probability of all other outcomes.
+    """
+
+    chances: dict[Hashable, Fraction]
+    lost: float = 0.0
+
+
+class _Branch:
+    """A noise stream on one branch of the tree of all draws."""
+
+    def __init__(self, path: list[int]) -> None:
+        self.path = path  # the choice at each step; grows by first choices
+        self.options: list[int] = []
+        self.chance = Fraction(1)
+
+    def _choose(self, weights: list[Fraction]) -> int:
+        step = len(self.options)
+        if step == len(self.path):
+            self.path.append(0)
+        self.options.append(len(weights))
+        taken = self.path[step]
+        self.chance *= weights[taken]
+        return taken
+
+    def bernoulli(self, threshold: Any, size: int) -> NDArray[np.bool_]:
+        thresholds = np.broadcast_to(np.asarray(threshold, object), size).tolist()
+        trials = []
+        for t in map(int, thresholds):
+            if not 0 < t < ONE:
+                raise ValueError(f"a threshold of {t} draws no noise")
+            trials.append(self._choose([Fraction(ONE - t, ONE), Fraction(t, ONE)]) == 1)
+        return np.array(trials, np.bool_)
+
+    def uniform_integer(self, bound: int) -> int:
+        return self._choose([Fraction(1, bound)] * bound)
+
+    def uniform_integers(self, bound: Any, size: int) -> NDArray[np.int64]:
+        return np.array([self.uniform_integer(int(b)) for b in np.broadcast_to(bound, size)], np.int64)
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        raise _Inversion
+
+
+class _Inversion(Exception):
+    """The mechanism asked for words."""
+
+
+class _Word:
+    """A noise stream whose first word is chosen; further bits, which settle ties alone, are 0."""
+
+    def __init__(self, word: int) -> None:
+        self._words = [word]
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        if size != 1:
+            raise NotWalkable("several words are drawn at once")
+        return np.array([self._words.pop() if self._words else 0], np.uint64)
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotWalkable(f"words and {name} are drawn together")
+
+
+def law_of(draw: Draw, *, most: int = MOST_BRANCHES) -> Law:
+    """Return the law of ``draw(noise)``; ``most`` bounds how many outcomes of the draws are walked through.
+
+    Raises:
+        NotWalkable: for draws that are too many, or of several words at once.
+    """
+    try:
+        return _walk(draw, most)
+    except _Inversion:
+        return _bisect(draw)
+
+
+def _walk(draw: Draw, most: int) -> Law:
+    chances: dict[Hashable, Fraction] = {}
+    path: list[int] = []
+    for _ in range(most):
+        branch = _Branch(path)
+        outcome = draw(branch)
+        chances[outcome] = chances.get(outcome, Fraction(0)) + branch.chance
+        path = path[: len(branch.options)]
+        while path and path[-1] == branch.options[len(path) - 1] - 1:
+            path.pop()
+        if not path:
+            return Law(chances)
+        path[-1] += 1
+    raise NotWalkable(f"more than {most} outcomes of the draws")
+
+
+def _bisect(draw: Draw) -> Law:
+    chances: dict[Hashable, Fraction] = {}
+    for sign in (0, HALF):
+        segments = _segments(lambda fraction, s=sign: draw(_Word(s | fraction)))  # type: ignore[misc]
+        # the first segment goes on below the window, so its probability is not known
+        for outcome, size in segments[1:]:
+            chances[outcome] = chances.get(outcome, Fraction(0)) + Fraction(size, ONE)
+    return Law(chances, lost=float(1 - sum(chances.values())))
+
+
+def _segments(at: Callable[[int], Hashable]) -> list[tuple[Hashable, int]]:
+    """Outcomes over the window of words, in order, each with how many words give it."""
+    found: list[tuple[Hashable, int]] = []
+    low, here = _FLOOR, at(_FLOOR)
+    last = at(HALF - 1)
+    while here != last:
+        below, above = low, HALF - 1  # the first word that gives something else lies in (below, above]
+        step = max(1, low // 8)
+        while low + step < above and at(low + step) == here:
+            below, step = low + step, 2 * step
+        above = min(above, low + step)
+        while above - below > 1:
+            middle = (below + above) // 2
+            below, above = (middle, above) if at(middle) == here else (below, middle)
+        found.append((here, above - low))
+        if len(found) > _MOST_STEPS:
+            raise NotWalkable(f"more than {_MOST_STEPS} outcomes of one sign")
+        low, here = above, at(above)
+    found.append((here, HALF - low))
+    return found
+
+
+def worst_ratio(first: Law, second: Law) -> float:
+    """The largest ln(Pr[y | first] / Pr[y | second]) of any outcome y: the loss, one way.
+
+    Infinite where the second never gives what the first may give. With laws found by
+    bisection it is a lower bound that misses only what lies outside the window of both.
+    """
+    worst = 0.0
+    for outcome, chance in first.chances.items():
+        other = second.chances.get(outcome)
+        if other:
+            worst = max(worst, _ln(chance) - _ln(other))
+        elif not second.lost:
+            return math.inf
+        else:  # what is outside the window has no more than the mass that is outside
+            worst = max(worst, _ln(chance) - math.log(second.lost))
+    return worst
+
+
+def delta_at(first: Law, second: Law, epsilon: float) -> float:
+    """The smallest delta with Pr[first in S] <= e^epsilon Pr[second in S] + delta for every S."""
+    scale = math.exp(epsilon)
+    terms = [
+        max(0.0, float(chance) - scale * float(second.chances.get(outcome, 0)))
+        for outcome, chance in first.chances.items()
+    ]
+    return math.fsum(terms)
+
+
+def epsilon_at(first: Law, second: Law, delta: float) -> float:
+    """The smallest epsilon >= 0 at which :func:`delta_at` is at most ``delta``."""
+    low, high = 0.0, 1.0
+    if delta_at(first, second, 0.0) <= delta:
+        return 0.0
+    while delta_at(first, second, high) > delta:
+        low, high = high, 2 * high
+        if high > 500:
+            return math.inf
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_at(first, second, middle) > delta else (low, middle)
+    return high
+
+
+def _ln(chance: Fraction) -> float:
+    return math.log(chance.numerator) - math.log(chance.denominator)

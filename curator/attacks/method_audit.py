@@ -1,0 +1,221 @@
+"""A method's guarantee beside the exact loss of the very questions it asks.
+
+A local method is audited at small size: its own questions are made for four people, every
+mechanism in them is walked through (:mod:`laws`) at every device, and the losses are put
+together level by level. Reports of different attributes and devices are independent, so
+that their losses add; a relationship is the entry in both ends' lists. Each level has its
+trials as well: reports of all devices that see the change are drawn under both sides.
+
+An owner's method (PrivGnn, PATE) is audited on what leaves the owner: the noisy label of a
+query, by quadrature instead of the accountant's sums, and by trials on the code that
+releases labels. A reference claims nothing, and that is what its row says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from curator.attacks.bounds import lower_bound
+from curator.attacks.examples import Person
+from curator.attacks.laws import NotWalkable, law_of, worst_ratio
+from curator.attacks.mechanism_audit import AuditRow, Effort
+from curator.guarantee import Guarantee
+from curator.methods import Budget, Method, Question
+from devices.facts import PublicFacts, Split
+from devices.mechanisms import Mechanism
+from devices.noise import NoiseStream
+
+SIZES = ((4, 2), (4, 12), (8, 3), (24, 4))  # people, features: the first at which a method can ask anything
+BUDGETS = (
+    Budget(epsilon=2.0), Budget(epsilon=2.0, eps_labels=1.0, private_labels=True),
+    Budget(epsilon=2.0, eps_adjacency=1.0, eps_features=1.0, eps_labels=1.0), Budget(epsilon=2.0, public_features=True),
+)  # fmt: skip
+_DRAWN = 200
+_ROUNDING = 1e-8  # every part of a sum is rounded up at 1e-9
+_TRIALS = 2_000  # a side and level: a report of a whole method takes as long as ten of a mechanism
+
+
+def audit_method(kind: type[Method], effort: Effort) -> list[AuditRow]:
+    """Audit a method with its default parameters; one row a level."""
+    from curator.methods import OwnerMethod, Reference
+
+    effort = replace(effort, trials=min(effort.trials, _TRIALS))
+    method = kind()
+    if isinstance(method, OwnerMethod):
+        from curator.attacks.owner_audit import audit_owner
+
+        return audit_owner(method, effort)
+    if isinstance(method, Reference):
+        return [_nothing_claimed(kind.name, effort, "sees raw data: nothing is claimed")]
+    found = _setting(method)
+    if isinstance(found, str):  # its parameters may be made for thousands: the numbers among them become small
+        few = {entry.name: 2 for entry in fields(method) if _is_large(getattr(method, entry.name))}  # type: ignore[arg-type]
+        small = _setting(replace(method, **few)) if few else found  # type: ignore[type-var]
+        found = found if isinstance(small, str) else small
+    if isinstance(found, str):
+        return [AuditRow(kind.name, "user", None, None, None, effort.confidence, 0, False, found)]
+    facts, questions, guarantee = found
+    bounded = [name for name, level in guarantee.holds.items() if level.status == "bounded"]
+    if not bounded:
+        return [_nothing_claimed(kind.name, effort, "everything is unprotected or not asked: nothing is claimed")]
+    world = _World(facts, questions)
+    return [_level(method, world, guarantee, name, effort) for name in bounded]
+
+
+def _is_large(value: Any) -> bool:
+    return type(value) is int and value > 4
+
+
+def _nothing_claimed(name: str, effort: Effort, detail: str) -> AuditRow:
+    return AuditRow(name, "user", math.inf, None, None, effort.confidence, 0, True, detail)
+
+
+def _setting(method: Method) -> tuple[PublicFacts, tuple[Question, ...], Guarantee] | str:
+    """The smallest people at whom the method can ask its questions, or why there are none."""
+    why = ""
+    for n, d in SIZES:
+        facts = PublicFacts(n, d, 2)
+        nodes = np.arange(n)
+        split = Split(nodes[: n // 2], nodes[n // 2 : n // 2 + n // 4], nodes[n // 2 + n // 4 :])
+        for budget in BUDGETS:
+            try:
+                questions = method.questions(facts, split, budget, "audit")
+                return facts, questions, method.guarantee(facts, questions, budget)
+            except (ValueError, TypeError) as error:
+                why = why or str(error)
+    return f"it can ask nobody at small size: {why}"
+
+
+class _World:
+    """Who is asked what, and what each answer loses."""
+
+    def __init__(self, facts: PublicFacts, questions: Sequence[Question]) -> None:
+        self.facts = facts
+        self.asked: dict[tuple[int, str], list[Mechanism]] = {}
+        for question in questions:
+            devices = range(facts.n) if question.devices is None else question.devices.tolist()
+            for device, stage in itertools.product(devices, question.query.plan):
+                for ask in stage:
+                    self.asked.setdefault((device, ask.attribute), []).extend(ask.mechanisms)
+        self._known: dict[tuple[int, Mechanism, Hashable], tuple[float, bool]] = {}
+        self._unwalkable: set[Mechanism] = set()
+
+    def grouping(self, mechanism: Mechanism) -> tuple[int, ...] | None:
+        groups = int(getattr(mechanism, "groups", 2))
+        return None if mechanism.takes(None) else tuple(node % groups for node in range(self.facts.n))
+
+    def person(self, attribute: str, device: int, changed: bool, entry: int | None) -> Person:
+        """A person whose ``entry`` (None: everything) of an attribute is on or off."""
+        facts, none = self.facts, np.zeros(0, np.int32)
+        if attribute == "label":
+            return Person(none, np.zeros(0, np.float32), none, facts.classes - 1 if changed else 0)
+        if attribute == "adjacency":
+            near = [node for node in range(facts.n) if node != device] if entry is None else [entry]
+            return Person(none, np.zeros(0, np.float32), np.array(near if changed else [], np.int32), 0)
+        value = facts.feature_high if changed else facts.feature_low
+        dense = np.full(facts.d, facts.feature_low, np.float32)
+        dense[slice(None) if entry is None else entry] = value
+        stored = np.flatnonzero(dense).astype(np.int32)
+        return Person(stored, dense[stored], none, 0)
+
+    def loss(self, device: int, attribute: str, entry: int | None) -> tuple[float, bool]:
+        """(exact loss, whether all draws were walked through) of one change at one device, both ways."""
+        total, walked = 0.0, True
+        for mechanism in self.asked.get((device, attribute), []):
+            key = (device if attribute == "adjacency" else -1, mechanism, entry)
+            if key not in self._known:
+                self._known[key] = self._loss(device, attribute, mechanism, entry)
+            found, by_walk = self._known[key]
+            total, walked = total + found, walked and by_walk
+        return total, walked
+
+    def _loss(self, device: int, attribute: str, mechanism: Mechanism, entry: int | None) -> tuple[float, bool]:
+        grouping = self.grouping(mechanism)
+        sides = [self.person(attribute, device, changed, entry) for changed in (False, True)]
+        if attribute == "adjacency" and getattr(mechanism, "reporting", "both") == "one-end" and entry is not None:
+            if entry >= device:
+                return 0.0, True
+
+        def draw(noise: Any, person: Person) -> bytes:
+            return mechanism.respond(person, noise, device=device, grouping=grouping)  # type: ignore[arg-type]
+
+        try:
+            if mechanism in self._unwalkable:
+                raise NotWalkable
+            laws = [law_of(lambda noise, p=person: draw(noise, p), most=5000) for person in sides]  # type: ignore[misc]
+            return max(worst_ratio(*laws), worst_ratio(*reversed(laws))), True
+        except NotWalkable:
+            self._unwalkable.add(mechanism)
+            values = [mechanism.value_of(p, device=device, grouping=grouping) for p in sides]  # type: ignore[arg-type]
+            best = 0.0
+            for number in range(_DRAWN):
+                side = number % 2
+                key = hashlib.sha256(f"{mechanism} {number}".encode()).digest()
+                report = mechanism.decode(draw(NoiseStream(key), sides[side]), device=device)
+                stated = [mechanism.log_probability(report, value) for value in values]
+                best = max(best, abs(stated[0] - stated[1]))
+            return best, False
+
+    def changes(self, level: str) -> list[tuple[tuple[int, str, int | None], ...]]:
+        """Which answers see a change at this level: (device, attribute, entry), one list a change."""
+        people, d = range(self.facts.n), self.facts.d
+        own = ("adjacency", "features", "label")
+        if level == "bit_adjacency":
+            return [((i, "adjacency", j),) for i in people for j in people if i != j]
+        if level == "bit_feature":
+            return [((i, "features", k),) for i in people for k in range(d)]
+        if level == "relationship":
+            return [((i, "adjacency", j), (j, "adjacency", i)) for i in people for j in range(i)]
+        if level in ("vector", "label"):
+            return [((i, "features" if level == "vector" else "label", None),) for i in people]
+        mine = [tuple((i, attribute, None) for attribute in own) for i in people]
+        if level == "user":
+            return mine  # type: ignore[return-value]
+        others = [tuple((j, "adjacency", i) for j in people if j != i) for i in people]
+        return [a + b for a, b in zip(mine, others, strict=True)]
+
+    def sample(self, change: Sequence[tuple[int, str, int | None]], side: bool, label: str, trials: int) -> list[bytes]:
+        """Reports of everybody who sees a change, joined, ``trials`` times."""
+        seen = [
+            (device, mechanism, self.person(attribute, device, side, entry))
+            for device, attribute, entry in change
+            for mechanism in self.asked.get((device, attribute), [])
+        ]
+        drawn = []
+        for number in range(trials):
+            parts = []
+            for place, (device, mechanism, person) in enumerate(seen):
+                key = hashlib.sha256(f"{label} {side} {number} {place}".encode()).digest()
+                grouping = self.grouping(mechanism)
+                parts.append(mechanism.respond(person, NoiseStream(key), device=device, grouping=grouping))  # type: ignore[arg-type]
+            drawn.append(b"|".join(parts))
+        return drawn
+
+
+def _level(method: Method, world: _World, guarantee: Guarantee, level: str, effort: Effort) -> AuditRow:
+    claimed = guarantee.holds[level].value
+    assert claimed is not None
+    clear = {"label"} if any(name == "label" and entry.status == "unprotected" for name, entry in
+                             guarantee.holds.items()) else set()  # fmt: skip
+    worst, walked, change = -1.0, True, None
+    for candidate in world.changes(level):
+        counted = [part for part in candidate if part[1] not in clear]
+        losses = [world.loss(*part) for part in counted]
+        total = math.fsum(found for found, _ in losses)
+        if total > worst:
+            worst, walked, change = total, all(by_walk for _, by_walk in losses), counted
+    assert change is not None
+    name = f"{effort.seed} {method.name} {level}"
+    sides = [world.sample(change, side, name, effort.trials) for side in (False, True)]
+    bound = lower_bound(*sides, error=effort.error, delta=guarantee.holds[level].delta)
+    how = "walked through" if walked else "ratios of drawn reports"
+    delta = guarantee.holds[level].delta
+    passed = (delta > 0 or worst <= claimed + _ROUNDING) and bound <= claimed
+    return AuditRow(method.name, level, claimed, worst, bound, effort.confidence, effort.trials, passed, how)

@@ -1,0 +1,102 @@
+"""How much T independent reports give away: exact success rates of maximum likelihood without a prior.
+
+A value that may be either of two is told by a majority of T reports, each right with
+probability r; a tie is settled by a coin:
+
+    Pr[right] = Pr[Bin(T, r) > T/2] + Pr[Bin(T, r) = T/2] / 2.
+
+A label under GRR over g categories (truth p, each other q) is told by the plurality, and
+k equals are settled at random. Both are the best that can be done without a prior.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom, poisson
+
+FloatArray = NDArray[np.float64]
+
+
+def bit_recovery(right: ArrayLike, asks: int) -> FloatArray:
+    """Pr[a majority of ``asks`` reports is right], each right with probability ``right`` (any shape).
+
+    Raises:
+        ValueError: for fewer than one ask.
+    """
+    _check(asks)
+    p = np.asarray(right, np.float64)
+    won: Any = binom.sf(asks // 2, asks, p)
+    return won + binom.pmf(asks // 2, asks, p) / 2 if asks % 2 == 0 else won
+
+
+def label_recovery(truth: float, categories: int, asks: int) -> float:
+    """Pr[the plurality of ``asks`` GRR reports is the truth], ``truth`` = Pr[a report is the truth].
+
+    Given that a reports are the truth, the others fall evenly on g - 1 categories. Their
+    counts are independent Poisson numbers given their sum, so that the chance that none
+    exceeds a, and k equal it, is a coefficient of a product of g - 1 truncated series.
+
+    Raises:
+        ValueError: for fewer than one ask, or fewer than two categories.
+    """
+    _check(asks)
+    if categories < 2:
+        raise ValueError(f"a label needs at least 2 categories, not {categories}")
+    total = 0.0
+    for hits, weight in enumerate(binom.pmf(np.arange(asks + 1), asks, truth)):
+        if hits and weight > 1e-14:  # what is left out adds up to less than 1e-11
+            total += weight * _others_behind(hits, asks - hits, categories - 1)
+        elif weight > 1e-14 and asks == 0:
+            total += weight / categories
+    return float(min(total, 1.0))
+
+
+def _others_behind(hits: int, rest: int, others: int) -> float:
+    """Sum over k of Pr[k of the others have ``hits`` reports, the rest fewer] / (k + 1)."""
+    if rest < hits:
+        return 1.0
+    mean = rest / others
+    below = poisson.pmf(np.arange(hits), mean)
+    equal = float(poisson.pmf(hits, mean))
+    size = 1 << (max(rest, others * (hits - 1)) + 1).bit_length()
+    spectrum = np.fft.rfft(below, size)
+    found = 0.0
+    for ties in range(min(others, rest // hits) + 1):
+        left = rest - ties * hits
+        power = np.fft.irfft(spectrum ** (others - ties), size)[left] if ties < others else float(left == 0)
+        found += math.comb(others, ties) * equal**ties / (ties + 1) * max(power, 0.0)
+    return min(found / float(poisson.pmf(rest, rest)), 1.0)
+
+
+def least_asks(right: float, share: float) -> int:
+    """The smallest odd number of reports whose majority is right with probability ``share`` or more.
+
+    Raises:
+        ValueError: for a chance of 1/2 or less, or a share outside (0, 1).
+    """
+    if not 0.5 < right <= 1 or not 0 < share < 1:
+        raise ValueError(f"reports right with probability {right} never reach a share of {share}")
+    high = 1
+    while bit_recovery(right, high) < share:
+        high = 2 * high + 1
+    low = (high - 1) // 2 if high > 1 else 0
+    odd = [t for t in (low, high) if t % 2]
+    while high - low > 2:
+        middle = (low + high) // 2
+        middle += 1 - middle % 2
+        if middle >= high:
+            break
+        if bit_recovery(right, middle) >= share:
+            high = middle
+        else:
+            low = middle
+    return min([t for t in (*odd, low, high) if t % 2 and t > 0 and bit_recovery(right, t) >= share])
+
+
+def _check(asks: int) -> None:
+    if asks < 1:
+        raise ValueError(f"a recovery needs at least one report, not {asks}")
