@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cli.audit import audit
 from cli.compare import compare
 from cli.datasets import datasets
 from cli.epsilon import epsilon
@@ -14,6 +15,7 @@ from cli.ledger import ledger
 from cli.methods import methods
 from cli.report.command import report
 from cli.run import run
+from cli.stress import stress
 from cli.sweep import sweep
 from cli.tune import tune
 
@@ -65,6 +67,8 @@ app.command()(tune)
 app.command()(report)
 app.command()(methods)
 app.command()(datasets)
+app.command()(stress)
+app.command()(audit)
 app.command()(epsilon)
 app.add_typer(ledger, name="ledger")
 

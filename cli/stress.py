@@ -1,0 +1,159 @@
+"""``ldpsim stress``: curators who ask again, against what protects from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli import options as o
+from cli.errors import FAILED, Failure
+from cli.progress import Progress
+from cli.run import stdout_to_stderr
+
+Protection = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protection", metavar="none|context-state|refuse|replay", help="What protects the devices; repeatable.",
+        show_default="all",
+    ),
+]  # fmt: skip
+Adversary = Annotated[
+    list[str] | None,
+    typer.Option("--adversary", metavar="NAME", help="Who asks; repeatable, `help` lists them.", show_default="all"),
+]
+Asks = Annotated[str, typer.Option("--asks", metavar="N,N,...", help="How often; measured after each of these.")]
+EpsilonBit = Annotated[float, typer.Option("--epsilon-bit", metavar="E", help="Loss of one value of any attribute.")]
+Workers = Annotated[int, typer.Option("--workers", metavar="N", help="How many comparisons run at once.")]
+
+
+def stress(
+    dataset: o.Dataset = "generated",
+    clients: o.Clients = None,
+    data_dir: o.DataDir = None,
+    protection: Protection = None,
+    adversary: Adversary = None,
+    asks: Asks = "1,25",
+    epsilon_bit: EpsilonBit = 1.0,
+    seed: o.Seed = 0,
+    workers: Workers = 1,
+    out: o.Out = Path("runs"),
+    as_json: o.AsJson = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Let curators ask again and again, and see what they recover with and without protection.
+
+    ldpsim stress --dataset cora --clients 200 --asks 1,25 --protection refuse
+    """
+    from strategies.stress.protections import PROTECTIONS
+    from strategies.stress.running import StressOptions, adversaries
+
+    if adversary and "help" in adversary:
+        for name, words in adversaries().items():
+            typer.echo(f"{name:<16} {words}")
+        return
+    asked = StressOptions(
+        dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit, workers=workers,
+        protections=tuple(dict.fromkeys(protection or PROTECTIONS)), adversaries=tuple(dict.fromkeys(adversary or ())),
+        asks=numbers("--asks", asks), out=out,
+    )  # fmt: skip
+    with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
+        progress("starting", None)
+        from strategies.stress.running import stress as run
+        from strategies.stress.writing import record_of, write
+
+        result = run(asked, progress=progress)
+        folder = write(result, out)
+    if as_json:
+        typer.echo(json.dumps(record_of(result), indent=2, allow_nan=False))
+    elif quiet:
+        typer.echo(str(folder / "result.json"))
+    else:
+        from cli.summary import WIDTH, console
+
+        console(width=WIDTH).print(view(result, folder))
+    if not result.passed:
+        wrong = next(row for row in result.rows if not row["passed"])
+        raise Failure(
+            f"{wrong['protection']} under {wrong['adversary']}: {wrong['recovered']:.1%} of {wrong['attribute']} after "
+            f"{wrong['asks']} asks is not what theory says", FAILED,
+        )  # fmt: skip
+
+
+def numbers(option: str, text: str) -> tuple[int, ...]:
+    """Read ``1,25,1000``; ValueError that names the option for anything else."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"{option} {text}: whole numbers joined by commas are needed, as in 1,25,1000") from None
+
+
+def view(result: Any, folder: Path | None) -> Any:
+    """Return what to print: a table of 80 columns, and what it means."""
+    from rich.console import Group
+    from rich.markup import escape
+
+    from cli.summary import percent, table
+
+    settings = result.settings
+    parts: list[Any] = [
+        f"[bold]{escape(settings['dataset'])}[/bold]: {settings['nodes']:,} people, {settings['edges']:,} edges, "
+        f"epsilon {settings['epsilon_bit']:g} a value, seed {settings['seed']}", "",
+    ]  # fmt: skip
+    shown = table("protection", "adversary", ">asks", ">lists", ">features", ">labels", ">edges", ">answers", gap=1)
+    last: tuple[str, str] | None = None
+    for key, row in _together(result.rows).items():
+        protection, adversary, asks = key
+        names = ("", "") if last == (protection, adversary) else (protection, adversary)
+        last = (protection, adversary)
+        cells = [_cell(row.get(attribute)) for attribute in ("adjacency", "features", "label")]
+        adjacency = row.get("adjacency", {})
+        edges = "-"
+        if adjacency.get("edge_recall") is not None:
+            edges = f"{_short(adjacency['edge_precision'])}/{_short(adjacency['edge_recall'])}"
+        answers = max(entry["distinct_releases"] for entry in row.values())
+        shown.add_row(*names, f"{asks:,}", *cells, edges, f"{answers:,}")
+    parts.append(shown)
+    by_attribute = {row["attribute"]: row for row in result.rows}
+    bounds = [f"{_WORDS[name]} {percent(row['one_query_bound'])}" for name, row in by_attribute.items()]
+    parts += ["", f"One answer gives {', '.join(bounds)} in expectation."]
+    top = max(settings["asks"])
+    every = {row["attribute"]: row["theory"] for row in result.rows if row["asks"] == top}
+    if top > 1:
+        words = ", ".join(f"{_WORDS[name]} {percent(value)}" for name, value in every.items())
+        parts.append(f"{top:,} independent answers would give {words}.")
+    if by_attribute.get("adjacency", {}).get("prior_precision") is not None:
+        density = by_attribute["adjacency"]["prior_precision"]
+        parts.append(
+            f"[dim]edges: precision/recall in % of the best guess given all answers; - where it names none. Who knows "
+            f"only how dense the graph is names none either; a pair named at random is an edge in {density:.2%}.[/dim]"
+        )
+    verdict = "[green]as theory says[/green]" if result.passed else "[red]NOT as theory says (marked !)[/red]"
+    parts += [f"Every row is {verdict}. {result.seconds:,.0f} seconds."]
+    if folder is not None:
+        parts.append(f"Written to {escape(str(folder))}: result.json, table.csv, stress.png")
+    return Group(*parts)
+
+
+_WORDS = {"adjacency": "lists", "features": "features", "label": "labels"}
+
+
+def _together(rows: list[dict[str, Any]]) -> dict[tuple[str, str, int], dict[str, dict[str, Any]]]:
+    found: dict[tuple[str, str, int], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        key = (row["protection"], row["adversary"], row["asks"])
+        found.setdefault(key, {})[row["attribute"]] = row
+    return found
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "-"
+    return f"{100 * row['recovered']:.1f} %" if row["passed"] else f"[red]{100 * row['recovered']:.1f} %![/red]"
+
+
+def _short(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f}"

@@ -1,0 +1,144 @@
+"""The plain adversaries: the same question, T times, with nothing else changed.
+
+- ``repeat``: T rounds of one run, a new collection id each;
+- ``new-run``: T runs of one round, a new collection id each;
+- ``at-once``: all T messages to a device pushed together.
+
+They need no trick, and against an app without a ledger one of them is always enough.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
+
+from devices.device import Refusal
+from devices.query import Query
+from devices.wire import message_type, query_content, read_reply
+from strategies.grids import LocalGrid
+from strategies.stress.grids import batches, start_run
+from strategies.stress.tallies import Tally
+
+PLAIN = {
+    "repeat": "the same question in T rounds of one run, each under a new collection id",
+    "new-run": "the same question in T runs, each under a new collection id",
+    "at-once": "the same question in T messages that are pushed together",
+}
+
+
+class Asking(Strategy):
+    """Asks one query in each round and gives what comes back to a tally.
+
+    Args:
+        queries: The query of each round; it goes to ``devices``, ``times`` times.
+        tally: Where the reports go.
+        devices: Whom to ask.
+        times: How many messages a device gets at once.
+        heard: Called after every round with its number.
+    """
+
+    def __init__(
+        self,
+        queries: Sequence[Query],
+        tally: Tally,
+        *,
+        devices: range,
+        times: int = 1,
+        heard: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        self._queries, self._tally = queries, tally
+        self._devices, self._times, self._heard = devices, times, heard
+        self.answers: Counter[str] = Counter()
+
+    def summary(self) -> None:
+        """Print nothing."""
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Return this round's messages: for each device all it gets, one after another."""
+        query = self._queries[server_round - 1]
+        content, kind, group = query_content(query), message_type(query), str(server_round)
+        return [
+            Message(content, device + 1, kind, group_id=group) for device in self._devices for _ in range(self._times)
+        ]
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Keep what the devices said."""
+        query = self._queries[server_round - 1]
+        for message in replies:
+            answer = read_reply(message)
+            if isinstance(answer, tuple):
+                device, report = answer
+                self.answers["replayed" if report.replayed else "reported"] += 1
+                self._tally.add(device, query, report)
+            else:
+                self.answers[answer.name if isinstance(answer, Refusal) else "failed"] += 1
+        self._heard(server_round)
+        return None, None
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Ask nothing more."""
+        return []
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Nothing was asked."""
+        return None
+
+
+def collections(query: Query, asks: int) -> Iterator[Query]:
+    """Yield the same question under ``asks`` collection ids."""
+    return (replace(query, collection=f"ask-{number}") for number in range(1, asks + 1))
+
+
+def attack(
+    name: str,
+    grid: LocalGrid,
+    query: Query,
+    tally: Tally,
+    *,
+    asks: int,
+    heard: Callable[[int], None] = lambda asked: None,
+) -> Counter[str]:
+    """Let a plain adversary loose on the nodes of a grid.
+
+    Args:
+        name: One of :data:`PLAIN`.
+        grid: Where the devices are.
+        query: The question.
+        tally: Takes the reports.
+        asks: How many times each device is asked.
+        heard: Called with the number of asks that everybody has had, after each of them;
+            ``at-once`` calls it once, at the end.
+
+    Returns:
+        What the devices answered, counted.
+    """
+    everybody = range(grid.size)
+    answers: Counter[str] = Counter()
+    if name == "repeat":
+        _run(Asking(list(collections(query, asks)), tally, devices=everybody, heard=heard), grid, asks, answers)
+    elif name == "new-run":
+        for number, asked in enumerate(collections(query, asks), 1):
+            start_run(grid)
+            _run(Asking([asked], tally, devices=everybody), grid, 1, answers)
+            heard(number)
+    else:
+        for some in batches(grid.size, asks):
+            _run(Asking([query], tally, devices=some, times=asks), grid, 1, answers)
+        heard(asks)
+    return answers
+
+
+def _run(strategy: Asking, grid: LocalGrid, rounds: int, answers: Counter[str]) -> None:
+    strategy.start(grid, ArrayRecord(), num_rounds=rounds)
+    answers.update(strategy.answers)

@@ -1,0 +1,279 @@
+"""The whole comparison: every adversary against every protection, on devices of its own each.
+
+What is recovered is measured after each of the numbers of asks, and set beside theory: the
+one-query bound where a protection covers the adversary, T independent answers where it
+does not. A row passes where the two agree; with z standard deviations allowed, a run whose
+devices and attackers are right fails by chance with probability below 1e-6.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from curator.names import nearest
+from devices import datasets
+from devices.client_app import release_states
+from devices.enrolment import enrol
+from devices.mechanisms import GRR, OneBit, RandomizedResponse
+from devices.policy import policy_for
+from devices.population import Population
+from devices.query import Ask, Query
+from strategies.engines import quiet_flower
+from strategies.grids import LocalGrid
+from strategies.options import Seeds
+from strategies.stress.grids import UnguardedGrid
+from strategies.stress.protections import PROTECTIONS, REAL, UnguardedApp
+from strategies.stress.repeating import PLAIN, attack
+from strategies.stress.tallies import Recovery, Tally, Truth, milestones
+
+Progress = Callable[[str, float | None], None]
+# Guard kept between the messages of a run, and lost by the other two (flower.md's state table).
+_GUARD_HOLDS = ("repeat",)
+_DEVIATIONS = 6.0  # a chance of 2e-9 a row, and a comparison has a few hundred rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class StressOptions:
+    """What to compare.
+
+    Args:
+        dataset, clients, data_dir: The population, as in :class:`strategies.RunOptions`.
+        seed: Of the population, of the devices' secrets and of the noise of devices without.
+        protections: Some of ``none``, ``context-state``, ``refuse``, ``replay``.
+        adversaries: Names, or empty for all.
+        asks: Numbers of asks after which recovery is measured.
+        epsilon_bit: Loss of one bit of a list, of one feature, and of the label.
+        workers: How many comparisons run at once, each in a process.
+        out: Parent of the result's folder; None writes nothing.
+
+    Raises:
+        ValueError: for what does not fit; one line.
+    """
+
+    dataset: str = "generated"
+    clients: int | None = None
+    data_dir: Path | None = None
+    seed: int = 0
+    protections: tuple[str, ...] = PROTECTIONS
+    adversaries: tuple[str, ...] = ()
+    asks: tuple[int, ...] = (1, 25)
+    epsilon_bit: float = 1.0
+    workers: int = 1
+    out: Path | None = Path("runs")
+
+    def __post_init__(self) -> None:
+        for name in self.protections:
+            if name not in PROTECTIONS:
+                known = ", ".join(PROTECTIONS)
+                raise ValueError(f"--protection {name}: must be one of {known}{nearest(name, PROTECTIONS)}")
+        for name in self.adversaries:
+            if name not in adversaries():
+                known = ", ".join(adversaries())
+                raise ValueError(f"--adversary {name}: must be one of {known}{nearest(name, adversaries())}")
+        milestones(self.asks)
+        if not (math.isfinite(self.epsilon_bit) and self.epsilon_bit > 0):
+            raise ValueError(f"--epsilon-bit {self.epsilon_bit:g}: a budget must be a finite number above 0")
+        if self.clients is not None and self.clients < 4:
+            raise ValueError(f"--clients {self.clients}: at least 4 devices are needed")
+        if self.workers < 1:
+            raise ValueError(f"--workers {self.workers}: must be 1 or more")
+
+
+@dataclass(frozen=True)
+class StressResult:
+    """What came of it.
+
+    Args:
+        rows: One a protection, adversary, attribute and number of asks.
+        settings: What was in force.
+        seconds: How long it took.
+    """
+
+    rows: list[dict[str, Any]]
+    settings: dict[str, Any]
+    seconds: float
+    answers: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every row is what it should be."""
+        return all(row["passed"] for row in self.rows)
+
+
+@dataclass(frozen=True)
+class _Case:
+    options: StressOptions
+    protection: str
+    adversary: str
+
+
+def adversaries() -> dict[str, str]:
+    """Return the adversaries there are, by name, with what each does."""
+    return dict(PLAIN)
+
+
+def question(population: Population, epsilon_bit: float, collection: str = "stress") -> Query:
+    """Return the question about everything that the population has, at one loss an entry.
+
+    Raises:
+        ValueError: for a budget that no threshold holds.
+    """
+    facts = population.facts
+    try:
+        asks = [Ask("adjacency", (RandomizedResponse.from_epsilon(epsilon_bit, n=facts.n),))]
+        if facts.d:
+            one_bit = OneBit.from_epsilon(epsilon_bit, d=facts.d, low=facts.feature_low, high=facts.feature_high)
+            asks.append(Ask("features", (one_bit,)))
+        if facts.classes >= 2:
+            asks.append(Ask("label", (GRR.from_epsilon(epsilon_bit, categories=facts.classes),)))
+    except ValueError as error:
+        raise ValueError(f"--epsilon-bit {epsilon_bit:g}: {error}") from None
+    return Query(collection, (tuple(asks),))
+
+
+def stress(options: StressOptions, *, progress: Progress | None = None) -> StressResult:
+    """Let the adversaries loose and return what they recovered.
+
+    Raises:
+        ValueError: for options that make no sense or data that are missing; one line.
+    """
+    tell = progress or (lambda phase, share: None)
+    started = time.perf_counter()
+    tell("population", None)
+    population = _load(options)
+    question(population, options.epsilon_bit)
+    Truth.of(population)
+    names = options.adversaries or tuple(adversaries())
+    cases = [_Case(options, protection, name) for protection in options.protections for name in names]
+    rows: list[dict[str, Any]] = []
+    answers: dict[str, dict[str, int]] = {}
+    for case, (found, counted) in zip(cases, _all(cases, population, tell), strict=True):
+        rows += found
+        answers[f"{case.protection} {case.adversary}"] = counted
+    settings = {
+        "dataset": population.name, "digest": population.digest, "nodes": len(population),
+        "edges": int(population.edges.shape[1]), "classes": population.facts.classes, "seed": options.seed,
+        "epsilon_bit": options.epsilon_bit, "asks": list(milestones(options.asks)),
+        "protections": list(options.protections), "adversaries": list(names),
+    }  # fmt: skip
+    return StressResult(rows, settings, time.perf_counter() - started, answers)
+
+
+def _load(options: StressOptions) -> Population:
+    seed = Seeds.derive(options.seed).population
+    return datasets.load(options.dataset, data_dir=options.data_dir, clients=options.clients, seed=seed)
+
+
+def _all(
+    cases: Sequence[_Case], population: Population, tell: Progress
+) -> Iterator[tuple[list[dict[str, Any]], dict[str, int]]]:
+    workers = min(cases[0].options.workers, len(cases))
+    if workers == 1:
+        for number, case in enumerate(cases):
+            done, phase = number / len(cases), f"{case.protection}"
+            tell(phase, done)
+            yield _measure(case, population, lambda share, d=done, p=phase: tell(p, d + share / len(cases)))  # type: ignore[misc]
+        return
+    # spawned, not forked: an SQLite connection must not cross a fork
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for number, result in enumerate(pool.map(_measure_alone, cases)):
+            tell("stress", (number + 1) / len(cases))
+            yield result
+
+
+def _measure_alone(case: _Case) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    return _measure(case, _load(case.options), lambda share: None)
+
+
+def _measure(
+    case: _Case, population: Population, tell: Callable[[float], None]
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    marks = milestones(case.options.asks)
+    query, truth = question(population, case.options.epsilon_bit), Truth.of(population)
+    rows: list[dict[str, Any]] = []
+    counted: dict[str, int] = {}
+
+    def once(asks: int, among: tuple[int, ...]) -> None:
+        tally = Tally(population, truth, query)
+
+        def heard(number: int) -> None:
+            tell(number / marks[-1])
+            if number in among:
+                rows.extend(_rows(case, number, tally.recoveries(number)))
+
+        with _nodes(case, population, query) as grid:
+            answers = attack(case.adversary, grid, query, tally, asks=asks, heard=heard)
+        for code, count in answers.items():
+            counted[code] = counted.get(code, 0) + count
+
+    if case.adversary == "at-once":
+        for asks in marks:  # what was asked before would be remembered: each number has devices of its own
+            once(asks, (asks,))
+    else:
+        once(marks[-1], marks)
+    return rows, counted
+
+
+@contextmanager
+def _nodes(case: _Case, population: Population, query: Query) -> Iterator[LocalGrid]:
+    """Make devices of one protection and the grid that reaches them."""
+    seed = Seeds.derive(case.options.seed).noise or 0
+    with quiet_flower():
+        if case.protection not in REAL:
+            app = UnguardedApp(population, seed=seed, guarded=case.protection == "context-state")
+            order = "copy-then-write" if case.adversary == "at-once" else "serial"
+            yield UnguardedGrid(app, len(population), order=order)  # type: ignore[arg-type]
+            return
+        with tempfile.TemporaryDirectory(prefix="ldpsim-stress-") as folder:
+            home = Path(folder) / "state"
+            policy = policy_for(
+                [query], population.facts, on_requery="replay" if case.protection == "replay" else "refuse"
+            )
+            enrol(home, population, policy, seed=seed).close()
+            try:
+                yield LocalGrid(home, len(population))
+            finally:
+                release_states()
+
+
+def _rows(case: _Case, asks: int, recoveries: dict[str, Recovery]) -> list[dict[str, Any]]:
+    covered = case.protection in REAL or (case.protection == "context-state" and case.adversary in _GUARD_HOLDS)
+    return [
+        {
+            "adversary": case.adversary, "fault": "none", "protection": case.protection, "covered": covered,
+            "attribute": attribute, "asks": asks, "recovered": found.recovered, "one_query_bound": found.bound,
+            "theory": found.theory, "distinct_releases": found.releases, "values": found.values,
+            "edge_precision": found.edges.precision if found.edges else None,
+            "edge_recall": found.edges.recall if found.edges else None,
+            "edge_top": found.edges.top if found.edges else None,
+            "prior_precision": found.edges.prior_precision if found.edges else None,
+            "prior_recall": found.edges.prior_recall if found.edges else None,
+            "passed": agrees(found, covered=covered, asks=asks),
+        }
+        for attribute, found in recoveries.items()
+    ]  # fmt: skip
+
+
+def agrees(found: Recovery, *, covered: bool, asks: int) -> bool:
+    """Whether what was recovered is what theory says.
+
+    Args:
+        found: The recovery.
+        covered: Whether one answer is all there may be; else ``asks`` independent ones are expected.
+        asks: How many answers an uncovered device gives.
+    """
+    expected, releases = (found.bound, 1) if covered else (found.theory, asks)
+    slack = _DEVIATIONS * math.sqrt(expected * (1 - expected) / found.values) + 20 / found.values
+    return abs(found.recovered - expected) <= slack and found.releases == releases
+
+
+__all__ = ["StressOptions", "StressResult", "adversaries", "agrees", "question", "stress"]

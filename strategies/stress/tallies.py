@@ -1,0 +1,206 @@
+"""What an adversary adds up from all it receives, and what it was worth.
+
+One :class:`Tally` takes every reply of every adversary: bits of neighbour lists, features
+and labels by log-likelihood (:mod:`curator.attacks.averaging`). Bytes that a device has
+sent before, in answer to the same question, say nothing new and are counted once.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curator.attacks.averaging import (
+    BitTally,
+    LabelTally,
+    evidence,
+    label_weight,
+    recovered_bits,
+    recovered_labels,
+    weight_of,
+)
+from curator.attacks.edges import EdgeAttack, attack_edges
+from curator.attacks.recovery import bit_recovery, label_recovery
+from devices.device import Report, unpack_report
+from devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
+from devices.mechanisms.base import ONE
+from devices.population import Population
+from devices.query import Query
+
+LARGEST = 10_000  # people; what an adversary knows of all pairs is held in memory
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The private values, as the bits that are guessed.
+
+    Args:
+        adjacency: bool (n, n).
+        features: bool (n, d): whether a value lies in the upper half of its range.
+        steps: uint16 (n, d): which of ``values`` a feature has.
+        values: float32, the different values there are.
+        labels: int64 (n,).
+    """
+
+    adjacency: NDArray[np.bool_]
+    features: NDArray[np.bool_]
+    steps: NDArray[np.uint16]
+    values: NDArray[np.float32]
+    labels: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, population: Population) -> Truth:
+        """Return the truth of a population.
+
+        Raises:
+            ValueError: for more people than an adversary can keep in memory.
+        """
+        n, d = len(population), population.facts.d
+        if n > LARGEST:
+            raise ValueError(f"stress keeps every pair of people in memory: give --clients {LARGEST} or fewer, not {n}")
+        adjacency = np.zeros((n, n), np.bool_)
+        adjacency[np.repeat(np.arange(n), population.degrees), population.neighbour_indices] = True
+        dense = np.zeros((n, d), np.float32)
+        rows = np.repeat(np.arange(n), np.diff(population.feature_indptr))
+        dense[rows, population.feature_indices] = population.feature_values
+        middle = (population.facts.feature_low + population.facts.feature_high) / 2
+        values, steps = np.unique(dense, return_inverse=True)
+        if len(values) > 1 << 16:  # a grid of as many steps tells no more of them apart
+            raise ValueError(f"stress takes features of at most {1 << 16} different values, not {len(values)}")
+        return cls(adjacency, dense > middle, steps.reshape(n, d).astype(np.uint16), values, population.labels)
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What was recovered of one attribute.
+
+    Args:
+        recovered: Share of its values that are guessed right.
+        bound: What one answer gives in expectation.
+        theory: What ``asks`` independent answers give in expectation.
+        values: How many values the share is of.
+        releases: Largest number of different answers that a device gave.
+        edges: What is known of edges, for the adjacency alone.
+    """
+
+    recovered: float
+    bound: float
+    theory: float
+    values: int
+    releases: int
+    edges: EdgeAttack | None = None
+
+
+class Tally:
+    """All that one adversary received.
+
+    Args:
+        population: Whose data are attacked.
+        truth: The same, as bits.
+        query: The question, for what theory says about it.
+    """
+
+    def __init__(self, population: Population, truth: Truth, query: Query) -> None:
+        n = len(population)
+        self.population, self.truth = population, truth
+        self.mechanisms: dict[str, Mechanism] = {ask.attribute: ask.mechanisms[0] for ask in query.asks}
+        self.bits = {"adjacency": BitTally(n, n), "features": BitTally(n, population.facts.d)}
+        self.labels = LabelTally(n, max(population.facts.classes, 1))
+        self.unread = 0  # reports of mechanisms that say nothing about single values
+        self._last: dict[tuple[int, bytes], int] = {}
+        self._seen: dict[str, list[array[int]]] = {name: [array("q") for _ in range(n)] for name in self.mechanisms}
+
+    def add(self, device: int, query: Query, report: Report) -> None:
+        """Take one report; ValueError for bytes that are none of this query."""
+        same = hash(report.data)
+        key = (device, query.digest)
+        if self._last.get(key) == same:
+            return
+        self._last[key] = same
+        parts = unpack_report(report.data, query)
+        for ask in query.asks:
+            payloads = parts[ask.attribute]
+            # a label has few values: two of its reports differ where what came with them does
+            release = same if ask.attribute == "label" else hash(payloads)
+            if ask.attribute in self._seen:
+                self._seen[ask.attribute][device].append(release)
+            for mechanism, payload in zip(ask.mechanisms, payloads, strict=True):
+                self._read(ask.attribute, mechanism, device, mechanism.decode(payload, device=device))
+
+    def _read(self, attribute: str, mechanism: Mechanism, device: int, report: Any) -> None:
+        if attribute == "label":
+            weight = label_weight(mechanism)
+            if weight is not None:
+                self.labels.add(device, int(report), weight)
+                return
+        else:
+            skip = device if attribute == "adjacency" and getattr(mechanism, "reporting", "") == "both" else None
+            weight = weight_of(mechanism)
+            if weight is not None:
+                self.bits[attribute].add(device, report, weight, skip=skip)
+                return
+            odds = evidence(mechanism, report)
+            if odds is not None:
+                self.bits[attribute].add_evidence(device, odds, skip=skip)
+                return
+        self.unread += 1
+
+    def recoveries(self, asks: int) -> dict[str, Recovery]:
+        """Return what is known now, by attribute.
+
+        Args:
+            asks: How many answers theory counts.
+        """
+        found = {}
+        for attribute, mechanism in self.mechanisms.items():
+            releases = max((len(set(seen)) for seen in self._seen[attribute]), default=0)
+            bound, theory = (self._expected(attribute, mechanism, t) for t in (1, asks))
+            edges = None
+            if attribute == "label":
+                recovered = recovered_labels(self.labels.likelihoods(), self.truth.labels)
+                size = int(np.count_nonzero(self.truth.labels >= 0))
+            elif attribute == "features":
+                recovered = recovered_bits(self.bits[attribute].log_odds(), self.truth.features)
+                size = self.truth.features.size
+            else:
+                odds = self.bits[attribute].log_odds()
+                among = self._reported()
+                recovered, size = recovered_bits(odds, self.truth.adjacency, among), int(among.sum())
+                if self.truth.adjacency.any():
+                    edges = attack_edges(odds, self.truth.adjacency)
+            found[attribute] = Recovery(recovered, bound, theory, size, releases, edges)
+        return found
+
+    def _reported(self) -> NDArray[np.bool_]:
+        n = len(self.population)
+        mechanism = self.mechanisms["adjacency"]
+        one_end = getattr(mechanism, "reporting", "both") == "one-end"
+        return np.tri(n, n, -1, np.bool_) if one_end else ~np.eye(n, dtype=np.bool_)
+
+    def _expected(self, attribute: str, mechanism: Mechanism, asks: int) -> float:
+        if isinstance(mechanism, RandomizedResponse):
+            return float(bit_recovery(1 - mechanism.flip_probability, asks))
+        if isinstance(mechanism, GRR):
+            return label_recovery(mechanism.truth_probability, mechanism.categories, asks)
+        assert isinstance(mechanism, OneBit)
+        one = mechanism.thresholds(self.truth.values).astype(np.float64) / ONE
+        middle = (mechanism.low + mechanism.high) / 2
+        right = bit_recovery(np.where(self.truth.values > middle, one, 1 - one), asks)
+        counts = np.bincount(self.truth.steps.ravel(), minlength=len(right))
+        return float(counts @ right / counts.sum())
+
+
+def milestones(asks: Sequence[int]) -> tuple[int, ...]:
+    """Return numbers of asks in rising order.
+
+    Raises:
+        ValueError: for none, or one outside 1 .. 65535.
+    """
+    if not asks or min(asks) < 1 or max(asks) > 65535:
+        raise ValueError("--asks: one or more numbers of 1..65535, joined by commas")
+    return tuple(sorted(set(asks)))

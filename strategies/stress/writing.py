@@ -1,0 +1,62 @@
+"""The result of a stress test on disk: ``<out>/stress-<dataset>-<hash>-<seed>/``.
+
+``result.json`` (rows, whether all passed, settings), ``table.csv`` and ``stress.png``. As
+with any result, it is written whole or not at all, and one that is there is left alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from devices.enrolment import write_atomically
+from strategies import run_folder
+from strategies.stress.figure import draw
+from strategies.stress.running import StressResult
+
+SCHEMA = 1
+COLUMNS = (
+    "protection", "adversary", "fault", "covered", "attribute", "asks", "recovered", "one_query_bound", "theory",
+    "distinct_releases", "edge_precision", "edge_recall", "edge_top", "prior_precision", "prior_recall", "passed",
+)  # fmt: skip
+
+
+def record_of(result: StressResult) -> dict[str, Any]:
+    """Return what result.json holds."""
+    return {
+        "schema": SCHEMA,
+        "rows": result.rows,
+        "passed": result.passed,
+        "settings": result.settings,
+        "answers": result.answers,
+        "seconds": result.seconds,
+    }
+
+
+def table_csv(rows: list[dict[str, Any]]) -> str:
+    """Return the rows as CSV, shares with six decimals."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({k: f"{v:.6f}" if isinstance(v, float) else v for k, v in row.items()})
+    return text.getvalue()
+
+
+def write(result: StressResult, out: Path) -> Path:
+    """Write a result and return its folder.
+
+    Raises:
+        ValueError: where it cannot be written.
+    """
+    digest = run_folder.config_hash(result.settings)
+    folder = run_folder.choose_folder(
+        out, method="stress", dataset=str(result.settings["dataset"]), digest=digest, seed=result.settings["seed"]
+    )
+    run_folder.prepare(folder)
+    draw(result, folder / "stress.png")
+    write_atomically(folder / "table.csv", table_csv(result.rows))
+    run_folder.write_result(folder, record_of(result))
+    return folder
