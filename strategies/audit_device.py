@@ -170,7 +170,7 @@ def _alone(bench: _Bench) -> str:
     for letter, name in (("a", "adjacency"), ("f", "features"), ("l", "label")):
         for asked in (query(letter), query(letter, collection="another")):
             if bench.told(person("ordinary"), asked)[name] != whole[name]:
-                return f"{name} asked alone or in another collection gets other noise: another answer after a lost ledger"
+                return f"{name} asked alone or in another collection gets other noise: a second report"
     return ""
 
 
