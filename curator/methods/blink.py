@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from curator.beta_model import fit_beta_model
 from curator.link_posterior import LinkPosterior, Pairs
 from curator.methods.base import Budget, Grid
-from curator.methods.hogs import flip_odds
 from curator.methods.links import LinkMethod, Links, both_ways
 from curator.reports import Reports
 from devices.facts import PublicFacts
@@ -114,7 +113,7 @@ def link_posterior(reports: Reports) -> tuple[LinkPosterior, dict[str, Any]]:
     reported = reports.reported("adjacency")
     prior = fit_beta_model(usable_degrees(reports.degrees, reported))
     flip = reports.mechanism("adjacency", RandomizedResponse)
-    posterior = LinkPosterior(prior.strength, reports.adjacency, reported, flip_odds(flip))
+    posterior = LinkPosterior(prior.strength, reports.adjacency, reported, flip.flip_odds)
     expected = posterior.expected_edges()
     return posterior, {"expected_edges": expected, "beta_steps": prior.steps, "beta_converged": prior.converged}
 

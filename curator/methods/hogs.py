@@ -195,7 +195,7 @@ class HoGS(Method):
         flip = reports.mechanism("adjacency", RandomizedResponse)
         rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
         # the exact odds of the threshold that was used, not of the epsilon asked for
-        bits = Bits(reports.adjacency, reports.reported("adjacency"), flip.reporting == "one-end", flip_odds(flip))
+        bits = Bits(reports.adjacency, reports.reported("adjacency"), flip.reporting == "one-end", flip.flip_odds)
         links = link_probabilities(bits, rows, min(self.tau, _POTENTIAL) if self.l else self.tau)
         edge = links.probability >= self.tau
         left, right = links.left[edge], links.right[edge]
@@ -257,11 +257,6 @@ def split_budget(budget: Budget) -> tuple[float, float | None]:
         return budget.eps_adjacency or budget.epsilon, None
     eps_a = budget.eps_adjacency or (1 - budget.feature_share) * budget.epsilon
     return eps_a, budget.eps_features or budget.feature_share * budget.epsilon
-
-
-def flip_odds(mechanism: RandomizedResponse) -> float:
-    """p / (1 - p), exact up to the last rounding."""
-    return mechanism.flip / ((1 << 64) - mechanism.flip)
 
 
 def mean_with_self(weights: Any) -> csr_array:

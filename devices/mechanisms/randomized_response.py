@@ -64,6 +64,11 @@ class RandomizedResponse(AboutList):
         """p, the probability that a bit is flipped."""
         return self.flip / ONE
 
+    @property
+    def flip_odds(self) -> float:
+        """p / (1 - p), exact up to the last rounding."""
+        return self.flip / (ONE - self.flip)
+
     def perturb(self, value: BoolArray, noise: NoiseStream) -> BoolArray:
         return noise.bernoulli(self.flip, len(value)) ^ value
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, issparse
 
 from curator.methods import Blink, Budget, Graph, HoGS
 from curator.methods.blink import link_posterior
-from curator.methods.hogs import flip_odds, split_budget
+from curator.methods.hogs import split_budget
 from curator.owned import OwnedGraph
 from curator.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
@@ -83,7 +83,7 @@ def test_it_is_the_textbook_algorithm(tau: float, times: int, world: dict, dense
     graph = HoGS(tau=tau, l=times, scaling="literal").reconstruct(reports, public)
     flip = reports.mechanism("adjacency", RandomizedResponse)
     probability = dense_hogs.link_probability(
-        dense["noisy"], reports.answered, dense["features"], flip_odds(flip), flip.reporting == "one-end"
+        dense["noisy"], reports.answered, dense["features"], flip.flip_odds, flip.reporting == "one-end"
     )
     wanted = dense_hogs.edges(probability, tau)
     assert np.array_equal(_edges(graph), wanted)
@@ -95,9 +95,9 @@ def test_it_is_the_textbook_algorithm(tau: float, times: int, world: dict, dense
 
 def test_the_odds_are_those_of_the_threshold_that_was_used() -> None:
     flip = RandomizedResponse.from_epsilon(7.2, n=10)
-    assert flip_odds(flip) == pytest.approx(np.exp(-7.2), rel=1e-15)
+    assert flip.flip_odds == pytest.approx(np.exp(-7.2), rel=1e-15)
     coarse = RandomizedResponse(flip=1 << 62, n=10)  # p = 1/4
-    assert flip_odds(coarse) == pytest.approx(1 / 3, rel=1e-15)
+    assert coarse.flip_odds == pytest.approx(1 / 3, rel=1e-15)
 
 
 def test_scalings_of_private_features() -> None:
