@@ -106,8 +106,8 @@ SECRET = """
 ## What lies on the disk
 
 The owner's folders hold raw private records: `teachers-.../private` and the posteriors without noise beside it, and the
-devices' `state`. The folders that a run makes for them are their owner's alone (0700; the teachers' files 0600). They are
-neither part of what is released nor protected by any epsilon: keep them where the private data are kept, and delete
+devices' `state`. The folders that a run makes for them are their owner's alone (0700; the teachers' files 0600). They
+are neither part of what is released nor protected by any epsilon: keep them where the private data are kept, and delete
 `<out>/teachers` when no further label is to be asked for. One set of teachers answers every lambda from one sample a
 query; `teachers.labels_released_in_all` counts the labels that a folder has given away, and `teachers.epsilon_in_all`
 is what they lose together.
