@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from papers.curves import FIGURES, RUNS, Figure, points
-from tables import Row, rows_of, run_cells
+from tables import Row, distinct, rows_of, run_cells
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "figures"
 FOLDER = "figures"
@@ -127,6 +127,25 @@ def write(figure: Figure, found: Sequence[Point]) -> None:
     draw(figure, found, RESULTS / f"{figure.name}.png")
 
 
+def write_page(done: int, all_: int) -> None:
+    """Write the page that shows the pictures that are there."""
+    notes = Path(__file__).parent / "notes" / "figures.md"
+    parts = [
+        "# The papers' figures, on Cora and CiteSeer",
+        f"Test accuracy in %, mean and standard deviation over {RUNS} collections a point (`lpgnn-5`: one); the\n"
+        f"papers print no numbers for these. {done} of {all_} points were run here: a curve shows those that were,\n"
+        "and `python benchmarks/figures.py` runs the others. Each picture has a table of the same name beside it,\n"
+        "with what *holds* for an edge.",
+    ]
+    if notes.is_file():
+        parts.append(notes.read_text().strip())
+    for figure in (ERROR, *FIGURES):
+        if (RESULTS / f"{figure.name}.png").is_file():
+            parts.append(f"## {figure.title}\n\n![{figure.title}](figures/{figure.name}.png)\n\n"
+                         f"[{figure.name}.csv](figures/{figure.name}.csv)")  # fmt: skip
+    (RESULTS.parent / "figures.md").write_text("\n\n".join(parts) + "\n")
+
+
 def main() -> None:
     """Run the points that are missing and draw what is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -142,18 +161,21 @@ def main() -> None:
     wanted = given.figures or names
     os.environ["OMP_NUM_THREADS"] = "1"
     home = given.home.absolute()
-    entries = [entry for entry in points() if entry.table in wanted]
+    every = list(points())
+    entries = [entry for entry in every if entry.table in wanted]
     if not given.pages_only:
+        once = distinct(entries)  # some points stand in several figures
         for level in sorted({entry.level for entry in entries}):
             if level <= given.upto:
-                run_cells(FOLDER, [entry for entry in entries if entry.level == level], home, given.workers)
+                run_cells(FOLDER, [entry for entry in once if entry.level == level], home, given.workers)
         if ERROR.name in wanted:
             write(ERROR, list(errors()))
-    rows = rows_of(entries, home / FOLDER)
+    rows = rows_of(every, home / FOLDER)
     for figure in FIGURES:
         if figure.name in wanted:
             write(figure, measured(rows, figure))
     done = sum(row.ours is not None for row in rows)
+    write_page(done, len(rows))
     print(f"{done} of {len(rows)} points, {RUNS} collections each")
 
 

@@ -110,6 +110,14 @@ def rows_of(entries: Sequence[Entry], folder: Path) -> list[Row]:
     return rows
 
 
+def distinct(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the cells without those that are the same run as an earlier one."""
+    first: dict[str, Entry] = {}
+    for entry, digest in zip(entries, _digests(entries), strict=True):
+        first.setdefault(digest if isinstance(digest, str) else label_of(entry), entry)
+    return list(first.values())
+
+
 def _digests(entries: Sequence[Entry]) -> list[str | Failed]:
     """Return every cell's config hash, with each data set read once."""
     by_people: dict[str, list[int]] = {}
@@ -159,7 +167,11 @@ def markdown(paper: str, page: Page, rows: Sequence[Row]) -> str:
     parts = [f"# {page.title}", page.head, _RULE, counts]
     for table in dict.fromkeys(row.entry.table for row in rows):
         ours = [row for row in rows if row.entry.table == table]
-        parts += [f"## {table}", *([page.tables[table]] if page.tables.get(table) else []), _table(page, ours)]
+        shown = [row for row in ours if row.ours is not None or row.entry.absent]
+        parts += [f"## {table}", *([page.tables[table]] if page.tables.get(table) else [])]
+        parts += [_table(page, shown)] if shown else []
+        if len(shown) < len(ours):
+            parts.append(f"{len(ours) - len(shown)} cells: {NOT_HERE}.")
     notes = HERE / "notes" / f"{paper}.md"
     if notes.is_file():
         parts.append(notes.read_text().strip())
@@ -197,8 +209,9 @@ def _commands(paper: str, rows: Sequence[Row]) -> Iterator[str]:
     missing = [row for row in rows if row.ours is None and not row.entry.absent]
     yield "## Commands"
     yield (
-        f"Every cell's command stands in [{paper}.csv]({paper}.csv)."
-        + (f" {len(missing)} cells were not run here." if missing else "")
+        f"Every cell's command stands in the last column of [{paper}.csv]({paper}.csv). All that are missing are run\n"
+        f"by `python benchmarks/tables.py {paper}`"
+        + (f"; {len(missing)} of them were not run here, for want of time." if missing else ".")
     )
     if absent:
         shown = "\n".join(command(row.entry.options) for row in absent)
@@ -242,6 +255,25 @@ def write_page(paper: str, page: Page, rows: Sequence[Row], where: Path) -> None
     (where / f"{paper}.md").write_text(markdown(paper, page, rows))
 
 
+def write_agreement(rows: Mapping[str, Sequence[Row]], where: Path) -> None:
+    """Write the page of the figures that the papers' agreement is judged by."""
+    lines = ["| paper | cell | ours | published | comparison | measured | relationship | vector | page |",
+             "|" + " --- |" * 9]  # fmt: skip
+    judged = [(paper, row) for paper, all_ in rows.items() for row in all_ if row.entry.level == 0]
+    for paper, row in judged:
+        name = ", ".join(f"{key} {value}" for key, value in row.entry.keys.items())
+        ours = f"{row.ours} ({row.ours.runs})" if row.ours else row.why
+        lines.append(f"| {paper} | {name} | {ours} | {_shown(row.entry.paper)} | {compared(row)} | "
+                     f"{_shown(row.entry.measured)} | {held(row, 'relationship')} | {held(row, 'vector')} | "
+                     f"[{paper}.md]({paper}.md) |")  # fmt: skip
+    done = sum(row.ours is not None for _, row in judged)
+    off = sum(compared(row).startswith("**") for _, row in judged)
+    verdicts = f"{done} of {len(judged)} figures were run; " + (f"{off} do not agree." if off else "all agree.")
+    head = (f"# Agreement with the papers\n\n{_RULE}\n\n\"Measured\" is the published code run on another machine, or "
+            f"an independent\nreproduction. {verdicts}\n\n")  # fmt: skip
+    (where / "agreement.md").write_text(head + "\n".join(lines) + "\n")
+
+
 def main() -> None:
     """Run what is missing and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -266,10 +298,13 @@ def main() -> None:
                 wanted = [entry for entry in all_ if turn(entry) == level and not entry.absent]
                 if wanted and level <= given.upto:
                     run_cells(paper, wanted, home, given.workers)
+    where, rows = home / "quick" if given.quick else RESULTS, dict[str, list[Row]]()
     for paper, (page, all_) in found.items():
-        rows = rows_of(all_, home / paper)
-        write_page(paper, page, rows, home / "quick" if given.quick else RESULTS)
-        print(f"{paper}: {sum(row.ours is not None for row in rows)} of {len(rows)} cells", file=sys.stderr)
+        rows[paper] = rows_of(all_, home / paper)
+        write_page(paper, page, rows[paper], where)
+        print(f"{paper}: {sum(row.ours is not None for row in rows[paper])} of {len(all_)} cells", file=sys.stderr)
+    if set(papers) == set(PAPERS):
+        write_agreement(rows, where)
 
 
 if __name__ == "__main__":
