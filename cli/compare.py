@@ -159,6 +159,9 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
         "[dim]Levels: the epsilon that holds when an edge, all features, a whole record\n"
         "change; open: unprotected. bytes: down and up, a device. s: one repeat.[/dim]"
     )
+    for row in rows:
+        if row["silo"]:
+            screen.print(f"[dim]{escape(row['label'])}: {bytes_(row['silo'])} a silo.[/dim]")
     said = verdict(rows, match)
     colour = "green" if said["equal"] else "yellow"
     screen.print(f"[{colour}]{escape(said['line'])}[/{colour}]")

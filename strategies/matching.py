@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from curator.guarantee import Guarantee
 from curator.methods import Reference
@@ -55,6 +55,11 @@ def guarantee_before(plan: Plan) -> Guarantee:
     if isinstance(method, (Reference, OwnerMethod)):
         return method.guarantee(population.facts, (), plan.budget)
     split = make_split(plan.options.split, population, plan.options.seeds_of(0).split, plan.options.label_rate)
+    after: Any = getattr(method, "guarantee_after", None)
+    if after is not None:  # noise on a trained model: how much it hides depends on how many train
+        people = len(split.train)
+        multiplier = method.multiplier(people, plan.budget)  # type: ignore[attr-defined]
+        return cast(Guarantee, after(people, method.rounds, multiplier))  # type: ignore[attr-defined]
     questions = method.questions(population.facts, split, plan.budget, "check")
     return method.guarantee(population.facts, questions, plan.budget)
 

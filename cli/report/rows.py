@@ -27,7 +27,6 @@ TRUST = {
     "none": ("open", "no protection: a reference on raw data"),
 }
 _LONGEST = 600
-SEVERAL = "several"
 
 
 class Malformed(ValueError):
@@ -72,6 +71,7 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         "down": down,
         "up": up,
         "bytes": down + up,
+        "silo": _silo_bytes(get.optional("federated.per_silo")),
         "rounds": int(get.number("communication.rounds")),
         "seconds": {**phases, "total": sum(phases.values())},
         "edges": {"precision": get.maybe("reconstruction.edge_precision"),
@@ -165,6 +165,16 @@ def _held(get: _Reader, level: str) -> dict[str, Any]:
     except ValueError as error:
         raise Malformed(str(error)) from None
     return {**found, "detail": text(found["detail"])}
+
+
+def _silo_bytes(phases: Any) -> float | None:
+    """Return what one silo sends and receives with its server, None where there are no silos."""
+    if not isinstance(phases, Mapping) or not phases:
+        return None
+    counts = [phase.get(f"{way}link_bytes") if isinstance(phase, Mapping) else None
+              for phase in phases.values() for way in ("down", "up")]  # fmt: skip
+    known = [number(count) for count in counts]
+    return None if any(count is None or count < 0 for count in known) else sum(count or 0.0 for count in known)
 
 
 def _degrees(found: Any) -> dict[str, Any] | None:

@@ -44,7 +44,8 @@ def _privacy(row: Row) -> dict[str, Any]:
 
 
 def _cost(row: Row) -> dict[str, Any]:
-    return {"downlink_bytes_per_device": row["down"], "uplink_bytes_per_device": row["up"], "devices": row["asked"]}
+    return {"downlink_bytes_per_device": row["down"], "uplink_bytes_per_device": row["up"], "devices": row["asked"],
+            "bytes_per_silo": row["silo"]}  # fmt: skip
 
 
 def _time(row: Row) -> dict[str, Any]:

@@ -275,3 +275,16 @@ def test_one_result_alone_and_a_page_without_reconstruction(
     assert "No method here reconstructed edges" in browser.execute_script("return document.body.innerText")
     assert browser.get_log("browser") == []
     assert render(gather([comparison / "raw-0"])).count("<tbody>") == 2
+
+
+def test_a_silo_stands_beside_its_members(show: Callable[..., Any], tmp_path: Path, write_result: Any) -> None:
+    write_result(tmp_path / "silos", "silo-fedgcn-0", {
+        "method": "silo-fedgcn", "privacy/trust": "trusted curator",
+        "federated": {"per_silo": {"training": {"downlink_bytes": 1.85e7, "uplink_bytes": 1.85e7}}},
+    })  # fmt: skip
+    browser = show(tmp_path / "silos")
+    labels = browser.execute_script(
+        "return [...document.querySelectorAll('#chart-bytes text')].map(t => t.textContent)"
+    )
+    assert "silo-fedgcn, a silo" in labels and "silo-fedgcn, a member" in labels
+    assert "37 MB a silo" in browser.execute_script("return document.getElementById('glance').innerText")

@@ -90,11 +90,11 @@
     });
   }
 
-  function logTicks(low, high) {
+  function logTicks(low, high, most) {
     const found = [];
     const decades = Math.log10(high / low);
     const steps = decades < 0.9 ? [1, 2, 3, 5, 7] : decades < 2 ? [1, 2, 5] : [1];
-    const stride = Math.max(1, Math.ceil(decades / 7));
+    const stride = Math.max(1, Math.ceil(decades / most));
     for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
       if (power % stride) continue;
       for (const step of steps) {
@@ -153,7 +153,7 @@
       ],
       axes: [
         { scale: "y", orient: "left", grid: true, tickCount: narrow ? 5 : 6, domain: false, ticks: false, zindex: 0 },
-        ...(values.length ? [{ scale: "x", orient: "bottom", values: logTicks(low, high), title, zindex: 0, grid: true, labelOverlap: "greedy",
+        ...(values.length ? [{ scale: "x", orient: "bottom", values: logTicks(low, high, narrow ? 4 : 7), title, zindex: 0, grid: true, labelOverlap: "greedy",
           encode: { labels: { update: { text: { signal: ticksAs } } } } }] : []),
       ],
       marks: [
@@ -189,12 +189,15 @@
   }
 
   function bytesChart(width) {
+    const silos = rows.filter((row) => row.silo).map((row) => ({
+      label: row.label + ", a silo", strip: null, value: row.silo, row, tip: row.label + "\naccuracy " + accuracy(row) + "\n" + size(row.silo) + " down and up a silo",
+    }));
     const points = rows.map((row) => ({
-      label: row.label, strip: row.bytes ? null : "left", value: row.bytes, row,
+      label: row.label + (row.silo && width >= 560 ? ", a member" : ""), strip: row.bytes ? null : "left", value: row.bytes, row,
       tip: row.label + "\naccuracy " + accuracy(row) + "\n" + (row.bytes ? size(row.down) + " down, " + size(row.up) + " up a device" : "nobody is asked"),
     }));
     return scatter(width, {
-      points, strips: { left: "nothing sent" }, title: "bytes a device, down and up",
+      points: [...points, ...silos], strips: { left: "nothing sent" }, title: "bytes a device, down and up",
       ticksAs: "datum.value >= 1e9 ? datum.value / 1e9 + ' GB' : datum.value >= 1e6 ? datum.value / 1e6 + ' MB' : datum.value >= 1e3 ? datum.value / 1e3 + ' kB' : datum.value + ' B'",
       mark: null, what: "Test accuracy against bytes a device sends and receives, one point a method",
     });
@@ -300,15 +303,15 @@
 
   const counted = rebuilt.filter((row) => row.degrees !== null);
   const curves = [
-    { name: "true", words: "in truth", stroke: "var(--ink)", dash: [1, 0], at: 0.5 },
-    { name: "noisy", words: "as reported", stroke: "var(--noisy)", dash: [6, 3], at: 0.75 },
-    { name: "reconstructed", words: "reconstructed", stroke: "var(--found)", dash: [2, 2], at: 0.25 },
+    { name: "true", stroke: "var(--ink)", dash: [1, 0], thick: 2.2 },
+    { name: "noisy", stroke: "var(--noisy)", dash: [6, 3], thick: 2.2 },
+    { name: "reconstructed", stroke: "var(--found)", dash: [2, 2], thick: 3 },
   ];
 
   function degreesChart(width, row) {
     const height = 190;
     const from = row.degrees.from;
-    const values = [], labels = [];
+    const values = [];
     for (const curve of curves) {
       const people = row.degrees[curve.name];
       if (people === null) continue;
@@ -322,25 +325,20 @@
       line.push({ name: curve.name, degree: from.at(-1) + 1, share: 0 });
       const last = line.findLastIndex((point) => point.share > 0);
       values.push(...line.slice(0, last + 2));
-      const after = Math.max(line.findIndex((point) => point.share < 100 * curve.at), 1);
-      const a = line[after - 1], b = line[after];
-      const part = (a.share - 100 * curve.at) / (a.share - b.share || 1);
-      labels.push({ x: a.degree + part * (b.degree - a.degree), y: 100 * curve.at, words: curve.words, stroke: curve.stroke });
     }
     const most = Math.max(...values.map((v) => v.degree));
     const inner = width - 46;
-    const place = (degree) => (inner * Math.log1p(degree)) / Math.log1p(most);
-    for (const label of labels) label.left = place(label.x) > inner - 95 ? 1 : 0;
     const ticks = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 2e4, 5e4, 1e5].filter((tick) => tick <= most);
     return {
       width: inner, height, padding: { left: 40, right: 6, top: 8, bottom: 42 }, autosize: { type: "none" },
       description: "Degree distributions of " + row.label + ": share of people with at least so many neighbours",
-      data: [{ name: "values", values }, { name: "labels", values: labels }],
+      data: [{ name: "values", values }],
       scales: [
         { name: "x", type: "symlog", constant: 1, domain: [0, most], range: [0, inner] },
         { name: "y", type: "linear", domain: [0, 100], range: [height, 0] },
         { name: "stroke", type: "ordinal", domain: curves.map((c) => c.name), range: curves.map((c) => c.stroke) },
         { name: "dash", type: "ordinal", domain: curves.map((c) => c.name), range: curves.map((c) => c.dash) },
+        { name: "thick", type: "ordinal", domain: curves.map((c) => c.name), range: curves.map((c) => c.thick) },
       ],
       axes: [
         { scale: "x", orient: "bottom", values: ticks, title: "neighbours, at least", grid: false, labelOverlap: "greedy", format: ",~r" },
@@ -348,9 +346,8 @@
       ],
       marks: [
         { type: "group", from: { facet: { name: "one", data: "values", groupby: "name" } }, marks: [
-          { type: "line", aria: false, from: { data: "one" }, encode: { enter: { x: { scale: "x", field: "degree" }, y: { scale: "y", field: "share" }, stroke: { scale: "stroke", field: "name" }, strokeDash: { scale: "dash", field: "name" }, strokeWidth: constant(2.2), interpolate: constant("monotone") } } },
+          { type: "line", aria: false, from: { data: "one" }, encode: { enter: { x: { scale: "x", field: "degree" }, y: { scale: "y", field: "share" }, stroke: { scale: "stroke", field: "name" }, strokeDash: { scale: "dash", field: "name" }, strokeWidth: { scale: "thick", field: "name" }, interpolate: constant("monotone") } } },
         ] },
-        { type: "text", aria: false, from: { data: "labels" }, encode: { enter: { x: { scale: "x", field: "x", offset: { signal: "datum.left ? -8 : 8" } }, y: { scale: "y", field: "y" }, align: { signal: "datum.left ? 'right' : 'left'" }, baseline: constant("middle"), text: { field: "words" }, fill: { field: "stroke" }, fontSize: constant(12), fontWeight: constant(600) } } },
       ],
     };
   }
@@ -429,6 +426,7 @@
   by("edges-note").textContent = !rebuilt.length ? "No method here reconstructed edges from reports."
     : skipped.length ? "Not drawn, because edges are public to them, read in clear or not used: " + skipped.join(", ") + "." : "";
   by("degrees-none").hidden = counted.length > 0;
+  by("degrees-legend").hidden = counted.length === 0;
   counted.forEach((row, place) => {
     const frame = by("degrees").appendChild(document.createElement("div"));
     frame.appendChild(document.createElement("h3")).textContent = row.label;

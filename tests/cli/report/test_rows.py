@@ -84,3 +84,13 @@ def test_text_is_one_line_without_control_characters() -> None:
     assert text("a\x1b[31m\nb\u202e\t c") == "a [31m b c"
     assert len(text("x" * 10_000)) == 600
     assert number(10**400) is None and number(True) is None and number(2) == 2
+
+
+def test_bytes_of_a_silo(record: dict[str, Any]) -> None:
+    assert row_of(record, "x")["silo"] is None
+    record["federated"] = {"per_silo": {"exchange": {"downlink_bytes": 1, "uplink_bytes": 2.5},
+                                        "training": {"downlink_bytes": 10, "uplink_bytes": 20}}}  # fmt: skip
+    assert row_of(record, "x")["silo"] == 33.5
+    for odd in ({"training": 5}, {"training": {"downlink_bytes": "1", "uplink_bytes": 2}}, [1], {}):
+        record["federated"] = {"per_silo": odd}
+        assert row_of(record, "x")["silo"] is None
