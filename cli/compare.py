@@ -20,13 +20,7 @@ PAGE = "compare.html"
 
 def compare(
     methods: Annotated[list[str], typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).")],
-    match: Annotated[
-        tuple[str, float] | None,
-        o._option(
-            o.BUDGET, "--match", metavar="LEVEL X", help="Solve for budgets at which X holds at LEVEL.",
-            show_default="each method's own",
-        ),
-    ] = None,
+    match: o.Match = None,
     dataset: o.Dataset = "generated",
     clients: o.Clients = None,
     data_dir: o.DataDir = None,
@@ -50,10 +44,7 @@ def compare(
     sampling: o.Sampling = None,
     query_selection: o.QuerySelection = None,
     device: o.TrainOn = "auto",
-    reference: Annotated[
-        bool,
-        o._option(o.MODEL, "--reference/--no-reference", help="Train each method's network without noise, too."),
-    ] = False,
+    reference: o.Reference = False,
     seed: o.Seed = 0,
     population_seed: o.PopulationSeed = None,
     split_seed: o.SplitSeed = None,

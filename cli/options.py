@@ -98,6 +98,10 @@ TuneQuery = Annotated[
 TrainOn = Annotated[str, _option(MODEL, "--device", metavar="auto|cpu|cuda", help="Where the network trains.")]
 NoReference = Annotated[bool, _option(MODEL, "--no-reference", help="Do not train the reference without noise.")]
 
+Reference = Annotated[
+    bool, _option(MODEL, "--reference/--no-reference", help="Train each method's network without noise, too.")
+]
+
 Epsilon = Annotated[
     float | None,
     _option(
@@ -134,6 +138,17 @@ PrivateLabels = Annotated[
 ]
 Reporting = Annotated[
     str, _option(BUDGET, "--reporting", metavar="both|one-end", help="Whether both ends of a pair report it.")
+]
+
+Match = Annotated[
+    tuple[str, float] | None,
+    _option(
+        BUDGET,
+        "--match",
+        metavar="LEVEL X",
+        help="Solve for budgets at which X holds at LEVEL.",
+        show_default="each method's own",
+    ),
 ]
 
 Queries = Annotated[

@@ -27,7 +27,6 @@ from strategies.planning import load_population
 from strategies.sweep import run_sweep
 from strategies.sweep_file import Cell
 
-FILE = "compare.json"
 FORMAT = 1
 Progress = Callable[[str, float | None], None]
 # What makes two comparisons one about the same people: these name the folder.
@@ -119,7 +118,7 @@ def compare(
             "level": made.level, "target": made.target, "unmatched": dict(made.unmatched),
         },
     }  # fmt: skip
-    write_atomically(folder / FILE, json.dumps(document, indent=1) + "\n")
+    write_atomically(folder / run_folder.COMPARISON, json.dumps(document, indent=1) + "\n")
     failures = [(name, failed[name].line, failed[name].trace) for name in methods if name in failed]
     return Comparison(folder, swept.table, records, folders, failures, made, swept.found)
 

@@ -20,6 +20,7 @@ PARTS = {
     "central_node": ("central_node",),
 }
 LEVELS = tuple(PARTS)
+CLOSE = 0.01  # relative: losses that were made equal may stay this far below, where they come in steps
 
 
 def level_named(text: str) -> str:

@@ -18,12 +18,12 @@ from curator.methods.owner import Answers, OwnerMethod
 from devices.population import Population
 from devices.splits import make_split
 from strategies.dividing import divide
-from strategies.levels import held
+from strategies.levels import CLOSE, held
 from strategies.options import RunOptions
 from strategies.planning import Plan, plan_run
 
 _EXACT = 1e-9  # relative
-_CLOSE = 0.01  # relative: a method whose loss comes in steps may stay this far below
+_PATIENCE = 12  # evaluations after which a thousandth below is near enough: an accountant takes seconds
 _DOUBLINGS = 60
 
 
@@ -160,7 +160,9 @@ def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple
             best, below = middle, found
         else:
             high, above = middle, found
-    if below < target * (1 - _CLOSE):
+        if step >= _PATIENCE and below >= target * (1 - CLOSE / 10):
+            break
+    if below < target * (1 - CLOSE):
         return f"no budget gives it: the most that it loses below {target:g} is {below:.4g}{complaint}"
     return best, below
 

@@ -23,9 +23,9 @@ from strategies import engines
 from strategies.collect_once import Collected
 from strategies.evaluation import mean_degrees
 from strategies.options import RunOptions, Seeds
+from strategies.run_folder import SCHEMA
 from strategies.settings import Settings
 
-SCHEMA = 1
 # What changes where a run happens or what is kept of it, and what is hashed in the form that is in force.
 _NOT_HASHED = {"data_dir", "seed", "seeds", "engine", "workers", "ray_address", "state", "out", "save_reports",
                "from_reports", "reference", "settings", "tuned", "clients", "epsilon", "eps_adjacency", "eps_features",

@@ -20,6 +20,8 @@ from typing import Any
 
 from devices.enrolment import write_atomically
 
+SCHEMA = 1  # of result.json
+COMPARISON = "compare.json"  # what a comparison's folder says beside its results
 log = logging.getLogger("ldpsim")
 
 

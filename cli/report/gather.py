@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.report.rows import Malformed, number, people_of, row_of, text
-from strategies.comparison import FILE as COMPARISON
 from strategies.levels import LEVELS
-from strategies.record import SCHEMA
+from strategies.run_folder import COMPARISON, SCHEMA
 
 _TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousand
 _OF_A_RUN = ("state", "reports")  # folders inside a run's, with no results below

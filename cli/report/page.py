@@ -27,6 +27,7 @@ from cli.report.shell import command_of
 from cli.report.tables import data_link, tables
 from cli.report.words import bytes_, claim, level, method_names, percent, seconds
 from devices.enrolment import write_atomically
+from strategies.levels import CLOSE
 
 _SAME = 1e-6  # relative: losses that differ by rounding only are equal
 
@@ -108,7 +109,7 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
     """
     if match is not None:
         name = match["level"].replace("_", " ")
-        held = [row for row in rows if _holds_exactly(row, match["level"], match["target"])]
+        held = [row for row in rows if _holds(row, match["level"], match["target"])]
         others = [row for row in rows if row not in held]
         reasons = [(row["label"], match["unmatched"].get(row["method"], "it was not solved for")) for row in others]
         at = f"at the level {name} what holds is {match['target']:g}"
@@ -133,9 +134,11 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
     }  # fmt: skip
 
 
-def _holds_exactly(row: Mapping[str, Any], name: str, target: float) -> bool:
+def _holds(row: Mapping[str, Any], name: str, target: float) -> bool:
     entry = row["levels"].get(name)
-    return entry is not None and entry["status"] == "bounded" and _close(entry["value"], target)
+    if entry is None or entry["status"] != "bounded":
+        return False
+    return bool(target * (1 - CLOSE) <= entry["value"] <= target * (1 + _SAME))
 
 
 def _close(one: float, other: float) -> bool:
