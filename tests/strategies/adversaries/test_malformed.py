@@ -121,10 +121,10 @@ def test_a_storm_of_retries_leaves_nothing_in_memory(target_for: Callable[..., T
         storm(1)
         tracemalloc.start()
         try:
-            storm(1)
+            storm(2)
             early, _ = tracemalloc.get_traced_memory()
             storm(4)
             late, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert late - early < 64 << 10
+    assert late - early < 200 << 10  # a hundred bytes a message at the most, and caches that fill once
