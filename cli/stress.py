@@ -24,6 +24,13 @@ Adversary = Annotated[
     list[str] | None,
     typer.Option("--adversary", metavar="NAME", help="Who asks; repeatable, `help` lists them.", show_default="all"),
 ]
+Fault = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fault", metavar="NAME", help="What befalls the devices' state; repeatable, `help` lists them.",
+        show_default="all",
+    ),
+]  # fmt: skip
 Asks = Annotated[str, typer.Option("--asks", metavar="N,N,...", help="How often; measured after each of these.")]
 EpsilonBit = Annotated[float, typer.Option("--epsilon-bit", metavar="E", help="Loss of one value of any attribute.")]
 Workers = Annotated[int, typer.Option("--workers", metavar="N", help="How many comparisons run at once.")]
@@ -35,6 +42,7 @@ def stress(
     data_dir: o.DataDir = None,
     protection: Protection = None,
     adversary: Adversary = None,
+    fault: Fault = None,
     asks: Asks = "1,25",
     epsilon_bit: EpsilonBit = 1.0,
     seed: o.Seed = 0,
@@ -55,9 +63,16 @@ def stress(
         for name, words in adversaries().items():
             typer.echo(f"{name:<16} {words}")
         return
+    if fault and "help" in fault:
+        from strategies.faults import FAULTS
+
+        for name, known in FAULTS.items():
+            typer.echo(f"{name:<19} {known.description}" + ("" if known.strike else f" [{known.test}]"))
+        return
     asked = StressOptions(
         dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit, workers=workers,
         protections=tuple(dict.fromkeys(protection or PROTECTIONS)), adversaries=tuple(dict.fromkeys(adversary or ())),
+        faults=tuple(dict.fromkeys(fault or ())),
         asks=numbers("--asks", asks), out=out,
     )  # fmt: skip
     with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
@@ -131,6 +146,8 @@ def view(result: Any, folder: Path | None) -> Any:
             f"[dim]edges: precision/recall in % of the best guess given all answers; - where it names none. Who knows "
             f"only how dense the graph is names none either; a pair named at random is an edge in {density:.2%}.[/dim]"
         )
+    if any(not row["covered"] for row in result.rows):
+        parts.append("[dim]* not protected from this; shown with what it costs.[/dim]")
     verdict = "[green]as theory says[/green]" if result.passed else "[red]NOT as theory says (marked !)[/red]"
     parts += [f"Every row is {verdict}. {result.seconds:,.0f} seconds."]
     if folder is not None:
@@ -144,7 +161,8 @@ _WORDS = {"adjacency": "lists", "features": "features", "label": "labels"}
 def _together(rows: list[dict[str, Any]]) -> dict[tuple[str, str, int], dict[str, dict[str, Any]]]:
     found: dict[tuple[str, str, int], dict[str, dict[str, Any]]] = {}
     for row in rows:
-        key = (row["protection"], row["adversary"], row["asks"])
+        name = row["adversary"] if row["fault"] == "none" else row["fault"]
+        key = (row["protection"], name + ("" if row["covered"] else " *"), row["asks"])
         found.setdefault(key, {})[row["attribute"]] = row
     return found
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from curator.names import nearest
 from devices import datasets
@@ -32,12 +32,15 @@ from strategies.grids import LocalGrid
 from strategies.options import Seeds
 from strategies.stress.grids import UnguardedGrid
 from strategies.stress.protections import PROTECTIONS, REAL, UnguardedApp
+from strategies.stress.registered import STRIKING, let_loose, names
+from strategies.stress.registered import covered as is_covered
 from strategies.stress.repeating import PLAIN, attack
 from strategies.stress.tallies import Recovery, Tally, Truth, milestones
 
 Progress = Callable[[str, float | None], None]
 # Guard kept between the messages of a run, and lost by the other two (flower.md's state table).
 _GUARD_HOLDS = ("repeat",)
+AFTER = "after-fault"  # who asks another question after each strike
 _DEVIATIONS = 6.0  # a chance of 2e-9 a row, and a comparison has a few hundred rows
 
 
@@ -49,7 +52,8 @@ class StressOptions:
         dataset, clients, data_dir: The population, as in :class:`strategies.RunOptions`.
         seed: Of the population, of the devices' secrets and of the noise of devices without.
         protections: Some of ``none``, ``context-state``, ``refuse``, ``replay``.
-        adversaries: Names, or empty for all.
+        adversaries: Names; empty for all of them, or for none where faults are named.
+        faults: Names; empty for all of them, or for none where adversaries are named.
         asks: Numbers of asks after which recovery is measured.
         epsilon_bit: Loss of one bit of a list, of one feature, and of the label.
         workers: How many comparisons run at once, each in a process.
@@ -65,6 +69,7 @@ class StressOptions:
     seed: int = 0
     protections: tuple[str, ...] = PROTECTIONS
     adversaries: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
     asks: tuple[int, ...] = (1, 25)
     epsilon_bit: float = 1.0
     workers: int = 1
@@ -79,6 +84,10 @@ class StressOptions:
             if name not in adversaries():
                 known = ", ".join(adversaries())
                 raise ValueError(f"--adversary {name}: must be one of {known}{nearest(name, adversaries())}")
+        for name in self.faults:
+            if name not in STRIKING:
+                known = ", ".join(STRIKING)
+                raise ValueError(f"--fault {name}: must be one of {known}{nearest(name, STRIKING)}")
         milestones(self.asks)
         if not (math.isfinite(self.epsilon_bit) and self.epsilon_bit > 0):
             raise ValueError(f"--epsilon-bit {self.epsilon_bit:g}: a budget must be a finite number above 0")
@@ -114,11 +123,16 @@ class _Case:
     options: StressOptions
     protection: str
     adversary: str
+    fault: str = "none"
+
+    @property
+    def name(self) -> str:
+        return " ".join([self.protection, self.adversary, *([] if self.fault == "none" else [self.fault])])
 
 
 def adversaries() -> dict[str, str]:
     """Return the adversaries there are, by name, with what each does."""
-    return dict(PLAIN)
+    return PLAIN | dict(names())
 
 
 def question(population: Population, epsilon_bit: float, collection: str = "stress") -> Query:
@@ -152,20 +166,39 @@ def stress(options: StressOptions, *, progress: Progress | None = None) -> Stres
     population = _load(options)
     question(population, options.epsilon_bit)
     Truth.of(population)
-    names = options.adversaries or tuple(adversaries())
-    cases = [_Case(options, protection, name) for protection in options.protections for name in names]
+    cases = _cases(options)
     rows: list[dict[str, Any]] = []
     answers: dict[str, dict[str, int]] = {}
     for case, (found, counted) in zip(cases, _all(cases, population, tell), strict=True):
         rows += found
-        answers[f"{case.protection} {case.adversary}"] = counted
+        answers[case.name] = counted
     settings = {
         "dataset": population.name, "digest": population.digest, "nodes": len(population),
         "edges": int(population.edges.shape[1]), "classes": population.facts.classes, "seed": options.seed,
         "epsilon_bit": options.epsilon_bit, "asks": list(milestones(options.asks)),
-        "protections": list(options.protections), "adversaries": list(names),
+        "protections": list(options.protections),
+        "adversaries": sorted({case.adversary for case in cases if case.fault == "none"}),
+        "faults": sorted({case.fault for case in cases if case.fault != "none"}),
     }  # fmt: skip
     return StressResult(rows, settings, time.perf_counter() - started, answers)
+
+
+def _cases(options: StressOptions) -> list[_Case]:
+    everything = not (options.adversaries or options.faults)
+    asking = tuple(adversaries()) if everything else options.adversaries
+    striking = tuple(STRIKING) if everything else options.faults
+    cases = []
+    for protection in options.protections:
+        # what needs no trick shows what an unprotected device is worth; tricks are for the real ones
+        fitting = [name for name in asking if name in PLAIN or protection in REAL]
+        cases += [_Case(options, protection, name) for name in fitting]
+        if protection in REAL:
+            cases += [_Case(options, protection, AFTER, fault) for fault in striking]
+    if not cases:
+        raise ValueError(
+            f"--protection {' '.join(options.protections)}: only {', '.join(PLAIN)} attack devices without a ledger"
+        )
+    return cases
 
 
 def _load(options: StressOptions) -> Population:
@@ -204,6 +237,13 @@ def _measure(
 
     def once(asks: int, among: tuple[int, ...]) -> None:
         tally = Tally(population, truth, query)
+        if case.adversary not in PLAIN:
+            with _home(case, population, query) as home:
+                outcome = let_loose(case.adversary, case.fault, home, query, tally, asks=asks)
+            for code, count in outcome.answers.items():
+                counted[code] = counted.get(code, 0) + count
+            rows.extend(_rows(case, asks, tally.recoveries(asks)))
+            return
 
         def heard(number: int) -> None:
             tell(number / marks[-1])
@@ -215,7 +255,7 @@ def _measure(
         for code, count in answers.items():
             counted[code] = counted.get(code, 0) + count
 
-    if case.adversary == "at-once":
+    if case.adversary not in ("repeat", "new-run"):
         for asks in marks:  # what was asked before would be remembered: each number has devices of its own
             once(asks, (asks,))
     else:
@@ -233,23 +273,33 @@ def _nodes(case: _Case, population: Population, query: Query) -> Iterator[LocalG
             order = "copy-then-write" if case.adversary == "at-once" else "serial"
             yield UnguardedGrid(app, len(population), order=order)  # type: ignore[arg-type]
             return
-        with tempfile.TemporaryDirectory(prefix="ldpsim-stress-") as folder:
-            home = Path(folder) / "state"
-            policy = policy_for(
-                [query], population.facts, on_requery="replay" if case.protection == "replay" else "refuse"
-            )
-            enrol(home, population, policy, seed=seed).close()
-            try:
-                yield LocalGrid(home, len(population))
-            finally:
-                release_states()
+        with _home(case, population, query) as home:
+            yield LocalGrid(home, len(population))
+
+
+@contextmanager
+def _home(case: _Case, population: Population, query: Query) -> Iterator[Path]:
+    """Enrol real devices, with the loss of the question as their cap, in a folder of their own."""
+    seed = Seeds.derive(case.options.seed).noise or 0
+    on_requery: Literal["refuse", "replay"] = "replay" if case.protection == "replay" else "refuse"
+    with tempfile.TemporaryDirectory(prefix="ldpsim-stress-") as folder:
+        home = Path(folder) / "state"
+        enrol(home, population, policy_for([query], population.facts, on_requery=on_requery), seed=seed).close()
+        try:
+            yield home
+        finally:
+            release_states()
 
 
 def _rows(case: _Case, asks: int, recoveries: dict[str, Recovery]) -> list[dict[str, Any]]:
-    covered = case.protection in REAL or (case.protection == "context-state" and case.adversary in _GUARD_HOLDS)
+    plain = case.adversary in PLAIN
+    if plain:
+        covered = case.protection in REAL or (case.protection == "context-state" and case.adversary in _GUARD_HOLDS)
+    else:
+        covered = is_covered(case.adversary, case.fault)
     return [
         {
-            "adversary": case.adversary, "fault": "none", "protection": case.protection, "covered": covered,
+            "adversary": case.adversary, "fault": case.fault, "protection": case.protection, "covered": covered,
             "attribute": attribute, "asks": asks, "recovered": found.recovered, "one_query_bound": found.bound,
             "theory": found.theory, "distinct_releases": found.releases, "values": found.values,
             "edge_precision": found.edges.precision if found.edges else None,
@@ -257,23 +307,30 @@ def _rows(case: _Case, asks: int, recoveries: dict[str, Recovery]) -> list[dict[
             "edge_top": found.edges.top if found.edges else None,
             "prior_precision": found.edges.prior_precision if found.edges else None,
             "prior_recall": found.edges.prior_recall if found.edges else None,
-            "passed": agrees(found, covered=covered, asks=asks),
+            "passed": agrees(found, covered=covered, asks=asks, plain=plain),
         }
         for attribute, found in recoveries.items()
     ]  # fmt: skip
 
 
-def agrees(found: Recovery, *, covered: bool, asks: int) -> bool:
+def agrees(found: Recovery, *, covered: bool, asks: int, plain: bool = True) -> bool:
     """Whether what was recovered is what theory says.
 
     Args:
         found: The recovery.
         covered: Whether one answer is all there may be; else ``asks`` independent ones are expected.
         asks: How many answers an uncovered device gives.
+        plain: Whether it is known what an adversary gets: not less than one answer where it
+            is covered, and T independent ones where it is not. A trick may get less.
     """
+    if not plain and not covered:
+        return True  # shown with its real loss
     expected, releases = (found.bound, 1) if covered else (found.theory, asks)
     slack = _DEVIATIONS * math.sqrt(expected * (1 - expected) / found.values) + 20 / found.values
-    return abs(found.recovered - expected) <= slack and found.releases == releases
+    above = found.recovered - expected
+    if not plain:
+        return above <= slack and found.releases <= 1
+    return abs(above) <= slack and found.releases == releases
 
 
 __all__ = ["StressOptions", "StressResult", "adversaries", "agrees", "question", "stress"]

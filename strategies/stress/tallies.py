@@ -30,7 +30,7 @@ from devices.device import Report, unpack_report
 from devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
 from devices.mechanisms.base import ONE
 from devices.population import Population
-from devices.query import Query
+from devices.query import Ask, Query
 
 LARGEST = 10_000  # people; what an adversary knows of all pairs is held in memory
 
@@ -114,6 +114,7 @@ class Tally:
         self.unread = 0  # reports of mechanisms that say nothing about single values
         self._last: dict[tuple[int, bytes], int] = {}
         self._seen: dict[str, list[array[int]]] = {name: [array("q") for _ in range(n)] for name in self.mechanisms}
+        self._counted = dict.fromkeys(self.mechanisms, 0)
 
     def add(self, device: int, query: Query, report: Report) -> None:
         """Take one report; ValueError for bytes that are none of this query."""
@@ -131,6 +132,15 @@ class Tally:
                 self._seen[ask.attribute][device].append(release)
             for mechanism, payload in zip(ask.mechanisms, payloads, strict=True):
                 self._read(ask.attribute, mechanism, device, mechanism.decode(payload, device=device))
+
+    def learn(self, device: int, ask: Ask, parts: tuple[bytes, ...]) -> None:
+        """Take an answer about one attribute that is known to be no repetition; :meth:`count` says how many."""
+        for mechanism, payload in zip(ask.mechanisms, parts, strict=True):
+            self._read(ask.attribute, mechanism, device, mechanism.decode(payload, device=device))
+
+    def count(self, device: int, attribute: str, releases: int) -> None:
+        """Note how many different answers about an attribute a device gave."""
+        self._counted[attribute] = max(self._counted[attribute], releases)
 
     def _read(self, attribute: str, mechanism: Mechanism, device: int, report: Any) -> None:
         if attribute == "label":
@@ -158,7 +168,7 @@ class Tally:
         """
         found = {}
         for attribute, mechanism in self.mechanisms.items():
-            releases = max((len(set(seen)) for seen in self._seen[attribute]), default=0)
+            releases = max(max((len(set(seen)) for seen in self._seen[attribute]), default=0), self._counted[attribute])
             bound, theory = (self._expected(attribute, mechanism, t) for t in (1, asks))
             edges = None
             if attribute == "label":
