@@ -9,6 +9,7 @@ import typer
 from cli.audit import audit
 from cli.compare import compare
 from cli.datasets import datasets
+from cli.device import device
 from cli.epsilon import epsilon
 from cli.errors import OneLineErrors
 from cli.ledger import ledger
@@ -71,6 +72,7 @@ app.command()(stress)
 app.command()(audit)
 app.command()(epsilon)
 app.add_typer(ledger, name="ledger")
+app.add_typer(device, name="device")
 
 
 def main() -> None:

@@ -6,6 +6,10 @@ nothing about a state folder, as in Flower's simulation runtime, the run's confi
 is used. Flower's node id is never an identity, and Flower's ``Context.state`` is never a
 ledger.
 
+Where the node's configuration names a ``socket``, the device lives behind it, in a vault
+(:mod:`devices.vault`), and the ClientApp has neither data nor ledger. Only the node can
+say so: a run's configuration is the curator's.
+
 Flower puts the text of an exception into its reply. Nothing may therefore escape from
 here: whatever goes wrong is one of the fixed refusals.
 """
@@ -23,6 +27,7 @@ from devices.device import Device, Refusal
 from devices.enrolment import State
 from devices.ledger import LedgerDamaged
 from devices.query import InvalidQuery
+from devices.vault_client import VaultDevice
 from devices.wire import introduction, read_query, reply
 
 _opened: list[State] = []
@@ -59,12 +64,14 @@ def default_state_folder(run_id: int) -> Path:
     return home / "flwr" / f"run-{run_id}" / "state"
 
 
-def device_of(context: Context) -> Device:
-    """Return the device that this node is.
+def device_of(context: Context) -> Device | VaultDevice:
+    """Return the device that this node is, or the way to it.
 
     Raises:
         LedgerDamaged, ValueError, IndexError, KeyError, OSError: where there is none.
     """
+    if socket := context.node_config.get("socket"):
+        return VaultDevice(str(socket), int(context.node_config["partition-id"]))
     return open_state(state_folder(context), os.getpid()).device(int(context.node_config["partition-id"]))
 
 
@@ -134,7 +141,7 @@ def _answer(message: Message, context: Context, *, raw: bool) -> Message:
 @app.query("whoami")
 def whoami(message: Message, context: Context) -> Message:
     """Say which device this node is: a public number from its configuration; nothing private is opened."""
-    own_state = bool(context.node_config.get("state-dir"))
+    own_state = bool(context.node_config.get("state-dir") or context.node_config.get("socket"))
     return introduction(message, device=int(context.node_config["partition-id"]), own_state=own_state)
 
 

@@ -16,7 +16,7 @@ import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +33,9 @@ from devices.policy import Policy
 from devices.population import Population
 
 FORMAT = 1
+# A folder where only some of the people live. A version that does not know this form must
+# not read it: it would answer for the others, whose records are empty there.
+PARTIAL = 2
 COUNTED = 3  # as the others, and the ledgers are counted elsewhere: who does not count must not serve them
 # Devices of one shard share a ledger file. A shard is served by one process at a time, so
 # processes (and machines) that hold different shards never wait for each other's locks.
@@ -92,15 +95,22 @@ def foreign_file(folder: Path) -> str | None:
 
 
 def enrol(
-    folder: Path, population: Population, policy: Policy, *, seed: int | None, counters: Path | None = None
+    folder: Path,
+    population: Population,
+    policy: Policy,
+    *,
+    seed: int | None,
+    residents: Sequence[int] | None = None,
+    counters: Path | None = None,
 ) -> State:
-    """Make one device for every person of a population.
+    """Make one device for every person of a population, or for some of them.
 
     Args:
         folder: Missing, empty, or left over from an enrolment that was interrupted.
         population: The records.
         policy: What every device agrees to.
         seed: Derives the secrets in a simulation; None takes them from the operating system.
+        residents: Numbers of the people who live in this folder; None: everybody.
         counters: A folder in a place that is not rolled back, copied or deleted with ``folder``:
             what was released is counted there (:mod:`devices.counter`). None counts nothing.
 
@@ -113,11 +123,18 @@ def enrol(
         raise ValueError(f"counters {counters}: a counter inside {folder} would be lost together with its ledger")
     folder.mkdir(parents=True, exist_ok=True)
     with _alone_in(folder):
-        _enrol(folder, population, policy, seed, counters)
+        _enrol(folder, population, policy, seed, residents, counters)
     return State(folder)
 
 
-def _enrol(folder: Path, population: Population, policy: Policy, seed: int | None, counters: Path | None) -> None:
+def _enrol(
+    folder: Path,
+    population: Population,
+    policy: Policy,
+    seed: int | None,
+    residents: Sequence[int] | None,
+    counters: Path | None,
+) -> None:
     if is_enrolled(folder):
         raise ValueError(f"{folder} holds enrolled devices already")
     foreign = foreign_file(folder)
@@ -141,13 +158,15 @@ def _enrol(folder: Path, population: Population, policy: Policy, seed: int | Non
         _make_durable(path)
     for shard in range(-(-n // SHARD)):
         Ledger(folder / ledger_name(shard)).close()
-    head = {
+    head: dict[str, Any] = {
         "format": FORMAT,
         "devices": n,
         "simulation_seeded": seed is not None,
         "population_digest": population.digest,
         "policy": policy.to_dict(),
     }
+    if residents is not None:
+        head |= {"format": PARTIAL, "residents": sorted(int(device) for device in residents)}
     if counters is not None:
         stem = counters.resolve() / os.urandom(16).hex()
         head |= {"format": COUNTED, "counter": str(stem)}
@@ -186,7 +205,8 @@ class State:
     folder: Path
 
     def __post_init__(self) -> None:
-        if self.head.get("format") != (COUNTED if "counter" in self.head else FORMAT):
+        expected = COUNTED if "counter" in self.head else PARTIAL if "residents" in self.head else FORMAT
+        if self.head.get("format") != expected:
             raise ValueError(f"{self.folder} was enrolled by a version that this one does not read")
 
     @cached_property
@@ -238,6 +258,16 @@ class State:
     def __len__(self) -> int:
         return int(self.head["devices"])
 
+    @cached_property
+    def residents(self) -> Sequence[int]:
+        """Numbers of the people whose devices live here: everybody, or those it was enrolled for."""
+        given = self.head.get("residents")
+        return range(len(self)) if given is None else tuple(int(device) for device in given)
+
+    @cached_property
+    def _lives_here(self) -> Container[int]:
+        return self.residents if isinstance(self.residents, range) else frozenset(self.residents)
+
     def device(self, index: int) -> Device:
         """Return one device.
 
@@ -245,7 +275,7 @@ class State:
             IndexError: where no such device is enrolled.
             LedgerDamaged: where the ledger cannot be opened.
         """
-        if not 0 <= index < len(self):
+        if index not in self._lives_here:
             raise IndexError(f"no device {index} is enrolled here")
         return Device(
             index, self.population.record(index), self._secrets[index].tobytes(), self.policy, self.ledger(index)

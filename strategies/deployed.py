@@ -5,11 +5,11 @@ its predictions for everybody.
 
 The facts are a JSON file:
 
-    {"facts": {"n": 4, "d": 256, "classes": 5, ...}, "labels": {"0": 3, "2": 1}}
+    {"facts": {"n": 4, "d": 256, "classes": 5}, "labels": {"0": 3, "2": 1}}
 
 ``facts`` are those the devices enrolled with (``enrolment.json`` has them under
-``policy``); ``labels`` are the public labels. Without any, labels are asked for under
-randomised response, at ``eps-labels``.
+``policy``; ``devices/own_data.py`` says which may be left out); ``labels`` are the public
+labels. Without any, labels are asked for under randomised response, at ``eps-labels``.
 """
 
 from __future__ import annotations
@@ -19,16 +19,21 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from devices.enrolment import write_atomically
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from devices.policy import OnRequery, Policy, policy_for
 from strategies import run_folder
 from strategies.collect_once import Collected
 from strategies.options import Seeds
 from strategies.stages import Stages, at_stage, stages_of
+
+if TYPE_CHECKING:
+    from curator.methods import Method
+    from curator.methods.base import Budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +57,7 @@ class PublicFile:
         """
         try:
             given = json.loads(path.read_text())
-            facts = PublicFacts.from_dict(given["facts"])
+            facts = PublicFacts.from_dict({"domains": (), "class_names": (), **given["facts"]})
             labels = np.full(facts.n, -1, np.int64)
             for node, label in given.get("labels", {}).items():
                 if not 0 <= int(node) < facts.n or type(label) is not int or not 0 <= label < facts.classes:
@@ -81,6 +86,48 @@ class PublicFile:
         return Split(train, val, rest)
 
 
+def agreed_policy(
+    config: Mapping[str, Any],
+    public: PublicFile,
+    *,
+    on_requery: OnRequery = "refuse",
+    caps: Mapping[str, float] | None = None,
+) -> Policy:
+    """Return the policy of a device that answers the question which :func:`run_deployed` asks, once.
+
+    Args:
+        config: ``method``, ``epsilon`` and ``eps-labels`` of the run.
+        public: What is public.
+        on_requery, caps: As in :func:`devices.policy.policy_for`.
+
+    Raises:
+        ValueError: for a method that asks nobody there, or a budget or cap that is not allowed.
+    """
+    _, method, budget = _method_of(config, public)
+    questions = method.questions(public.facts, public.split(0), budget, "any")
+    return policy_for([question.query for question in questions], public.facts, on_requery=on_requery, caps=caps)
+
+
+def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[type[Method], Method, Budget]:
+    from curator.methods import Reference, find
+    from curator.methods.base import Budget
+
+    kind = find(str(config.get("method") or "hogs"))
+    method = kind.from_settings({})
+    if isinstance(method, Reference):
+        raise ValueError(f"--method {kind.name}: a reference asks nobody and needs raw data")
+    if kind.public_features:
+        raise ValueError(f"--method {kind.name}: its features are public, and the file of public facts holds none")
+    if kind.public_graph:
+        raise ValueError(f"--method {kind.name}: its graph is public, and the file of public facts holds no edges")
+    budget = Budget(private_labels=not np.any(public.labels >= 0))
+    if config.get("epsilon"):
+        budget = replace(budget, epsilon=float(config["epsilon"]))
+    if config.get("eps-labels"):
+        budget = replace(budget, eps_labels=float(config["eps-labels"]))
+    return kind, method, budget
+
+
 def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, collect: Callable[..., Collected]) -> Path:
     """Collect, reconstruct, train, and write it all to a folder of the collection's own.
 
@@ -95,26 +142,12 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
         ValueError: for a person's mistake, in one line.
         Refused: where nobody reported.
     """
-    from curator.methods import Reference, find
-    from curator.methods.base import Budget
     from curator.reports import Reports
     from curator.training import TrainingSettings
     from strategies.simulation import Refused
 
     seeds = Seeds.derive(int(config.get("seed") or 0))
-    kind = find(str(config.get("method") or "hogs"))
-    method = kind.from_settings({})
-    if isinstance(method, Reference):
-        raise ValueError(f"--method {kind.name}: a reference asks nobody and needs raw data")
-    if kind.public_features:
-        raise ValueError(f"--method {kind.name}: its features are public, and the file of public facts holds none")
-    if kind.public_graph:
-        raise ValueError(f"--method {kind.name}: its graph is public, and the file of public facts holds no edges")
-    budget = Budget(private_labels=not np.any(public.labels >= 0))
-    if config.get("epsilon"):
-        budget = replace(budget, epsilon=float(config["epsilon"]))
-    if config.get("eps-labels"):
-        budget = replace(budget, eps_labels=float(config["eps-labels"]))
+    kind, method, budget = _method_of(config, public)
     split = public.split(seeds.split)
     collection = str(config.get("collection") or uuid.uuid4().hex)
     questions = method.questions(public.facts, split, budget, collection)

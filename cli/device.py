@@ -1,0 +1,172 @@
+"""``ldpsim device``: a device of one's own, outside the app that a curator ships."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.errors import ask_for_debug
+from cli.options import caps
+
+if TYPE_CHECKING:
+    from devices.enrolment import State
+    from devices.policy import Policy
+    from devices.population import Population
+
+device = typer.Typer(help="A device that lives in a vault: its data, secret and ledger in a process of its own.",
+                     no_args_is_help=True)  # fmt: skip
+Debug = Annotated[
+    bool, typer.Option("--debug", help="Show the traceback of a failure.", callback=ask_for_debug, is_eager=True)
+]
+
+
+@device.command()
+def serve(
+    state: Annotated[Path, typer.Option("--state", metavar="DIR", help="Folder of the devices; it must be private.")],
+    socket: Annotated[Path, typer.Option("--socket", metavar="PATH", help="Local socket to answer on.")],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FILE", help="The people's data, .json or .npz: read once, to enrol them."),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", metavar="FILE", help="What they agree to (ldpsim device policy); default: HoGS."),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="NAME", help="Group that may ask too; default: nobody else.")
+    ] = None,
+    connections: Annotated[int, typer.Option("--connections", min=1, max=256, help="Served at once.")] = 16,
+    debug: Debug = False,
+) -> None:
+    """Answer a query over a local socket, and nothing else, until SIGTERM."""
+    from contextlib import ExitStack
+
+    from devices.enrolment import is_enrolled
+    from devices.vault import Vault
+    from devices.vault_home import check_socket_path, harden, listening, served_alone
+
+    harden()
+    allowed = None if group is None else _group(group)
+    check_socket_path(socket)
+    population, residents, rules = None, None, None
+    if data is not None:
+        population, residents = _read_data(data)
+    if not is_enrolled(state):
+        if population is None:
+            raise ValueError(f"--state {state} holds no enrolled devices: --data FILE enrols them")
+        rules = _read_policy(policy, population)
+    elif policy is not None:
+        raise ValueError(f"--policy {policy}: the devices in {state} agreed to theirs when they were enrolled")
+    with ExitStack() as stack:
+        # The socket first: who asks now waits, and where it cannot be had nobody was enrolled in vain.
+        listener = stack.enter_context(listening(socket, group=allowed))
+        stack.enter_context(served_alone(state))
+        vault = Vault(_open(state, population, residents, rules), connections=connections)
+        _run(vault, listener, socket)
+
+
+def _run(vault: Any, listener: Any, socket: Path) -> None:
+    import logging
+    import signal
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    for name in vault.missing:
+        typer.echo(f"warning: {name} is missing: its devices answer LEDGER_DAMAGED", err=True)
+    before = {number: signal.signal(number, lambda *_: vault.stop()) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        typer.echo(f"serving {len(vault.state.residents):,} devices of {vault.state.folder} on {socket}", err=True)
+        vault.serve(listener)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    counts = ", ".join(f"{name} {number:,}" for name, number in sorted(vault.counts.items()))
+    typer.echo(f"stopped: {counts or 'nobody asked'}", err=True)
+
+
+def _group(name: str) -> int:
+    import grp
+
+    try:
+        return int(name) if name.isdigit() else grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise ValueError(f"--group {name}: no such group") from None
+
+
+def _read_data(path: Path) -> tuple[Population, tuple[int, ...] | None]:
+    from devices.datasets.npz_file import read_npz_file
+    from devices.own_data import read_own_data
+
+    if path.suffix == ".json":
+        return read_own_data(path)
+    if path.suffix == ".npz":
+        return read_npz_file(path.stem, path), None
+    raise ValueError(f"--data {path}: a .json of records or a .npz of everybody's is wanted")
+
+
+def _read_policy(path: Path | None, population: Population) -> Policy:
+    import numpy as np
+
+    from devices.policy_file import read_policy
+
+    if path is None:
+        # The default of everything else here too: HoGS's question at epsilon 8, labels being public.
+        from strategies.deployed import PublicFile, agreed_policy
+
+        return agreed_policy({}, PublicFile(population.facts, np.zeros(population.facts.n, np.int64)))
+    policy = read_policy(path)
+    if policy.facts != population.facts:
+        raise ValueError(f"--policy {path}: its public facts are not those of --data")
+    if policy.mode not in ("report", "owner"):
+        raise ValueError(f"--policy {path}: a vault serves devices of mode report or owner, not {policy.mode}")
+    return policy
+
+
+def _open(
+    folder: Path, population: Population | None, residents: tuple[int, ...] | None, rules: Policy | None
+) -> State:
+    from devices.enrolment import State, enrol, is_enrolled
+
+    if not is_enrolled(folder):
+        if population is None or rules is None:  # enrolled when we looked, and no longer
+            raise ValueError(f"--state {folder} holds no enrolled devices: --data FILE enrols them")
+        return enrol(folder, population, rules, seed=None, residents=residents)
+    state = State(folder)
+    if population is not None:
+        here = range(len(population)) if residents is None else residents
+        if state.head["population_digest"] != population.digest or list(state.residents) != list(here):
+            raise ValueError(f"--state {folder}: the devices there were enrolled with other data; leave --data out")
+    return state
+
+
+@device.command()
+def policy(
+    facts: Annotated[Path, typer.Option("--facts", metavar="FILE", help="What is public.")],
+    method: Annotated[str, typer.Option("--method", metavar="NAME", help="Whose question it may answer.")] = "hogs",
+    epsilon: Annotated[float | None, typer.Option("--epsilon", metavar="X", help="The method's total.")] = None,
+    eps_labels: Annotated[
+        float | None, typer.Option("--eps-labels", metavar="X", help="For the label, where none is public.")
+    ] = None,
+    on_requery: Annotated[
+        str, typer.Option("--on-requery", metavar="refuse|replay", help="What another collection's question gets.")
+    ] = "refuse",
+    cap: Annotated[
+        list[str] | None, typer.Option("--cap", metavar="LEVEL=X", help="bit, vector or user; may be repeated.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Print the policy of a device that answers one question of a method, once, with its caps on the loss."""
+    from devices.policy_file import write_policy
+    from strategies.deployed import PublicFile, agreed_policy
+
+    if on_requery not in ("refuse", "replay"):
+        raise ValueError(f"--on-requery {on_requery}: refuse or replay is wanted")
+    for name, value in (("epsilon", epsilon), ("eps-labels", eps_labels)):
+        if value is not None and not 0 < value < float("inf"):
+            raise ValueError(f"--{name} must be a finite number above 0, not {value}")
+    config = {"method": method, "epsilon": epsilon, "eps-labels": eps_labels}
+    agreed = agreed_policy(
+        config, PublicFile.load(facts), on_requery="replay" if on_requery == "replay" else "refuse", caps=caps(cap)
+    )
+    typer.echo(write_policy(agreed), nl=False)

@@ -1,0 +1,124 @@
+"""Where a vault lives: a state folder that it alone serves, and a socket that it alone opens."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import resource
+import socket
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_LOCK = ".vault.lock"
+_LONGEST = 107  # bytes of a socket's path that every Unix takes
+BACKLOG = 64
+
+
+def harden() -> None:
+    """Keep what this process makes and remembers to itself: private files, no core dumps."""
+    os.umask(0o077)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+@contextmanager
+def served_alone(folder: Path) -> Iterator[None]:
+    """Hold a state folder for this process; the lock goes with the process, however it ends.
+
+    Raises:
+        ValueError: where another vault serves the folder, or other users may enter it.
+        OSError: where it cannot be made or opened.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        raise ValueError(f"--state {folder}: other users may enter it, and it holds secrets (chmod 700 {folder})")
+    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            process = os.read(handle, 20).decode(errors="replace").strip() or "unknown"
+            raise ValueError(f"--state {folder}: a vault serves it already (process {process})") from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def listening(path: Path, *, group: int | None = None) -> Iterator[socket.socket]:
+    """Open a socket that this user alone, or a group too, may talk to; it is removed at the end.
+
+    A socket that nobody listens on any more, left by a process that was killed, is replaced.
+
+    Args:
+        path: Where.
+        group: Id of the group whose members may talk to it too.
+
+    Raises:
+        ValueError: where something else lies there, another process listens, or the path is too long.
+        OSError: where the folder is missing or cannot be written.
+    """
+    check_socket_path(path)
+    # Two vaults that start at once must not remove each other's socket.
+    parent = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(parent, fcntl.LOCK_EX)
+        _remove_stale(path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)  # never open to others, not even between two calls
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(before)
+        made = path.lstat()
+        try:
+            if group is not None:
+                os.chown(path, -1, group)
+                path.chmod(0o660)
+            listener.listen(BACKLOG)
+        except BaseException:
+            path.unlink()
+            raise
+    finally:
+        os.close(parent)
+    try:
+        yield listener
+    finally:
+        listener.close()
+        _remove_own(path, made)
+
+
+def check_socket_path(path: Path) -> None:
+    """Raise ValueError where a socket cannot be made at a path, before anything else is done."""
+    if len(os.fsencode(path)) > _LONGEST:
+        raise ValueError(f"--socket {path}: the path of a socket has at most {_LONGEST} bytes")
+    if not path.parent.is_dir():
+        raise ValueError(f"--socket {path}: no such folder: {path.parent}")
+    if os.path.lexists(path) and not stat.S_ISSOCK(path.lstat().st_mode):
+        raise ValueError(f"--socket {path}: something else than a socket lies there")
+
+
+def _remove_stale(path: Path) -> None:
+    if not os.path.lexists(path):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)  # a full queue is somebody listening, too
+        failed = probe.connect_ex(str(path))
+    if failed == errno.ENOENT:
+        return
+    if failed != errno.ECONNREFUSED:
+        raise ValueError(f"--socket {path}: another process listens there")
+    path.unlink()
+
+
+def _remove_own(path: Path, made: os.stat_result) -> None:
+    try:
+        there = path.lstat()
+        if (there.st_dev, there.st_ino) == (made.st_dev, made.st_ino):
+            path.unlink()
+    except FileNotFoundError:
+        pass

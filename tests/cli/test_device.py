@@ -1,0 +1,200 @@
+"""``ldpsim device``: a vault that starts once, stops cleanly, and says in one line what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from curator.methods import HoGS
+from curator.methods.base import Budget
+from devices.device import Refusal, Report
+from devices.enrolment import State
+from devices.vault_client import VaultDevice
+from strategies.deployed import PublicFile
+
+ROOT = Path(__file__).resolve().parents[2]
+FACTS: dict[str, Any] = {"n": 4, "d": 16, "classes": 3}
+RECORDS = {"2": {"features": [3, 7], "neighbours": [0, 3], "label": 1}}
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps({"facts": FACTS, "records": RECORDS}))
+    return path
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    started: list[subprocess.Popen[str]] = []
+
+    def vault(*arguments: object, wait: bool = True) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "cli.main", "device", "serve", *map(str, arguments)]
+        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        if wait:
+            assert process.stderr is not None
+            assert "serving" in process.stderr.readline()
+        return process
+
+    yield vault
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def question(path: Path, collection: str, epsilon: float = 8.0) -> bytes:
+    public = PublicFile.load(path)
+    (asked,) = HoGS().questions(public.facts, public.split(0), Budget(epsilon=epsilon), collection)
+    return asked.query.to_bytes()
+
+
+def test_a_vault_s_whole_life(tmp_path: Path, own: Path, start: Start) -> None:
+    state, path = tmp_path / "state", tmp_path / "v"
+    first = start("--data", own, "--state", state, "--socket", path)
+    device = VaultDevice(str(path), 2, 10)
+    report = device.answer(question(own, "a"))
+    assert isinstance(report, Report) and not report.replayed
+    assert device.answer(question(own, "b")) is Refusal.REPORT_COLLECTED
+    assert device.answer(question(own, "b", 9.0)) is Refusal.POLICY_REFUSED
+    assert VaultDevice(str(path), 1, 10).answer(question(own, "a")) is Refusal.LEDGER_DAMAGED
+    # everything it made is its user's alone, the state folder first
+    kept = {p: p.stat().st_mode & 0o077 for p in (state, *state.rglob("*"), path)}
+    assert set(kept.values()) == {0}
+
+    # a second one on the folder, or on the socket, does not start
+    second = start("--state", state, "--socket", tmp_path / "w", wait=False)
+    assert second.communicate(timeout=60)[1].count("\n") == 1 and second.returncode == 2
+    third = start("--data", own, "--state", tmp_path / "other", "--socket", path, wait=False)
+    line = third.communicate(timeout=60)[1]
+    assert "another process listens there" in line and third.returncode == 2
+
+    assert not (tmp_path / "other").exists()
+
+    # SIGTERM: a clean end, and no socket left ("broken": the third one knocked and went away)
+    first.send_signal(signal.SIGTERM)
+    assert (
+        "stopped: LEDGER_DAMAGED 1, POLICY_REFUSED 1, REPORT_COLLECTED 1, broken 1, reported 1"
+        in first.communicate(timeout=30)[1]
+    )
+    assert first.returncode == 0 and not path.exists()
+    assert sorted(p.name for p in state.glob("ledger*")) == ["ledger.sqlite"]
+
+    # killed outright: the next one takes over its socket and gives the stored bytes
+    again = start("--state", state, "--socket", path)
+    assert device.answer(question(own, "a")) == Report(report.data, replayed=True)
+    again.kill()
+    again.communicate()
+    assert path.exists()
+    start("--data", own, "--state", state, "--socket", path)
+    assert device.answer(question(own, "a")) == Report(report.data, replayed=True)
+    assert device.answer(question(own, "c")) is Refusal.REPORT_COLLECTED
+
+
+def test_the_clientapp_waits_for_a_vault_that_starts(tmp_path: Path, own: Path, start: Start) -> None:
+    path = tmp_path / "v"
+    start("--data", own, "--state", tmp_path / "state", "--socket", path, wait=False)
+    began = time.monotonic()
+    assert isinstance(VaultDevice(str(path), 2, 60).answer(question(own, "a")), Report)
+    assert time.monotonic() - began < 60
+
+
+def error_of(*arguments: object) -> str:
+    shown = CliRunner().invoke(app, ["device", *map(str, arguments)])
+    assert shown.exit_code == 2, shown.output
+    assert shown.stdout == "" and len(shown.stderr.splitlines()) == 1
+    return shown.stderr
+
+
+@pytest.fixture
+def unmasked() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("unmasked")
+def test_mistakes_change_nothing(tmp_path: Path, own: Path) -> None:
+    state, path = tmp_path / "state", tmp_path / "v"
+    where = ("serve", "--state", state, "--socket", path)
+    assert "--data FILE enrols them" in error_of(*where)
+    assert "No such file" in error_of(*where, "--data", tmp_path / "none.json")
+    assert "a .json of records or a .npz" in error_of(*where, "--data", tmp_path / "own.csv")
+    assert "No such file" in error_of(*where, "--data", own, "--policy", tmp_path / "none")
+    assert "no such group" in error_of(*where, "--data", own, "--group", "no-such-group")
+    long = tmp_path / ("x" * 120)
+    assert "at most 107 bytes" in error_of("serve", "--state", state, "--socket", long, "--data", own)
+    (tmp_path / "file").write_text("kept")
+    assert "something else" in error_of("serve", "--state", state, "--socket", tmp_path / "file", "--data", own)
+    own.with_name("bad.json").write_text(json.dumps({"facts": FACTS, "records": {"2": {**RECORDS["2"], "label": 9}}}))
+    assert "label 9" in error_of(*where, "--data", tmp_path / "bad.json")
+    assert not state.exists() and not path.exists() and (tmp_path / "file").read_text() == "kept"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(str(path))
+        other.listen()
+        assert "another process listens there" in error_of(*where, "--data", own)
+    assert not state.exists()
+
+
+@pytest.mark.usefixtures("unmasked")
+def test_an_enrolled_folder_keeps_what_it_has(tmp_path: Path, own: Path, start: Start) -> None:
+    state, path = tmp_path / "state", tmp_path / "v"
+    start("--data", own, "--state", state, "--socket", path).kill()
+    own.write_text(json.dumps({"facts": FACTS, "records": {"2": {**RECORDS["2"], "label": 2}}}))
+    where = ("serve", "--state", state, "--socket", path)
+    assert "enrolled with other data" in error_of(*where, "--data", own)
+    (tmp_path / "policy.json").write_text(CliRunner().invoke(app, ["device", "policy", "--facts", str(own)]).stdout)
+    assert "agreed to theirs when they were enrolled" in error_of(*where, "--policy", tmp_path / "policy.json")
+    state.chmod(0o755)
+    assert "other users may enter it" in error_of(*where)
+
+
+def policy_text(*arguments: object) -> str:
+    shown = CliRunner().invoke(app, ["device", "policy", *map(str, arguments)])
+    assert shown.exit_code == 0, shown.output
+    return shown.stdout
+
+
+@pytest.mark.usefixtures("unmasked")
+def test_a_policy_is_printed_and_obeyed(tmp_path: Path, own: Path, start: Start) -> None:
+    facts = tmp_path / "facts.json"
+    facts.write_text(json.dumps({"facts": FACTS, "labels": {"0": 1}}))
+    text = policy_text("--facts", facts, "--epsilon", 3, "--on-requery", "replay", "--cap", "user=1000")
+    given = json.loads(text)
+    assert (
+        given["on_requery"] == "replay"
+        and given["user_cap"] == 1000.0
+        and set(given["caps"]) == {"adjacency", "features"}
+    )
+    assert 0 < given["caps"]["adjacency"]["bit"] <= 3
+    (tmp_path / "policy.json").write_text(text)
+    path = tmp_path / "v"
+    start("--data", own, "--policy", tmp_path / "policy.json", "--state", tmp_path / "state", "--socket", path)
+    device = VaultDevice(str(path), 2, 10)
+    assert device.answer(question(own, "a", 8.0)) is Refusal.POLICY_REFUSED
+    report = device.answer(question(own, "a", 3.0))
+    assert isinstance(report, Report)
+    assert device.answer(question(own, "b", 3.0)) == Report(report.data, replayed=True)
+    assert State(tmp_path / "state").policy.to_dict() == given
+    # without public labels the label is asked for too
+    facts.write_text(json.dumps({"facts": FACTS}))
+    assert "label" in json.loads(policy_text("--facts", facts, "--eps-labels", 1))["caps"]
+    for wrong, says in ((("--on-requery", "answer"), "refuse or replay"), (("--epsilon", 0), "--epsilon must be"),
+                        (("--method", "raw"), "asks nobody"), (("--cap", "life=1"), "level must be")):  # fmt: skip
+        assert says in error_of("policy", "--facts", facts, *wrong)
