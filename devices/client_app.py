@@ -4,11 +4,8 @@ Which device a message is for comes from the node's own configuration: ``partiti
 (the device's key in its state folder) and ``state-dir``. Only where the node says
 nothing about a state folder, as in Flower's simulation runtime, the run's configuration
 is used. Flower's node id is never an identity, and Flower's ``Context.state`` is never a
-ledger.
-
-Where the node's configuration names a ``socket``, the device lives behind it, in a vault
-(:mod:`devices.vault`), and the ClientApp has neither data nor ledger. Only the node can
-say so: a run's configuration is the curator's.
+ledger. Where the node names a ``socket``, the device lives behind it in a vault, and the
+ClientApp only carries messages (:mod:`devices.relay`).
 
 Flower puts the text of an exception into its reply. Nothing may therefore escape from
 here: whatever goes wrong is one of the fixed refusals.
@@ -27,7 +24,7 @@ from devices.device import Device, Refusal
 from devices.enrolment import State
 from devices.ledger import LedgerDamaged
 from devices.query import InvalidQuery
-from devices.vault_client import VaultDevice
+from devices.relay import relay
 from devices.wire import introduction, read_query, reply
 
 _opened: list[State] = []
@@ -64,14 +61,12 @@ def default_state_folder(run_id: int) -> Path:
     return home / "flwr" / f"run-{run_id}" / "state"
 
 
-def device_of(context: Context) -> Device | VaultDevice:
-    """Return the device that this node is, or the way to it.
+def device_of(context: Context) -> Device:
+    """Return the device that this node is.
 
     Raises:
         LedgerDamaged, ValueError, IndexError, KeyError, OSError: where there is none.
     """
-    if socket := context.node_config.get("socket"):
-        return VaultDevice(str(socket), int(context.node_config["partition-id"]))
     return open_state(state_folder(context), os.getpid()).device(int(context.node_config["partition-id"]))
 
 
@@ -81,6 +76,8 @@ class DeviceApp(ClientApp):
     def __call__(self, message: Message, context: Context) -> Message:
         """Answer a message; an unknown kind of message is an unknown question."""
         try:
+            if context.node_config.get("socket"):
+                return relay(message, context)
             return super().__call__(message, context)
         except LedgerDamaged:
             if _in_batch(context):
@@ -93,6 +90,8 @@ class DeviceApp(ClientApp):
 
 def _refusal_of(message: Message, context: Context) -> Refusal:
     """Return the refusal of a message that no handler took, or whose handler failed."""
+    if context.node_config.get("socket"):
+        return Refusal.LEDGER_DAMAGED  # there is no other device than the one behind it
     try:
         device = device_of(context)
         if message.metadata.message_type.partition(".")[0] in (MessageType.TRAIN, MessageType.EVALUATE):
@@ -141,7 +140,7 @@ def _answer(message: Message, context: Context, *, raw: bool) -> Message:
 @app.query("whoami")
 def whoami(message: Message, context: Context) -> Message:
     """Say which device this node is: a public number from its configuration; nothing private is opened."""
-    own_state = bool(context.node_config.get("state-dir") or context.node_config.get("socket"))
+    own_state = bool(context.node_config.get("state-dir"))
     return introduction(message, device=int(context.node_config["partition-id"]), own_state=own_state)
 
 

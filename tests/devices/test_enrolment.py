@@ -194,7 +194,7 @@ def test_folders_that_are_not_read(tmp_path: Path, population: Population, polic
         State(tmp_path)
     enrol(tmp_path / "s", population, policy, seed=1).close()
     head = json.loads((tmp_path / "s" / "enrolment.json").read_text())
-    (tmp_path / "s" / "enrolment.json").write_text(json.dumps({**head, "format": 3}))
+    (tmp_path / "s" / "enrolment.json").write_text(json.dumps({**head, "format": 99}))
     with pytest.raises(ValueError, match="version"):
         State(tmp_path / "s")
     for broken in ("", "[1", "7", "null"):
