@@ -37,6 +37,10 @@ def serve(
     group: Annotated[
         str | None, typer.Option("--group", metavar="NAME", help="Group that may ask too; default: nobody else.")
     ] = None,
+    counters: Annotated[
+        Path | None,
+        typer.Option("--counters", metavar="DIR", help="Count releases there too, apart from --state (at enrolment)."),
+    ] = None,
     connections: Annotated[int, typer.Option("--connections", min=1, max=256, help="Served at once.")] = 16,
     debug: Debug = False,
 ) -> None:
@@ -57,13 +61,16 @@ def serve(
         if population is None:
             raise ValueError(f"--state {state} holds no enrolled devices: --data FILE enrols them")
         rules = _read_policy(policy, population)
-    elif policy is not None:
-        raise ValueError(f"--policy {policy}: the devices in {state} agreed to theirs when they were enrolled")
+        if counters is not None and counters.resolve().is_relative_to(state.resolve()):
+            raise ValueError(f"--counters {counters}: inside {state} they would be lost together with the ledger")
+    elif policy is not None or counters is not None:
+        given = f"--policy {policy}" if policy is not None else f"--counters {counters}"
+        raise ValueError(f"{given}: the devices in {state} agreed to theirs when they were enrolled")
     with ExitStack() as stack:
         # The socket first: who asks now waits, and where it cannot be had nobody was enrolled in vain.
         listener = stack.enter_context(listening(socket, group=allowed))
         stack.enter_context(served_alone(state))
-        vault = Vault(_open(state, population, residents, rules), connections=connections)
+        vault = Vault(_open(state, population, residents, rules, counters), connections=connections)
         _run(vault, listener, socket)
 
 
@@ -124,14 +131,18 @@ def _read_policy(path: Path | None, population: Population) -> Policy:
 
 
 def _open(
-    folder: Path, population: Population | None, residents: tuple[int, ...] | None, rules: Policy | None
+    folder: Path,
+    population: Population | None,
+    residents: tuple[int, ...] | None,
+    rules: Policy | None,
+    counters: Path | None,
 ) -> State:
     from devices.enrolment import State, enrol, is_enrolled
 
     if not is_enrolled(folder):
         if population is None or rules is None:  # enrolled when we looked, and no longer
             raise ValueError(f"--state {folder} holds no enrolled devices: --data FILE enrols them")
-        return enrol(folder, population, rules, seed=None, residents=residents)
+        return enrol(folder, population, rules, seed=None, residents=residents, counters=counters)
     state = State(folder)
     if population is not None:
         here = range(len(population)) if residents is None else residents

@@ -107,6 +107,22 @@ def test_a_vault_s_whole_life(tmp_path: Path, own: Path, start: Start) -> None:
     assert device.answer(question(own, "c")) is Refusal.REPORT_COLLECTED
 
 
+def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, start: Start) -> None:
+    state, path, counters = tmp_path / "state", tmp_path / "v", tmp_path / "counters"
+    vault = start("--data", own, "--state", state, "--socket", path, "--counters", counters)
+    device = VaultDevice(str(path), 2, 10)
+    vault.terminate()
+    vault.wait()
+    before = (state / "ledger.sqlite").read_bytes()
+    vault = start("--state", state, "--socket", path)
+    assert isinstance(device.answer(question(own, "a")), Report)
+    vault.terminate()
+    vault.wait()
+    (state / "ledger.sqlite").write_bytes(before)
+    start("--state", state, "--socket", path)
+    assert device.answer(question(own, "b")) is Refusal.LEDGER_DAMAGED
+
+
 def test_the_clientapp_waits_for_a_vault_that_starts(tmp_path: Path, own: Path, start: Start) -> None:
     path = tmp_path / "v"
     start("--data", own, "--state", tmp_path / "state", "--socket", path, wait=False)
@@ -144,6 +160,7 @@ def test_mistakes_change_nothing(tmp_path: Path, own: Path) -> None:
     assert "something else" in error_of("serve", "--state", state, "--socket", tmp_path / "file", "--data", own)
     own.with_name("bad.json").write_text(json.dumps({"facts": FACTS, "records": {"2": {**RECORDS["2"], "label": 9}}}))
     assert "label 9" in error_of(*where, "--data", tmp_path / "bad.json")
+    assert "lost together" in error_of(*where, "--data", own, "--counters", state / "count")
     assert not state.exists() and not path.exists() and (tmp_path / "file").read_text() == "kept"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
         other.bind(str(path))
@@ -161,6 +178,7 @@ def test_an_enrolled_folder_keeps_what_it_has(tmp_path: Path, own: Path, start: 
     assert "enrolled with other data" in error_of(*where, "--data", own)
     (tmp_path / "policy.json").write_text(CliRunner().invoke(app, ["device", "policy", "--facts", str(own)]).stdout)
     assert "agreed to theirs when they were enrolled" in error_of(*where, "--policy", tmp_path / "policy.json")
+    assert "agreed to theirs when they were enrolled" in error_of(*where, "--counters", tmp_path / "count")
     state.chmod(0o755)
     assert "other users may enter it" in error_of(*where)
 

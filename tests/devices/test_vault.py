@@ -310,7 +310,7 @@ def test_a_place_where_no_socket_can_be(tmp_path: Path) -> None:
 def test_a_partial_folder_is_of_a_format_of_its_own(folder: Callable[..., Path]) -> None:
     assert State(folder()).head["format"] == 1 and list(State(folder("b", (5, 3))).residents) == [3, 5]
     partial = State(folder("c", (3,)))
-    assert partial.head["format"] == 3 and len(partial) == 12
+    assert partial.head["format"] == 2 and len(partial) == 12
     with pytest.raises(IndexError):
         partial.device(4)
     assert replace(partial).device(3).index == 3
