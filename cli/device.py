@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,25 +23,52 @@ Debug = Annotated[
 ]
 
 
+StateFolder = Annotated[Path, typer.Option("--state", metavar="DIR", help="Folder of the devices; it must be private.")]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="What they agree to (ldpsim device policy); default: HoGS."),
+]
+Counters = Annotated[
+    Path | None,
+    typer.Option("--counters", metavar="DIR", help="Count releases there too, apart from --state (at enrolment)."),
+]
+
+
+@device.command()
+def enrol(
+    state: StateFolder,
+    data: Annotated[Path, typer.Option("--data", metavar="FILE", help="The people's data, .json or .npz.")],
+    policy: PolicyFile = None,
+    counters: Counters = None,
+    debug: Debug = False,
+) -> None:
+    """Make devices in a private folder: data, a new secret, a policy and an empty ledger. Once."""
+    from devices.enrolment import is_enrolled
+    from devices.vault_home import harden, served_alone
+
+    harden()
+    given = _Enrolment.read(data, policy, counters, state)
+    if is_enrolled(state):
+        raise ValueError(f"--state {state} holds enrolled devices already")
+    with served_alone(state):
+        made = given.enrol(state)
+        made.close()
+    typer.echo(f"enrolled {len(made.residents):,} devices in {state}; {data} is needed no more", err=True)
+
+
 @device.command()
 def serve(
-    state: Annotated[Path, typer.Option("--state", metavar="DIR", help="Folder of the devices; it must be private.")],
+    state: StateFolder,
     socket: Annotated[Path, typer.Option("--socket", metavar="PATH", help="Local socket to answer on.")],
     data: Annotated[
         Path | None,
         typer.Option("--data", metavar="FILE", help="The people's data, .json or .npz: read once, to enrol them."),
     ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option("--policy", metavar="FILE", help="What they agree to (ldpsim device policy); default: HoGS."),
-    ] = None,
+    policy: PolicyFile = None,
     group: Annotated[
         str | None, typer.Option("--group", metavar="NAME", help="Group that may ask too; default: nobody else.")
     ] = None,
-    counters: Annotated[
-        Path | None,
-        typer.Option("--counters", metavar="DIR", help="Count releases there too, apart from --state (at enrolment)."),
-    ] = None,
+    counters: Counters = None,
     connections: Annotated[int, typer.Option("--connections", min=1, max=256, help="Served at once.")] = 16,
     debug: Debug = False,
 ) -> None:
@@ -54,24 +82,45 @@ def serve(
     harden()
     allowed = None if group is None else _group(group)
     check_socket_path(socket)
-    population, residents, rules = None, None, None
-    if data is not None:
-        population, residents = _read_data(data)
-    if not is_enrolled(state):
-        if population is None:
-            raise ValueError(f"--state {state} holds no enrolled devices: --data FILE enrols them")
-        rules = _read_policy(policy, population)
-        if counters is not None and counters.resolve().is_relative_to(state.resolve()):
-            raise ValueError(f"--counters {counters}: inside {state} they would be lost together with the ledger")
-    elif policy is not None or counters is not None:
-        given = f"--policy {policy}" if policy is not None else f"--counters {counters}"
-        raise ValueError(f"{given}: the devices in {state} agreed to theirs when they were enrolled")
+    if is_enrolled(state):
+        for name, path in (("policy", policy), ("counters", counters)):
+            if path is not None:
+                raise ValueError(f"--{name} {path}: the devices in {state} agreed to theirs when they were enrolled")
+        given = None
+    elif data is None:
+        raise ValueError(f"--state {state} holds no enrolled devices: --data FILE enrols them")
+    else:
+        given = _Enrolment.read(data, policy, counters, state)
     with ExitStack() as stack:
         # The socket first: who asks now waits, and where it cannot be had nobody was enrolled in vain.
         listener = stack.enter_context(listening(socket, group=allowed))
         stack.enter_context(served_alone(state))
-        vault = Vault(_open(state, population, residents, rules, counters), connections=connections)
-        _run(vault, listener, socket)
+        opened = _open(state, data) if given is None else given.enrol(state)
+        _run(Vault(opened, connections=connections), listener, socket)
+
+
+@dataclass(frozen=True)
+class _Enrolment:
+    """What devices are made of; all of it is read before anything is made."""
+
+    population: Population
+    residents: tuple[int, ...] | None
+    policy: Policy
+    counters: Path | None
+
+    @classmethod
+    def read(cls, data: Path, policy: Path | None, counters: Path | None, state: Path) -> _Enrolment:
+        population, residents = _read_data(data)
+        if counters is not None and counters.resolve().is_relative_to(state.resolve()):
+            raise ValueError(f"--counters {counters}: inside {state} they would be lost together with the ledger")
+        return cls(population, residents, _read_policy(policy, population), counters)
+
+    def enrol(self, folder: Path) -> State:
+        from devices.enrolment import enrol
+
+        return enrol(
+            folder, self.population, self.policy, seed=None, residents=self.residents, counters=self.counters
+        )  # fmt: skip
 
 
 def _run(vault: Any, listener: Any, socket: Path) -> None:
@@ -81,6 +130,8 @@ def _run(vault: Any, listener: Any, socket: Path) -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     for name in vault.missing:
         typer.echo(f"warning: {name} is missing: its devices answer LEDGER_DAMAGED", err=True)
+    if vault.state.head["simulation_seeded"]:
+        typer.echo("warning: secrets derived from a seed: these reports are not private", err=True)
     before = {number: signal.signal(number, lambda *_: vault.stop()) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         typer.echo(f"serving {len(vault.state.residents):,} devices of {vault.state.folder} on {socket}", err=True)
@@ -130,24 +181,15 @@ def _read_policy(path: Path | None, population: Population) -> Policy:
     return policy
 
 
-def _open(
-    folder: Path,
-    population: Population | None,
-    residents: tuple[int, ...] | None,
-    rules: Policy | None,
-    counters: Path | None,
-) -> State:
-    from devices.enrolment import State, enrol, is_enrolled
+def _open(folder: Path, data: Path | None) -> State:
+    from devices.enrolment import State
 
-    if not is_enrolled(folder):
-        if population is None or rules is None:  # enrolled when we looked, and no longer
-            raise ValueError(f"--state {folder} holds no enrolled devices: --data FILE enrols them")
-        return enrol(folder, population, rules, seed=None, residents=residents, counters=counters)
     state = State(folder)
-    if population is not None:
+    if data is not None:
+        population, residents = _read_data(data)
         here = range(len(population)) if residents is None else residents
         if state.head["population_digest"] != population.digest or list(state.residents) != list(here):
-            raise ValueError(f"--state {folder}: the devices there were enrolled with other data; leave --data out")
+            raise ValueError(f"--data {data}: the devices in {folder} were enrolled with other data; leave it out")
     return state
 
 

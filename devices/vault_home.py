@@ -28,13 +28,16 @@ def served_alone(folder: Path) -> Iterator[None]:
     """Hold a state folder for this process; the lock goes with the process, however it ends.
 
     Raises:
-        ValueError: where another vault serves the folder, or other users may enter it.
+        ValueError: where another vault serves the folder, it is another user's, or others may enter it.
         OSError: where it cannot be made or opened.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+    there = folder.stat()
+    if there.st_uid != os.geteuid():
+        raise ValueError(f"--state {folder}: it is another user's, who could read it and put back what was there")
+    if stat.S_IMODE(there.st_mode) & 0o077:
         raise ValueError(f"--state {folder}: other users may enter it, and it holds secrets (chmod 700 {folder})")
-    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,7 +62,8 @@ def listening(path: Path, *, group: int | None = None) -> Iterator[socket.socket
         group: Id of the group whose members may talk to it too.
 
     Raises:
-        ValueError: where something else lies there, another process listens, or the path is too long.
+        ValueError: where something else lies there, another process listens, the path is too long, or the
+            group is none that this user may give it to.
         OSError: where the folder is missing or cannot be written.
     """
     check_socket_path(path)
@@ -80,6 +84,9 @@ def listening(path: Path, *, group: int | None = None) -> Iterator[socket.socket
                 os.chown(path, -1, group)
                 path.chmod(0o660)
             listener.listen(BACKLOG)
+        except PermissionError:
+            path.unlink()
+            raise ValueError(f"--socket {path}: this user may not give it to group {group}") from None
         except BaseException:
             path.unlink()
             raise

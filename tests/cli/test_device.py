@@ -107,6 +107,25 @@ def test_a_vault_s_whole_life(tmp_path: Path, own: Path, start: Start) -> None:
     assert device.answer(question(own, "c")) is Refusal.REPORT_COLLECTED
 
 
+@pytest.mark.usefixtures("unmasked")
+def test_enrolled_once_and_served_without_the_data(tmp_path: Path, own: Path, start: Start) -> None:
+    state = tmp_path / "state"
+    arguments = ["device", "enrol", "--data", str(own), "--state", str(state)]
+    made = CliRunner().invoke(app, arguments)
+    assert made.exit_code == 0 and "enrolled 1 devices" in made.stderr
+    assert {p.stat().st_mode & 0o077 for p in (state, *state.rglob("*"))} == {0}
+    assert "holds enrolled devices already" in error_of(*arguments[1:])
+    own.rename(tmp_path / "kept.json")
+    vault = start("--state", state, "--socket", tmp_path / "v")
+    assert isinstance(VaultDevice(str(tmp_path / "v"), 2, 10).answer(question(tmp_path / "kept.json", "a")), Report)
+    vault.terminate()
+    assert "warning" not in vault.communicate(timeout=30)[1]
+    # a folder that is gone is not enrolled anew by the line that serves it
+    state.rename(tmp_path / "gone")
+    assert "--data FILE enrols them" in error_of("serve", "--state", state, "--socket", tmp_path / "v")
+    assert not state.exists()
+
+
 def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, start: Start) -> None:
     state, path, counters = tmp_path / "state", tmp_path / "v", tmp_path / "counters"
     vault = start("--data", own, "--state", state, "--socket", path, "--counters", counters)

@@ -263,6 +263,15 @@ def test_a_folder_is_served_once_and_by_its_owner_alone(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a folder away")
+def test_another_user_s_folder_is_not_served(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    os.chown(tmp_path / "home", 64_101, -1)
+    with pytest.raises(ValueError, match="another user's"):
+        with vault_home.served_alone(tmp_path / "home"):
+            pass
+
+
 def test_a_socket_is_private_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "v"
     before = os.umask(0)
