@@ -132,7 +132,12 @@ def _run(vault: Any, listener: Any, socket: Path) -> None:
         typer.echo(f"warning: {name} is missing: its devices answer LEDGER_DAMAGED", err=True)
     if vault.state.head["simulation_seeded"]:
         typer.echo("warning: secrets derived from a seed: these reports are not private", err=True)
-    before = {number: signal.signal(number, lambda *_: vault.stop()) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def stop(number: int, _: Any) -> None:
+        vault.stop()
+        signal.signal(number, signal.SIG_DFL)  # whoever insists ends it at once; nothing is lost by that
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         typer.echo(f"serving {len(vault.state.residents):,} devices of {vault.state.folder} on {socket}", err=True)
         vault.serve(listener)

@@ -142,6 +142,21 @@ def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, st
     assert device.answer(question(own, "b")) is Refusal.LEDGER_DAMAGED
 
 
+def test_a_second_sigterm_ends_a_vault_that_is_busy(tmp_path: Path, own: Path, start: Start) -> None:
+    path = tmp_path / "v"
+    vault = start("--data", own, "--state", tmp_path / "state", "--socket", path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as slow:
+        slow.connect(str(path))  # and says nothing: the first one waits for its end
+        time.sleep(0.2)
+        vault.send_signal(signal.SIGTERM)
+        time.sleep(1.0)
+        assert vault.poll() is None
+        vault.send_signal(signal.SIGTERM)
+        assert vault.wait(10) == -signal.SIGTERM
+    start("--state", tmp_path / "state", "--socket", path)
+    assert isinstance(VaultDevice(str(path), 2, 10).answer(question(own, "a")), Report)
+
+
 def test_the_clientapp_waits_for_a_vault_that_starts(tmp_path: Path, own: Path, start: Start) -> None:
     path = tmp_path / "v"
     start("--data", own, "--state", tmp_path / "state", "--socket", path, wait=False)
