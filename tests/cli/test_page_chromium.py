@@ -287,4 +287,4 @@ def test_a_silo_stands_beside_its_members(show: Callable[..., Any], tmp_path: Pa
         "return [...document.querySelectorAll('#chart-bytes text')].map(t => t.textContent)"
     )
     assert "silo-fedgcn, a silo" in labels and "silo-fedgcn, a member" in labels
-    assert "37 MB a silo" in browser.execute_script("return document.getElementById('glance').innerText")
+    assert "37.0 MB a silo" in browser.execute_script("return document.getElementById('glance').innerText")

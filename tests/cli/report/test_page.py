@@ -122,6 +122,13 @@ def test_every_method_is_on_the_page_with_its_command(comparison: Path) -> None:
         assert f"ldpsim run --method {name} --dataset generated" in page
 
 
+def test_the_title_counts_methods_or_results(comparison: Path, write_result: Callable[..., Path]) -> None:
+    assert "<h1>generated: 5 methods on the same 3,000 people</h1>" in render(gather([comparison]))
+    write_result(comparison, "hogs-1", {"config/seed": 1})
+    assert "<h1>generated: 6 results on the same 3,000 people</h1>" in render(gather([comparison]))
+    assert "<h1>generated: 1 method on the same 3,000 people</h1>" in render(gather([comparison / "raw-0"]))
+
+
 def test_failures_and_what_is_left_out_stand_at_the_top(comparison: Path, write_result: Callable[..., Path]) -> None:
     write_result(comparison, "old-0", {"schema": 7})
     write_result(comparison, "other-0", {"dataset/scored_sha256": ["00"], "method": "privgnn"})
