@@ -30,7 +30,7 @@ def level(entry: Mapping[str, Any]) -> str:
     """What holds at one level: a figure rounded up, or the word for what is none."""
     if entry["status"] != "bounded":
         return str(entry["status"])
-    delta = f" (δ {entry['delta']:.0e})" if entry["delta"] else ""
+    delta = f" (δ {entry['delta']:.0e})".replace("e-0", "e-") if entry["delta"] else ""
     return f"{loss(entry['value'])}{delta}"
 
 
