@@ -90,7 +90,8 @@ ROTATED = """
 
 `--set basis=rotated` trains a teacher on the coordinates of its people's features in an orthonormal basis: faster, and
 under Adam another training. Both bases on the same samples, weights and masks, queries of {seeds} seeds, each with a
-division of its own (`python benchmarks/rotated_basis.py`):
+division of its own; the share that is right, ± over the seeds (`python benchmarks/rotated_basis.py`, with more queries
+where `--asked 300:40 750:12` is left at its default):
 
 """
 SPEED = """
@@ -101,6 +102,11 @@ same network in PyTorch Geometric, one teacher at a time (`python benchmarks/ben
 `python benchmarks/bench_privgnn_run.py --save`). On a GPU: not measured here, none was there; the same command measures
 it where there is one.
 
+"""
+UNFINISHED = """
+## Not run here
+
+{lines}
 """
 SECRET = """
 ## What lies on the disk
@@ -206,6 +212,21 @@ def unavailable() -> Iterator[list[str]]:
             yield [*setting, "not run", *(f"{figure:.2f}" for figure in figures)]
 
 
+def unfinished(found: Rows) -> str:
+    """Return what is missing, with the command for it; nothing where nothing is."""
+    counts = [len(g) for g in grouped(found, "method", "K", "gamma", "scores", "queries", "lambda").values()]
+    lines = []
+    if min(counts) < 10:
+        fewer = f"{sum(count < 10 for count in counts)} of {len(counts)} settings have fewer (column n)"
+        lines.append(f"- Ten draws: {fewer}. `python benchmarks/tables_privgnn.py --home DIR` goes on there.")
+    measures = [row["measure"] for row in measured.rows()]
+    if not any(name.startswith("1,000 queries") for name in measures):
+        lines.append("- The whole of 1,000 queries on 4 cores: `python benchmarks/bench_privgnn_run.py --save`.")
+    if not any(name.startswith("two processes") for name in measures):
+        lines.append("- Two processes against one: `python benchmarks/bench_teachers.py --only processes --save`.")
+    return UNFINISHED.format(lines="\n".join(lines)) if lines else ""
+
+
 def rotated(rows: Rows) -> str:
     """Return the section about the rotated basis."""
     if not rows:
@@ -246,7 +267,7 @@ def page() -> str:
     heads = ("data", "K", "queries", "gamma", "lambda", "paper", "ours", "label", "vector", "printed")
     text += ABSENT + table(heads, list(unavailable())) + rotated(read("privgnn-rotated.csv"))
     seen = [[row[name] for name in measured.COLUMNS] for row in measured.rows()]
-    return text + SPEED + table(measured.COLUMNS, seen) + SECRET
+    return text + SPEED + table(measured.COLUMNS, seen) + unfinished(found) + SECRET
 
 
 def write() -> None:
