@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from curator.methods import Blink, Budget, Graph, HoGS
+from curator.methods import Blink, Budget, Graph, HoGS, Noisy
 from curator.methods.blink import link_posterior
 from curator.methods.hogs import split_budget
 from curator.owned import OwnedGraph
@@ -241,3 +241,10 @@ def test_blinks_topology_of_the_ablation() -> None:
     np.testing.assert_allclose(graph.features, expected, atol=1e-5)
     with pytest.raises(ValueError, match="topology=blink fits whole degrees"):
         method.questions(facts, split, Budget(reporting="one-end"), "c")
+
+
+def test_noisy_takes_the_reports_as_they_are() -> None:
+    reports, public, dense = _world()
+    graph = Noisy(scaling="literal").reconstruct(reports, public)
+    assert np.array_equal(_edges(graph), dense["noisy"])  # row i: whom i takes from
+    assert np.array_equal(graph.features, dense["features"])

@@ -1,0 +1,68 @@
+"""The switches of ``--gnn`` and ``--set``, whole runs at a small size: each network and each form of a paper works."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from curator.methods import OwnerMethod, find, table
+from strategies import RunOptions, simulate
+
+FORMS: list[tuple[str, dict[str, str]]] = [
+    ("lpgnn", {"self_loops": "true"}),
+    ("lpgnn", {"version": "text", "gnn": "gcn"}),
+    *(("lpgnn", {"mechanism": mechanism}) for mechanism in ("one_bit_full", "laplace", "gaussian")),
+    ("lpgnn", {"m": "floor"}),
+    *((name, {"variant": variant}) for name in ("blink", "fp-blink") for variant in ("soft", "hybrid")),
+    ("solitude", {"topology": "and", "smoothing": "symmetric"}),
+    ("solitude", {"topology": "or", "smoothing": "printed", "features": "literal"}),
+    ("rgnn", {"features": "noisy"}),
+    ("rgnn", {"labels": "noisy"}),
+    ("rgnn", {"alpha": "0"}),
+    ("rgnn", {"proportions": "twice", "loss": "softmax"}),
+    ("hogs", {"topology": "blink"}),
+    ("hogs", {"features": "kprop"}),
+    ("hogs", {"topology": "or", "scaling": "debiased"}),
+    ("ldpgcn", {"pairs": "directed"}),
+    ("ldpgen", {"graph": "expected", "groups": "4"}),
+]
+SMALL: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}}
+TRAINED = sorted(
+    name
+    for name, kind in table().items()
+    if not issubclass(kind, OwnerMethod) and name not in ("lp-and", "mlp") and not hasattr(kind, "rounds")
+)
+
+
+def _run(name: str, settings: dict[str, str], **given: Any) -> dict[str, Any]:
+    settings = {"epochs": "2", **SMALL.get(name, {}), **settings}
+    options = RunOptions(method=name, clients=60, settings=settings, reference=False, out=None, **given)
+    return simulate(options).record
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_network_fits_every_method(name: str) -> None:
+    for gnn in {"gcn", "sage", "gat"} - {find(name).default_gnn}:  # that one runs in test_every_method.py
+        record = _run(name, {}, gnn=gnn)
+        assert record["gnn"] == gnn and 0 <= record["accuracy"]["test"] <= 1
+
+
+@pytest.mark.parametrize("name, settings", FORMS, ids=str)
+def test_every_form_runs(name: str, settings: dict[str, str]) -> None:
+    given = dict(settings)
+    record = _run(name, given, gnn=given.pop("gnn", None))
+    assert 0 <= record["accuracy"]["test"] <= 1
+    assert settings.items() - {("gnn", "gcn")} <= {(k, str(v).removesuffix(".0").replace("True", "true"))
+                                                   for k, v in record["config"]["parameters"].items()}  # fmt: skip
+
+
+def test_version_text_is_one_network() -> None:
+    with pytest.raises(ValueError, match="version=text is a GCN whose first layer is KProp"):
+        _run("lpgnn", {"version": "text"}, gnn="gat")
+
+
+def test_lpgnn_with_a_private_graph() -> None:
+    """Solitude's comparison: lists are asked for a budget of their own, and an edge loses it at both ends."""
+    holds = _run("lpgnn", {"adjacency": "private"}, eps_adjacency=4.0)["privacy"]["holds"]
+    assert holds["relationship"]["value"] == pytest.approx(8)
