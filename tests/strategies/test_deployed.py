@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from flwr.app import Context, RecordDict
 
-from curator.methods import Question
-from devices.enrolment import State
+from curator.methods import FPLDPGen, Question
+from curator.methods.base import Budget
+from devices.enrolment import State, enrol
+from devices.policy import policy_for
 from devices.population import Population
 from strategies import Refused
 from strategies.deployed import PublicFile
@@ -104,3 +106,18 @@ def test_a_method_on_a_public_graph_is_refused_before_anybody_is_asked(
     with pytest.raises(ValueError, match="rgnn: its graph is public"):
         run_on_grid(LocalGrid(state.folder, 40), context(**settings))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_of_two_stages_is_deployed_too(tmp_path: Path, population: Population, facts: Path) -> None:
+    """The grouping between the stages is kept in the collection's folder: the same collection goes on with it."""
+    split, spend = PublicFile.load(facts).split(0), Budget(epsilon=8.0)
+    queries = [question.query for question in FPLDPGen().questions(population.facts, split, spend, "mine")]
+    state = enrol(tmp_path / "state", population, policy_for(queries, population.facts), seed=5)
+    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "epsilon": 8.0, "collection": "mine"}
+    for counted in ("reported", "replayed"):
+        run_on_grid(LocalGrid(state.folder, 40), context(**settings, method="fp-ldpgen"))
+        folder = tmp_path / "out" / "fp-ldpgen-mine"
+        summary = json.loads((folder / "summary.json").read_text())
+        assert summary["devices"][counted] == 40
+        assert summary["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
+        assert (folder / "grouping-mine-1.json").is_file()
