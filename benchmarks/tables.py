@@ -49,8 +49,8 @@ class Row:
 def entries_of(paper: str, home: Path) -> tuple[Page, list[Entry]]:
     """Return what a paper's page says and its cells."""
     module = importlib.import_module(f"papers.{paper}")
-    if hasattr(module, "write_grouped"):
-        module.write_grouped(home / DATA)
+    if hasattr(module, "prepare"):
+        module.prepare(home / DATA)
     return module.PAGE, list(module.entries(home / DATA))
 
 

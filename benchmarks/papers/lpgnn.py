@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
+from devices import datasets
 from papers.agreement import look_up
 from papers.entry import Entry, Page, cell
 
@@ -14,7 +17,8 @@ PAGE = Page(
     head="""The graph is public and the split is one for all runs, as in the paper and its code: noise and weights
 change. Version `text` is the paper's first text: features only, labels public, GCN with a KProp layer, Table 3.
 Version `ccs` is the published code (CCS 2021): labels too, GraphSAGE, "Drop". Settings: `curator/tuned/lpgnn.toml`.
-References of Table 3: `raw`, `rnd` (random features), `ohd` (the degree, one-hot), none of them private.""",
+References of Table 3: `raw`, `rnd` (random features), `ohd` (the degree, one-hot): the same network on features in
+clear, with one hop and self-loops, which is a GCN layer; none of them private.""",
     levels={"vector": "vector", "label": "label", "one edge": "relationship"},
 )
 # Table 2 of the first text: the references use the method's own lr, weight decay and dropout
@@ -23,6 +27,7 @@ TABLE_2 = {
     "facebook": (0.01, 0.001, 0.5), "github": (0.01, 0.0, 0.5), "lastfm": (0.01, 0.001, 0.75),
 }  # fmt: skip
 SIZE = {"cora": 0, "citeseer": 1, "pubmed": 2, "facebook": 3, "github": 3, "lastfm": 3}
+DENSE = ("cora", "citeseer", "pubmed")  # small enough for a file of random features
 PAIRS = ((1.0, 1.0), (1.0, 2.0), (1.0, float("inf")), (0.01, 1.0), (0.1, 1.0), (1.0, 0.5), (float("inf"), 1.0),
          (0.01, float("inf")), (0.1, float("inf")), (2.0, float("inf")))  # fmt: skip
 
@@ -39,10 +44,10 @@ def entries(home: Path) -> Iterator[Entry]:
             quick=eps_x == 1 and eps_y == 1,
         )  # fmt: skip
     for dataset in TABLE_2:
-        yield from _text(dataset)
+        yield from _text(home, dataset)
 
 
-def _text(dataset: str) -> Iterator[Entry]:
+def _text(home: Path, dataset: str) -> Iterator[Entry]:
     absent = "features absent" if dataset == "lastfm" else ""
     size = SIZE[dataset]
     for epsilon in (1.0, 0.1, 0.5, 2.0):
@@ -53,10 +58,35 @@ def _text(dataset: str) -> Iterator[Entry]:
         yield Entry(TEXT, {"data set": dataset, "eps_x": f"{epsilon:g}", "eps_y": "public", "model": "lpgnn"}, options,
                     paper, absent=absent, level=level, quick=epsilon == 1 and size < 2)  # fmt: skip
     lr, decay, dropout = TABLE_2[dataset]
-    training = {"lr": lr, "weight_decay": decay, "gnn_dropout": dropout, "epochs": 500}
+    # one hop with self-loops is a GCN layer: the text's own network on features in clear
+    settings = {"version": "text", "k_x": 1, "self_loops": "true", "lr": lr, "weight_decay": decay,
+                "gnn_dropout": dropout}  # fmt: skip
     for model in ("raw", "rnd", "ohd"):
-        settings = {**training, "scaling": "literal"} if model == "raw" else training
-        options = cell(model, dataset, gnn="gcn", repeats_vary="noise", settings=settings)
+        path = dataset if model == "raw" or absent else f"{home}/{dataset}-{model}.npz"
+        if model == "rnd" and dataset not in DENSE:
+            options = cell("rnd", dataset, gnn="gcn", repeats_vary="noise", settings={"epochs": 500})
+        else:
+            options = cell("lpgnn", path, gnn="gcn", eps_features=float("inf"), repeats_vary="noise",
+                           settings=settings)  # fmt: skip
         paper = look_up("lpgnn", "paper", dataset=dataset, model=model)
         yield Entry(TEXT, {"data set": dataset, "eps_x": "-", "eps_y": "-", "model": model}, options, paper,
                     absent=absent, level=size + 1, quick=dataset == "cora")  # fmt: skip
+
+
+def prepare(home: Path) -> None:
+    """Write the data sets with made-up features: uniform noise, and the degree as a one-hot vector."""
+    home.mkdir(parents=True, exist_ok=True)
+    for dataset in SIZE:
+        for model in ("rnd", "ohd"):
+            path = home / f"{dataset}-{model}.npz"
+            if path.exists() or dataset == "lastfm" or (model == "rnd" and dataset not in DENSE):
+                continue
+            people = datasets.load(dataset)
+            n, d = len(people), people.facts.d
+            common = {"edge_index": people.edges, "labels": people.labels, "feature_range": np.array([0.0, 1.0]),
+                      "num_classes": people.facts.classes}  # fmt: skip
+            if model == "rnd":
+                np.savez(path, **common, x=np.random.default_rng(0).random((n, d), np.float32))
+            else:
+                places = np.minimum(np.bincount(people.edges.ravel(), minlength=n), d - 1)
+                np.savez(path, **common, indptr=np.arange(n + 1), indices=places, num_features=d)

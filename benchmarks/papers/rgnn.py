@@ -75,7 +75,7 @@ def _column(home: Path, dataset: str, eps_x: float, eps_y: float) -> Iterator[En
         )  # fmt: skip
 
 
-def write_grouped(home: Path) -> None:
+def prepare(home: Path) -> None:
     """Write the data sets with their binary columns grouped as RGNN groups them (a feature is the OR of a block)."""
     home.mkdir(parents=True, exist_ok=True)
     for dataset, block in BLOCK.items():

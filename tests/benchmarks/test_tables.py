@@ -14,7 +14,7 @@ import tables
 from papers.agreement import Figure, bound, figure_of, look_up, verdict
 from papers.curves import FIGURES, points
 from papers.entry import Entry, Page, cell, command
-from papers.rgnn import BLOCK, write_grouped
+from papers.rgnn import BLOCK, prepare
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -88,7 +88,7 @@ def test_a_page_is_made_of_the_cells_that_are_there(tmp_path: Path) -> None:
 def test_grouped_copies_are_ors_of_blocks(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LDPSIM_DATA", str(data_dir))
     monkeypatch.setattr("papers.rgnn.BLOCK", {"cora": BLOCK["cora"]})
-    write_grouped(tmp_path)
+    prepare(tmp_path)
     people, grouped = datasets.load("cora"), datasets.load(str(tmp_path / "cora-25.npz"))
     assert (len(grouped), grouped.facts.d, grouped.facts.classes) == (2708, 58, 7)
     np.testing.assert_array_equal(grouped.edges, people.edges)
