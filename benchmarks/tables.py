@@ -65,9 +65,12 @@ def label_of(entry: Entry) -> str:
 
 
 def run_cells(paper: str, entries: Sequence[Entry], home: Path, workers: int) -> None:
-    """Run the cells that have no result, and keep of each the result alone."""
+    """Run the cells that have no result, on any page, and keep of each the result alone."""
     folder = home / paper
-    cells = [Cell(entry.options, label_of(entry)) for entry in entries if not entry.absent]
+    missing = [row.entry for row in rows_of(entries, folder) if row.record is None and not row.entry.absent]
+    if not missing:
+        return
+    cells = [Cell(entry.options, label_of(entry)) for entry in missing]
     done = -1
 
     def tell(phase: str, share: float | None) -> None:
@@ -96,8 +99,12 @@ def tidy(folder: Path) -> None:
 
 
 def rows_of(entries: Sequence[Entry], folder: Path) -> list[Row]:
-    """Return the cells with the results that are there."""
-    results = results_in(folder) if folder.is_dir() else {}
+    """Return the cells with the results that are there, on whatever page they were run."""
+    others = sorted(folder.parent.glob("*/")) if folder.parent.is_dir() else []
+    results: dict[str, Any] = {}
+    for other in others:
+        for digest, found in results_in(other).items():
+            results.setdefault(digest, found)
     runnable = [entry for entry in entries if not entry.absent]
     digests = dict(zip(map(id, runnable), _digests(runnable), strict=True))
     rows = []
