@@ -12,8 +12,9 @@ TABLE_3 = "Table 3 (eps_x 1)"
 PAGE = Page(
     title="Solitude: accuracy",
     head="""Each device reports its whole list with eps_a a bit and its features with eps_x = 1 for the vector
-(multi-bit); labels are public. A new split (50/25/25) in every run. CiteSeer is the one of 2,110 nodes
-(`citeseer-lcc`). Models:
+(multi-bit); labels are public. A new split (50/25/25) in every run. The paper states its CiteSeer to be the one of
+2,110 nodes (`citeseer-lcc`), and its figures are those of the one of 3,327 (`citeseer`; see the notes): both stand
+here. Models:
 
 - `solitude`: feature smoothing, learned edges, label smoothing, at the stored settings
   (`curator/tuned/solitude.toml`, found on validation accuracy with other seeds).
@@ -26,13 +27,21 @@ PAGE = Page(
     measured="independent reproduction",
 )
 BASE = {"l_x": 0, "l_y": 0, "structure_rate": 0, "features": "literal", "gnn_dropout": 0.1}
+# LPGNN's published training for labels in clear; k_x of the best validation accuracy on Cora
+LPGNN = {"weight_decay": 0.01, "gnn_dropout": 0.75}
+PAPERS = {"citeseer": "citeseer-lcc"}  # the paper's rows of CiteSeer, which it states to be the one of 2,110 nodes
+# what is stored for citeseer-lcc, for the data sets that nothing is stored for
+AS_LCC = {
+    "sage": {"smoothing": "symmetric", "l_x": 4, "l_y": 0, "weight_decay": 0.001, "gnn_dropout": 0.75},
+    "gcn": {"smoothing": "symmetric", "l_x": 2, "l_y": 4, "weight_decay": 0.01, "gnn_dropout": 0.75},
+}
 BUDGETS = (7.0, 7.3, 7.5, 7.7, 7.9, 8.0)
 LASTFM = (7.7, 7.9, 8.0, 8.3, 8.5, 8.7)
 
 
 def entries(home: Path) -> Iterator[Entry]:
     """Yield the cells."""
-    for dataset, budgets in (("cora", BUDGETS), ("citeseer-lcc", BUDGETS), ("lastfm", LASTFM)):
+    for dataset, budgets in (("cora", BUDGETS), ("citeseer-lcc", BUDGETS), ("citeseer", BUDGETS), ("lastfm", LASTFM)):
         for gnn in ("sage", "gcn"):
             for eps_a in budgets:
                 for model in ("base", "lpgnn", "solitude", "solitude, both ends"):
@@ -43,13 +52,15 @@ def _entry(dataset: str, gnn: str, eps_a: float, model: str) -> Entry:
     budget = {"eps_adjacency": eps_a, "eps_features": 1.0, "gnn": gnn}
     if model == "lpgnn":
         options = cell("lpgnn", dataset, **budget, eps_labels=float("inf"),
-                       settings={"adjacency": "private", "k_x": 4, "k_y": 0})  # fmt: skip
+                       settings={"adjacency": "private", "k_x": 4, "k_y": 0, **LPGNN})  # fmt: skip
     elif model == "base":
         options = cell("solitude", dataset, **budget, settings=BASE)
     else:
         settings = {"topology": "and"} if model.endswith("both ends") else {}
-        options = cell("solitude", dataset, **budget, tuned=dataset != "lastfm", settings=settings)
-    found = {"dataset": dataset, "gnn": gnn, "eps_a": f"{eps_a:.1f}", "model": model}
+        stored = dataset in ("cora", "citeseer-lcc")
+        settings |= {} if stored else AS_LCC[gnn]
+        options = cell("solitude", dataset, **budget, tuned=stored, settings=settings)
+    found = {"dataset": PAPERS.get(dataset, dataset), "gnn": gnn, "eps_a": f"{eps_a:.1f}", "model": model}
     ends = eps_a in (7.0, 8.0)
     if dataset == "cora" and gnn == "sage" and ends and model in ("solitude", "base"):
         level = 0
