@@ -62,9 +62,9 @@ def _text(home: Path, dataset: str) -> Iterator[Entry]:
     settings = {"version": "text", "k_x": 1, "self_loops": "true", "lr": lr, "weight_decay": decay,
                 "gnn_dropout": dropout}  # fmt: skip
     for model in ("raw", "rnd", "ohd"):
-        path = dataset if model == "raw" or absent else f"{home}/{dataset}-{model}.npz"
-        if model == "rnd" and dataset not in DENSE:
-            options = cell("rnd", dataset, gnn="gcn", repeats_vary="noise", settings={"epochs": 500})
+        path = dataset if model == "raw" else f"{home}/{dataset}-{model}.npz"
+        if model != "raw" and (absent or (model == "rnd" and dataset not in DENSE)):
+            options = cell(model, dataset, gnn="gcn", repeats_vary="noise", settings={"epochs": 500})
         else:
             options = cell("lpgnn", path, gnn="gcn", eps_features=float("inf"), repeats_vary="noise",
                            settings=settings)  # fmt: skip
