@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from papers.agreement import Figure
@@ -83,5 +85,7 @@ def command(options: RunOptions) -> str:
             parts += [_FLAGS[entry.name]] if value else []
         elif value is not None and entry.name not in ("seeds", "caps"):
             text = f"{value:g}" if isinstance(value, float) else str(value)
+            if entry.name == "dataset" and Path(text).is_absolute():
+                text = os.path.relpath(text)  # of no machine in particular
             parts += [f"--{entry.name.replace('_', '-')}", text]
     return shlex.join([*parts, "--no-reference"])
