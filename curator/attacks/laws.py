@@ -7,8 +7,8 @@ its documentation, its ``log_probability`` or its ``loss`` say.
 
 Draws by inversion (:mod:`devices.mechanisms.inversion`) read one 64-bit word, and what
 comes out is monotone in it. The places where it changes are found by bisection, and the
-distances between them, over 2**64, are the probabilities. Words below 2**33 are left out:
-the law then holds up to a mass of about 2**-30.
+distances between them, over 2**64, are the probabilities, to ten digits. Words below 2**43
+are left out: the law then holds up to a mass of about 2**-20.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 ONE = 1 << 64
 HALF = 1 << 63
-_FLOOR = 1 << 33
+_FLOOR = 1 << 43
+_PRECISION = 36  # bits of a place where the outcome changes
 MOST_BRANCHES = 50_000
 _MOST_STEPS = 400  # different outcomes of one sign that a bisection follows
 
@@ -152,7 +153,7 @@ def _segments(at: Callable[[int], Hashable]) -> list[tuple[Hashable, int]]:
         while low + step < above and at(low + step) == here:
             below, step = low + step, 2 * step
         above = min(above, low + step)
-        while above - below > 1:
+        while above - below > 1 + (below >> _PRECISION):
             middle = (below + above) // 2
             below, above = (middle, above) if at(middle) == here else (below, middle)
         found.append((here, above - low))

@@ -49,7 +49,7 @@ def scores(
         first, second: bool (n, bits), the two collections.
         first_flip, second_flip, share: As for :func:`joint_law`.
     """
-    joint = joint_law(share, first_flip, second_flip)
+    joint = joint_law(np.broadcast_to(np.asarray(share, np.float64), first.shape[1]), first_flip, second_flip)
     ratio = np.log(joint / (joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)))
     y, z = first.astype(np.float64), second.astype(np.float64)
     # ratio[y, z] is bilinear in the two bits: four products of matrices become one and two sums

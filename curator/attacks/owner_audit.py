@@ -100,7 +100,7 @@ def composed_loss(truth: float, other: float, gamma: float, queries: int, delta:
     """
     with_person = [(1 - gamma) * other + gamma * truth, (1 - gamma) * truth + gamma * other]
     without = [other, truth]
-    rest = 1 - truth - other  # all other labels are equally likely either way: one outcome
+    rest = max(0.0, 1 - truth - other)  # all other labels are equally likely either way: one outcome
     pairs = []
     for p, q in ((with_person, without), (without, with_person)):
         outcomes = itertools.product(zip((*p, rest), (*q, rest), strict=True), repeat=queries)

@@ -1,0 +1,71 @@
+"""``ldpsim audit``: the table, JSON, the exit code, and that everything is covered."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import strategies.auditing as auditing
+from cli.main import app
+from curator import methods
+from curator.attacks.mechanism_audit import AuditRow
+from devices import mechanisms
+from strategies.auditing import AuditOptions, audit, everything, failed
+
+runner = CliRunner()
+
+
+def test_a_table_of_80_columns() -> None:
+    found = runner.invoke(app, ["audit", "grr", "lpgnn", "noise", "--trials", "200", "--workers", "1"])
+    assert found.exit_code == 0, found.output
+    assert max(len(line) for line in found.stdout.splitlines()) <= 80
+    assert "7 of 7 pass" in found.stdout and "FAIL" not in found.stdout
+
+
+def test_json_has_what_the_contract_names() -> None:
+    found = runner.invoke(app, ["audit", "grr", "raw", "--trials", "200", "--workers", "1", "--json"])
+    document = json.loads(found.stdout)
+    assert document["passed"] is True
+    for row in document["rows"]:
+        assert {"name", "level", "claimed", "exact", "lower_bound", "confidence", "trials", "passed"} <= set(row)
+
+
+def test_everything_is_audited() -> None:
+    names = everything()
+    assert set(mechanisms.BUILT_IN) | set(methods.BUILT_IN) | {"device", "noise"} <= set(names)
+
+
+def test_what_comes_through_entry_points_is_audited(monkeypatch: pytest.MonkeyPatch) -> None:
+    from devices.mechanisms import GRR
+
+    class Foreign(GRR):
+        name = "foreign"
+
+    monkeypatch.setattr(auditing, "mechanisms", lambda: {"foreign": Foreign})
+    rows = audit(AuditOptions(names=("foreign",), trials=100))
+    assert {row.name for row in rows} == {"foreign"} and not failed(rows)
+
+
+def test_a_failure_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = AuditRow("grr", "bit", 1.0, 1.5, 0.9, 0.99, 100, False, "p and q as printed")
+    monkeypatch.setattr(auditing, "audit_one", lambda name, effort: [wrong])
+    found = runner.invoke(app, ["audit", "grr", "--workers", "1"])
+    assert found.exit_code == 1 and "FAIL" in found.stdout and "p and q as printed" in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_mistakes_are_one_line() -> None:
+    for wrong in ([], ["grr", "--all"], ["gr"], ["grr", "--trials", "1"], ["grr", "--confidence", "1"],
+                  ["grr", "--workers", "-1"]):  # fmt: skip
+        found = runner.invoke(app, ["audit", *wrong])
+        assert found.exit_code == 2, found.output
+        assert len(found.stderr.strip().splitlines()) == 1
+    assert "did you mean grr" in runner.invoke(app, ["audit", "gr"]).stderr
+
+
+@pytest.mark.slow
+def test_workers_give_the_same_rows() -> None:
+    asked = {"names": ("grr", "raw"), "trials": 100}
+    assert audit(AuditOptions(**asked)) == audit(AuditOptions(**asked, workers=2))  # type: ignore[arg-type]

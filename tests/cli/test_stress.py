@@ -1,0 +1,69 @@
+"""``ldpsim stress``: what is printed at 80 columns, JSON, and mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from cli.main import app
+from cli.stress import numbers, view
+from strategies.stress.running import StressOptions, stress
+
+runner = CliRunner()
+SMALL = ["stress", "--clients", "40", "--asks", "1,5", "--adversary", "new-run"]
+
+
+def test_a_table_of_80_columns(tmp_path: Path) -> None:
+    found = runner.invoke(app, [*SMALL, "--out", str(tmp_path)])
+    assert found.exit_code == 0, found.output
+    lines = found.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "Every row is as theory says" in found.stdout
+    assert [line.split()[0] for line in lines if "new-run" in line] == ["none", "context-state", "refuse", "replay"]
+    (folder,) = tmp_path.iterdir()
+    assert (folder / "result.json").is_file() and (folder / "stress.png").is_file()
+
+
+def test_json_has_what_the_contract_names(tmp_path: Path) -> None:
+    found = runner.invoke(app, [*SMALL, "--protection", "refuse", "--json", "--out", str(tmp_path)])
+    document = json.loads(found.stdout)
+    assert document["passed"] is True and len(document["rows"]) == 6
+    assert {"adversary", "fault", "protection", "covered", "attribute", "asks", "recovered", "one_query_bound",
+            "theory", "distinct_releases"} <= set(document["rows"][0])  # fmt: skip
+
+
+def test_quiet_prints_the_path_alone(tmp_path: Path) -> None:
+    found = runner.invoke(app, [*SMALL, "--protection", "none", "--quiet", "--out", str(tmp_path)])
+    assert Path(found.stdout.strip()).is_file()
+
+
+def test_adversaries_and_faults_are_listed() -> None:
+    found = runner.invoke(app, ["stress", "--adversary", "help"])
+    assert found.exit_code == 0 and "new-run" in found.stdout and "sybils" in found.stdout
+    found = runner.invoke(app, ["stress", "--fault", "help"])
+    assert "ledger-deleted" in found.stdout and "tests/" in found.stdout
+
+
+def test_mistakes_are_one_line_and_write_nothing(tmp_path: Path) -> None:
+    for wrong in (["--asks", "one"], ["--asks", "0"], ["--protection", "vault"], ["--adversary", "nobody"],
+                  ["--epsilon-bit", "-1"], ["--fault", "rain"]):  # fmt: skip
+        found = runner.invoke(app, ["stress", *wrong, "--out", str(tmp_path / "runs")])
+        assert found.exit_code == 2, found.output
+        assert wrong[0] in found.stderr and len(found.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+    assert numbers("--asks", "1,25") == (1, 25)
+
+
+def test_a_row_that_is_wrong_is_marked_and_fails(tmp_path: Path, monkeypatch: object) -> None:
+    from cli.summary import console
+
+    asked = StressOptions(clients=40, asks=(1,), adversaries=("repeat",), protections=("refuse",), out=None)
+    result = stress(asked)
+    result.rows[0]["passed"] = False
+    assert not result.passed
+    screen = console(width=80)
+    with screen.capture() as printed:
+        screen.print(view(result, None))
+    assert "NOT as theory says" in printed.get() and "%!" in printed.get()

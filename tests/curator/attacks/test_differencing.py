@@ -1,0 +1,40 @@
+"""LPGNN's Figure 3: exact aggregates give a person away, noisy reports give the report and no more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from curator.attacks.differencing import difference, solvable
+from devices.mechanisms import MultiBit
+from devices.noise import NoiseStream
+
+# A is linked to B, C, D and E to C, D; people in the order A, B, C, D, E
+FIGURE = np.array([[0, 1, 1, 1, 0], [0, 0, 1, 1, 0]], float)
+
+
+def test_figure_3a() -> None:
+    features = np.random.default_rng(0).random((5, 6))
+    assert solvable(FIGURE).tolist() == [False, True, False, False, False]
+    found = difference(FIGURE, FIGURE @ features)
+    assert found[1] == pytest.approx(features[1])
+    assert not np.allclose(found[2], features[2])  # C and D are only known together
+
+
+def test_weights_do_not_hide_anybody() -> None:
+    """Mean and GCN weights are public numbers: the same people follow."""
+    scaled = FIGURE / np.array([[3.0], [np.sqrt(2 * 3)]])
+    assert solvable(scaled).tolist() == solvable(FIGURE).tolist()
+
+
+def test_figure_3b() -> None:
+    """From perturbed features the difference is B's own noisy report: nothing beyond what B said."""
+    features = np.random.default_rng(0).random((5, 6))
+    mechanism = MultiBit.from_epsilon(1.0, d=6)
+    told = np.array([
+        mechanism.estimate(mechanism.perturb(row, NoiseStream(bytes([number]) * 32)))
+        for number, row in enumerate(features)
+    ])  # fmt: skip
+    found = difference(FIGURE, FIGURE @ told)
+    assert found[1] == pytest.approx(told[1])
+    assert np.abs(found[1] - features[1]).max() > 0.3

@@ -1,0 +1,217 @@
+"""Every mechanism passes its audit, and each of a list of planted bugs fails it.
+
+The exact figures have no false alarms; the lower bounds have 1e-6 for all together. The
+power is exact too: each planted bug is named, and its row says FAIL.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curator.attacks.examples import Example
+from curator.attacks.mechanism_audit import AuditRow, Effort, audit_mechanism, audit_stream, table
+from devices.facts import PublicFacts
+from devices.mechanisms import GRR, GRRFS, Degree, Laplace, Loss, Mechanism, MultiBit, OneBit, RandomizedResponse
+from devices.mechanisms.base import ONE
+from devices.noise import NoiseStream
+
+QUICK = Effort(trials=400, rows=50)
+
+
+def failing(rows: list[AuditRow]) -> dict[str, AuditRow]:
+    return {row.level: row for row in rows if not row.passed}
+
+
+@pytest.mark.parametrize("name", [name for name in table() if name != "analytic_gaussian"])
+def test_what_is_there_passes(name: str) -> None:
+    rows = audit_mechanism(table()[name], QUICK)
+    assert rows and not failing(rows)
+    for row in rows:
+        if row.exact is not None and row.claimed:
+            assert row.exact == pytest.approx(row.claimed, abs=5e-9)  # the claims are tight
+        if row.lower_bound is not None and row.claimed is not None:
+            assert 0 <= row.lower_bound <= row.claimed
+
+
+def test_a_guarantee_with_a_delta_passes() -> None:
+    """One instance here; the rest of the Gaussian's run with ``ldpsim audit --all``."""
+    from devices.mechanisms import AnalyticGaussian
+
+    facts = PublicFacts(2, 1, 3)
+    given = [Example(AnalyticGaussian.from_epsilon(2.0, delta=1e-3, d=1, grid=1), facts)]
+    rows = audit_mechanism(AnalyticGaussian, QUICK, given=given)
+    assert [row.level for row in rows] == ["bit", "vector", "law"] and not failing(rows)
+    assert rows[0].exact is not None and 1.9 < rows[0].exact <= 2
+
+
+class AsPrinted(GRR):
+    """RGNN prints the denominator e^(eps + g) - 1 for features: the truth becomes the least likely answer."""
+
+    def perturb(self, value: int, noise: Any) -> int:
+        g = self.categories
+        growth = (ONE - self.lie) * (g - 1) / self.lie
+        lie = ONE - int(ONE * growth / (growth * math.e**g - 1))
+        truth = self.category(value)
+        other = noise.uniform_integer(g - 1)
+        return other + (other >= truth) if noise.bernoulli(lie, 1)[0] else truth
+
+
+class WithoutLow(OneBit):
+    """HoGS prints x / (beta - alpha): the lower end is not taken off."""
+
+    def thresholds(self, value: np.ndarray) -> np.ndarray:
+        inside = np.clip(np.nan_to_num(value.astype(float), nan=self.low), self.low, self.high)
+        rise = inside / (self.high - self.low) * (ONE - 2 * self.flip)
+        return np.array([max(1, int(self.flip + r)) for r in rise], np.uint64)
+
+
+class WithReplacement(MultiBit):
+    """Features are drawn with replacement, and a feature drawn twice is reported twice."""
+
+    def perturb(self, value: np.ndarray, noise: Any) -> np.ndarray:
+        report = np.zeros(self.d, np.int8)
+        for _ in range(self.m):
+            place = noise.uniform_integer(self.d)
+            one = noise.bernoulli(self._bit.thresholds(value[place : place + 1]), 1)[0]
+            report[place] += 1 if one else -1
+        return report
+
+    def encode(self, report: np.ndarray) -> bytes:
+        return report.tobytes()
+
+    def decode(self, data: bytes, *, device: int) -> np.ndarray:
+        return np.frombuffer(data, np.int8)
+
+
+class OffByALittle(RandomizedResponse):
+    """The threshold is too small by one part in 2**24, as with 24-bit random numbers."""
+
+    def perturb(self, value: np.ndarray, noise: Any) -> np.ndarray:
+        return noise.bernoulli(self.flip - (self.flip >> 24), len(value)) ^ value
+
+
+class TheoremOne(GRRFS):
+    """RGNN's Theorem 1: sampling of one's own features is said to amplify."""
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        true = super().loss(device=device)
+        share = self.m / self.d
+        return Loss(true.bit, true.vector + math.log(share + (1 - share) * math.exp(-true.vector)))
+
+
+class HalfTheNoise(Degree):
+    """Noise for a sensitivity of 1/2: an edge is said to stand in two lists."""
+
+    def perturb(self, value: int, noise: Any) -> int:
+        drawn = super().perturb(0, noise)
+        return value + int(np.sign(drawn)) * (abs(drawn) // 2)
+
+
+class UnclampedSteps(Laplace):
+    """Values outside the public range are not clamped."""
+
+    def steps(self, value: np.ndarray) -> np.ndarray:
+        return np.rint(np.nan_to_num(value, nan=self.low) * self.grid).astype(np.int64)
+
+
+class AnotherLaw(RandomizedResponse):
+    """Draws one law and states another: the loss is right, the curator's estimates are not."""
+
+    def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
+        return super().log_probability(~report, value)
+
+
+class Raises(OneBit):
+    """Refuses values that are no number: an error that depends on the data."""
+
+    def thresholds(self, value: np.ndarray) -> np.ndarray:
+        if np.isnan(value).any():
+            raise ValueError("not a number")
+        return super().thresholds(value)
+
+
+class Unmakeable(OneBit):
+    """Needs something that is no public fact."""
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, secret: int) -> OneBit:  # type: ignore[override]
+        raise AssertionError
+
+
+PLANTED: list[tuple[type[Mechanism], str]] = [
+    (AsPrinted, "bit"), (WithoutLow, "bit"), (WithReplacement, "bit"), (OffByALittle, "bit"), (TheoremOne, "vector"),
+    (HalfTheNoise, "bit"), (UnclampedSteps, "bit"), (AnotherLaw, "law"), (Raises, "vector"), (Unmakeable, "vector"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "level"), PLANTED, ids=lambda value: getattr(value, "__name__", value))
+def test_a_planted_bug_fails(kind: type[Mechanism], level: str) -> None:
+    found = failing(audit_mechanism(kind, QUICK))
+    assert level in found, found
+    assert found[level].detail
+
+
+def test_how_wrong_they_are() -> None:
+    """The exact figures are those of theory."""
+
+    def exact(kind: type[Mechanism], level: str) -> float:
+        value = failing(audit_mechanism(kind, QUICK))[level].exact
+        assert value is not None
+        return value
+
+    assert exact(WithoutLow, "bit") == pytest.approx(2.580109787, abs=1e-8)
+    assert exact(WithReplacement, "bit") == pytest.approx(1.0, abs=1e-8)  # twice eps / m
+    assert exact(TheoremOne, "vector") == pytest.approx(2.0, abs=1e-8)
+    assert 1 + 5e-8 < exact(OffByALittle, "bit") < 1 + 1.2e-7
+
+
+def test_trials_alone_catch_noise_that_is_known() -> None:
+    """A stream with one key for everybody: every trial gives the same report."""
+    grr = [Example(GRR.from_epsilon(1.0, categories=3), PublicFacts(4, 3, 3))]
+    rows = audit_mechanism(GRR, Effort(trials=400, rows=50), stream=lambda key: NoiseStream(bytes(32)), given=grr)
+    found = failing(rows)
+    assert found["bit"].lower_bound is not None and found["bit"].lower_bound > 2
+
+
+class FewerBits(NoiseStream):
+    """Compares the upper 24 bits alone."""
+
+    def bernoulli(self, threshold: Any, size: int) -> np.ndarray:
+        words = self._draw(1, size) >> 8
+        return words < np.asarray(threshold, np.uint64) >> np.uint64(40)
+
+
+class OnTies(NoiseStream):
+    """Takes a tie of the upper 32 bits for a success."""
+
+    def bernoulli(self, threshold: Any, size: int) -> np.ndarray:
+        return self._draw(1, size) <= np.asarray(threshold, np.uint64) >> np.uint64(32)
+
+
+@pytest.mark.parametrize(("stream", "passed"), [(NoiseStream, True), (FewerBits, False), (OnTies, False)])
+def test_the_noise_stream(stream: Callable[[bytes], Any], passed: bool) -> None:
+    (row,) = audit_stream(stream)
+    assert row.passed is passed
+
+
+def test_rows_are_json_and_say_what_is_infinite() -> None:
+    row = AuditRow("x", "bit", math.inf, 1.0, None, 0.9, 0, True, "why")
+    assert row.to_dict()["claimed"] is None and row.to_dict()["detail"] == "claimed is infinite; why"
+    for wrong in (lambda: Effort(trials=3), lambda: Effort(confidence=1.0)):
+        with pytest.raises(ValueError):
+            wrong()
+    assert Effort(confidence=0.99, rows=10).error == pytest.approx(1e-3)
+
+
+def test_a_mechanism_may_bring_its_own_examples() -> None:
+    class Own(Unmakeable):
+        @classmethod
+        def audit_examples(cls) -> list[tuple[Mechanism, PublicFacts]]:
+            return [(OneBit.from_epsilon(1.0, d=2), PublicFacts(3, 2, 2))]
+
+    assert not failing(audit_mechanism(Own, QUICK))

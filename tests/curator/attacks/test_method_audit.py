@@ -1,0 +1,96 @@
+"""Methods against their own guarantees, and guarantees that are too good."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from curator.attacks.mechanism_audit import Effort
+from curator.attacks.method_audit import audit_method
+from curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
+from curator.guarantee import Guarantee
+from curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, find
+from devices.facts import PublicFacts
+
+QUICK = Effort(trials=200, rows=50)
+
+
+@pytest.mark.parametrize("name", ["hogs", "lpgnn", "rgnn", "solitude", "lp-and", "raw", "privgnn", "pate-g", "b1"])
+def test_what_is_there_passes(name: str) -> None:
+    rows = audit_method(find(name), QUICK)
+    assert rows and all(row.passed for row in rows), [row for row in rows if not row.passed]
+    bounded = [row for row in rows if row.claimed is not None and math.isfinite(row.claimed)]
+    assert bool(bounded) == (name not in ("raw", "b1"))
+    for row in bounded:
+        assert row.exact is not None and row.claimed is not None and row.exact > 0.99 * row.claimed - 1e-6
+
+
+def test_levels_of_hogs() -> None:
+    levels = {row.level: row.claimed for row in audit_method(HoGS, QUICK)}
+    assert levels["relationship"] == 2 * (levels["bit_adjacency"] or 0)
+    assert set(levels) == {"bit_adjacency", "bit_feature", "relationship", "vector", "user", "node"}
+
+
+class AsInTheTheorem(HoGS):
+    """HoGS with Theorem 4 in its guarantee: one bit and one feature for a whole person."""
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        usual = super().guarantee(facts, questions, budget, collections=collections)
+        level = replace(usual.holds["user"], value=usual.claimed.value)
+        return replace(usual, holds={**usual.holds, "user": level})
+
+
+class OneEndOnly(Noisy):
+    """Counts an edge once though both ends report it."""
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        usual = super().guarantee(facts, questions, budget, collections=collections)
+        return replace(usual, holds={**usual.holds, "relationship": usual.holds["bit_adjacency"]})
+
+
+class AsksTwice(LPGNN):
+    """Asks for the features twice and counts them once."""
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        usual = super().guarantee(facts, questions, budget, collections=collections)
+        level = usual.holds["vector"]
+        return replace(usual, holds={**usual.holds, "vector": replace(level, value=(level.value or 0) / 2)})
+
+
+class Nobody(HoGS):
+    """Cannot ask anybody at small size."""
+
+    def questions(self, *arguments: object, **more: object) -> tuple[Question, ...]:
+        raise ValueError("too few people")
+
+
+@pytest.mark.parametrize(
+    ("kind", "level"), [(AsInTheTheorem, "user"), (OneEndOnly, "relationship"), (AsksTwice, "vector"), (Nobody, "user")]
+)
+def test_a_guarantee_that_is_too_good_fails(kind: type[Method], level: str) -> None:
+    failing = {row.level for row in audit_method(kind, QUICK) if not row.passed}
+    assert failing == {level}
+
+
+def test_a_reference_claims_nothing() -> None:
+    (row,) = audit_method(Raw, QUICK)
+    assert row.claimed == math.inf and row.exact is None and row.passed
+
+
+def test_labels_of_an_owner_by_quadrature() -> None:
+    """The figures of the accountant's table, found another way."""
+    truth, other = label_chances(10, 0.4)
+    assert (truth, math.log(truth / other)) == pytest.approx((0.148570, 0.451366), abs=1e-6)
+    truth, other = label_chances(2, 1.0)
+    assert other == pytest.approx(math.exp(-1) * 1.5 / 2) and truth + other == pytest.approx(1)
+    assert moved_vote(1.0) < 2 and moved_vote(1.0) == pytest.approx(2, abs=1e-3)
+    assert composed_loss(truth, other, 1.0, 1, 1e-9) == pytest.approx(math.log(truth / other), abs=1e-6)
