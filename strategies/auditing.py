@@ -23,6 +23,7 @@ from curator.attacks.mechanism_audit import table as mechanisms
 from curator.attacks.method_audit import audit_method
 from curator.methods import table as methods
 from curator.names import nearest
+from devices.noise import NoiseStream
 from strategies.audit_device import audit_device
 
 DEVICE, NOISE = "device", "noise"
@@ -92,13 +93,13 @@ def audit_one(name: str, effort: Effort) -> list[AuditRow]:
     """Audit one thing by name; a name of both a mechanism and a method is audited as both."""
     rows: list[AuditRow] = []
     if name == NOISE:
-        rows += [replace(row, name=NOISE) for row in audit_stream()]
+        rows += [replace(row, name=NOISE) for row in audit_stream(NoiseStream)]
     if name == DEVICE:
         rows += audit_device()
     if name in mechanisms():
-        rows += audit_mechanism(mechanisms()[name], effort)
+        rows += audit_mechanism(mechanisms()[name], effort, stream=NoiseStream)
     if name in methods():
-        rows += audit_method(methods()[name], effort)
+        rows += audit_method(methods()[name], effort, stream=NoiseStream)
     return rows
 
 

@@ -30,7 +30,6 @@ from curator.attacks.examples import Example, examples
 from curator.attacks.laws import Law, NotWalkable, epsilon_at, law_of, worst_ratio
 from devices import mechanisms
 from devices.mechanisms import Mechanism
-from devices.noise import NoiseStream
 
 CONFIDENCE = 1 - 1e-6
 TRIALS = 20_000
@@ -118,14 +117,14 @@ def table() -> dict[str, type[Mechanism]]:
 
 
 def audit_mechanism(
-    kind: type[Mechanism], effort: Effort, *, stream: Stream = NoiseStream, given: Sequence[Example] | None = None
+    kind: type[Mechanism], effort: Effort, *, stream: Stream, given: Sequence[Example] | None = None
 ) -> list[AuditRow]:
     """Audit a mechanism at small sizes.
 
     Args:
         kind: The mechanism.
         effort: Trials and confidence.
-        stream: Makes the noise of a trial from a key; another one is another thing to audit.
+        stream: Makes the noise of a trial from a key of 32 bytes: the devices' own, ``NoiseStream``.
         given: Instances to look at instead of the usual ones.
     """
     try:
@@ -281,7 +280,7 @@ def _sample(example: Example, person: Any, effort: Effort, stream: Stream, label
     ]
 
 
-def audit_stream(stream: Stream = NoiseStream) -> list[AuditRow]:
+def audit_stream(stream: Stream) -> list[AuditRow]:
     """Audit the noise stream: does a trial of threshold t succeed for t of the 2**64 numbers, exactly?
 
     The stream's raw words are chosen, so that the place where a trial turns is found by

@@ -25,12 +25,11 @@ import numpy as np
 from curator.attacks.bounds import lower_bound
 from curator.attacks.examples import Person
 from curator.attacks.laws import NotWalkable, law_of, worst_ratio
-from curator.attacks.mechanism_audit import AuditRow, Effort
+from curator.attacks.mechanism_audit import AuditRow, Effort, Stream
 from curator.guarantee import Guarantee
 from curator.methods import Budget, Method, Question
 from devices.facts import PublicFacts, Split
 from devices.mechanisms import Mechanism
-from devices.noise import NoiseStream
 
 SIZES = ((4, 2), (4, 12), (8, 3), (24, 4))  # people, features: the first at which a method can ask anything
 BUDGETS = (
@@ -42,8 +41,14 @@ _ROUNDING = 1e-8  # every part of a sum is rounded up at 1e-9
 _TRIALS = 2_000  # a side and level: a report of a whole method takes as long as ten of a mechanism
 
 
-def audit_method(kind: type[Method], effort: Effort) -> list[AuditRow]:
-    """Audit a method with its default parameters; one row a level."""
+def audit_method(kind: type[Method], effort: Effort, *, stream: Stream) -> list[AuditRow]:
+    """Audit a method with its default parameters; one row a level.
+
+    Args:
+        kind: The method.
+        effort: Trials and confidence.
+        stream: Makes the noise of a trial from a key of 32 bytes: the devices' own, ``NoiseStream``.
+    """
     from curator.methods import OwnerMethod, Reference
 
     effort = replace(effort, trials=min(effort.trials, _TRIALS))
@@ -65,7 +70,7 @@ def audit_method(kind: type[Method], effort: Effort) -> list[AuditRow]:
     bounded = [name for name, level in guarantee.holds.items() if level.status == "bounded"]
     if not bounded:
         return [_nothing_claimed(kind.name, effort, "everything is unprotected or not asked: nothing is claimed")]
-    world = _World(facts, questions)
+    world = _World(facts, questions, stream)
     return [_level(method, world, guarantee, name, effort) for name in bounded]
 
 
@@ -96,8 +101,8 @@ def _setting(method: Method) -> tuple[PublicFacts, tuple[Question, ...], Guarant
 class _World:
     """Who is asked what, and what each answer loses."""
 
-    def __init__(self, facts: PublicFacts, questions: Sequence[Question]) -> None:
-        self.facts = facts
+    def __init__(self, facts: PublicFacts, questions: Sequence[Question], stream: Stream) -> None:
+        self.facts, self._stream = facts, stream
         self.asked: dict[tuple[int, str], list[Mechanism]] = {}
         for question in questions:
             devices = range(facts.n) if question.devices is None else question.devices.tolist()
@@ -158,7 +163,7 @@ class _World:
             for number in range(_DRAWN):
                 side = number % 2
                 key = hashlib.sha256(f"{mechanism} {number}".encode()).digest()
-                report = mechanism.decode(draw(NoiseStream(key), sides[side]), device=device)
+                report = mechanism.decode(draw(self._stream(key), sides[side]), device=device)
                 stated = [mechanism.log_probability(report, value) for value in values]
                 best = max(best, abs(stated[0] - stated[1]))
             return best, False
@@ -194,7 +199,7 @@ class _World:
             for place, (device, mechanism, person) in enumerate(seen):
                 key = hashlib.sha256(f"{label} {side} {number} {place}".encode()).digest()
                 grouping = self.grouping(mechanism)
-                parts.append(mechanism.respond(person, NoiseStream(key), device=device, grouping=grouping))  # type: ignore[arg-type]
+                parts.append(mechanism.respond(person, self._stream(key), device=device, grouping=grouping))  # type: ignore[arg-type]
             drawn.append(b"|".join(parts))
         return drawn
 

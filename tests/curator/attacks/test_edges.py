@@ -40,7 +40,7 @@ def test_ties_are_drawn_at_random() -> None:
 
 @pytest.mark.parametrize(("epsilon", "reports", "least"), [(1, 24, 28), (2, 6, 8), (7, 1, 2)])
 def test_cora_at_99_percent(epsilon: float, reports: int, least: int) -> None:
-    """Both ends of a pair in ``reports`` collections, named from ``least`` ones on: at 3.9 / 2707 the prior's threshold."""
+    """Both ends of a pair, ``reports`` collections, named from ``least`` ones on; density 3.9 / 2707."""
     from scipy.stats import binom
 
     flip = 1 / (1 + math.exp(epsilon))

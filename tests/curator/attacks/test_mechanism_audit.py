@@ -29,7 +29,7 @@ def failing(rows: list[AuditRow]) -> dict[str, AuditRow]:
 
 @pytest.mark.parametrize("name", [name for name in table() if name != "analytic_gaussian"])
 def test_what_is_there_passes(name: str) -> None:
-    rows = audit_mechanism(table()[name], QUICK)
+    rows = audit_mechanism(table()[name], QUICK, stream=NoiseStream)
     assert rows and not failing(rows)
     for row in rows:
         if row.exact is not None and row.claimed:
@@ -44,7 +44,7 @@ def test_a_guarantee_with_a_delta_passes() -> None:
 
     facts = PublicFacts(2, 1, 3)
     given = [Example(AnalyticGaussian.from_epsilon(2.0, delta=1e-3, d=1, grid=1), facts)]
-    rows = audit_mechanism(AnalyticGaussian, QUICK, given=given)
+    rows = audit_mechanism(AnalyticGaussian, QUICK, stream=NoiseStream, given=given)
     assert [row.level for row in rows] == ["bit", "vector", "law"] and not failing(rows)
     assert rows[0].exact is not None and 1.9 < rows[0].exact <= 2
 
@@ -151,7 +151,7 @@ PLANTED: list[tuple[type[Mechanism], str]] = [
 
 @pytest.mark.parametrize(("kind", "level"), PLANTED, ids=lambda value: getattr(value, "__name__", value))
 def test_a_planted_bug_fails(kind: type[Mechanism], level: str) -> None:
-    found = failing(audit_mechanism(kind, QUICK))
+    found = failing(audit_mechanism(kind, QUICK, stream=NoiseStream))
     assert level in found, found
     assert found[level].detail
 
@@ -160,7 +160,7 @@ def test_how_wrong_they_are() -> None:
     """The exact figures are those of theory."""
 
     def exact(kind: type[Mechanism], level: str) -> float:
-        value = failing(audit_mechanism(kind, QUICK))[level].exact
+        value = failing(audit_mechanism(kind, QUICK, stream=NoiseStream))[level].exact
         assert value is not None
         return value
 
@@ -214,4 +214,4 @@ def test_a_mechanism_may_bring_its_own_examples() -> None:
         def audit_examples(cls) -> list[tuple[Mechanism, PublicFacts]]:
             return [(OneBit.from_epsilon(1.0, d=2), PublicFacts(3, 2, 2))]
 
-    assert not failing(audit_mechanism(Own, QUICK))
+    assert not failing(audit_mechanism(Own, QUICK, stream=NoiseStream))

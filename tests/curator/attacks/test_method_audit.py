@@ -14,13 +14,14 @@ from curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
 from curator.guarantee import Guarantee
 from curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, find
 from devices.facts import PublicFacts
+from devices.noise import NoiseStream
 
 QUICK = Effort(trials=200, rows=50)
 
 
 @pytest.mark.parametrize("name", ["hogs", "lpgnn", "rgnn", "solitude", "lp-and", "raw", "privgnn", "pate-g", "b1"])
 def test_what_is_there_passes(name: str) -> None:
-    rows = audit_method(find(name), QUICK)
+    rows = audit_method(find(name), QUICK, stream=NoiseStream)
     assert rows and all(row.passed for row in rows), [row for row in rows if not row.passed]
     bounded = [row for row in rows if row.claimed is not None and math.isfinite(row.claimed)]
     assert bool(bounded) == (name not in ("raw", "b1"))
@@ -29,7 +30,7 @@ def test_what_is_there_passes(name: str) -> None:
 
 
 def test_levels_of_hogs() -> None:
-    levels = {row.level: row.claimed for row in audit_method(HoGS, QUICK)}
+    levels = {row.level: row.claimed for row in audit_method(HoGS, QUICK, stream=NoiseStream)}
     assert levels["relationship"] == 2 * (levels["bit_adjacency"] or 0)
     assert set(levels) == {"bit_adjacency", "bit_feature", "relationship", "vector", "user", "node"}
 
@@ -77,12 +78,12 @@ class Nobody(HoGS):
     ("kind", "level"), [(AsInTheTheorem, "user"), (OneEndOnly, "relationship"), (AsksTwice, "vector"), (Nobody, "user")]
 )
 def test_a_guarantee_that_is_too_good_fails(kind: type[Method], level: str) -> None:
-    failing = {row.level for row in audit_method(kind, QUICK) if not row.passed}
+    failing = {row.level for row in audit_method(kind, QUICK, stream=NoiseStream) if not row.passed}
     assert failing == {level}
 
 
 def test_a_reference_claims_nothing() -> None:
-    (row,) = audit_method(Raw, QUICK)
+    (row,) = audit_method(Raw, QUICK, stream=NoiseStream)
     assert row.claimed == math.inf and row.exact is None and row.passed
 
 
