@@ -74,7 +74,7 @@ def view(rows: Any, *, trials: int, confidence: float) -> Any:
 
     from cli.summary import table
 
-    shown = table("name", "what changes", ">claimed", ">exact", ">trials show", "")
+    shown = table("name", "what changes", ">claimed", ">exact", ">trials show", "", gap=1)
     last = ""
     for row in rows:
         verdict = "[green]pass[/green]" if row.passed else "[bold red]FAIL[/bold red]"

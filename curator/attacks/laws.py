@@ -183,10 +183,13 @@ def worst_ratio(first: Law, second: Law) -> float:
 
 
 def delta_at(first: Law, second: Law, epsilon: float) -> float:
-    """The smallest delta with Pr[first in S] <= e^epsilon Pr[second in S] + delta for every S."""
+    """The smallest delta with Pr[first in S] <= e^epsilon Pr[second in S] + delta for every S.
+
+    With laws found by bisection it is a lower bound: what one of them lost counts for it.
+    """
     scale = math.exp(epsilon)
     terms = [
-        max(0.0, float(chance) - scale * float(second.chances.get(outcome, 0)))
+        max(0.0, float(chance) - scale * float(second.chances.get(outcome, second.lost)))
         for outcome, chance in first.chances.items()
     ]
     return math.fsum(terms)

@@ -29,7 +29,7 @@ from curator.attacks.mechanism_audit import AuditRow, Effort, Stream
 from curator.guarantee import Guarantee
 from curator.methods import Budget, Method, Question
 from devices.facts import PublicFacts, Split
-from devices.mechanisms import Mechanism
+from devices.mechanisms import Mechanism, gaussian
 
 SIZES = ((4, 2), (4, 12), (8, 3), (24, 4))  # people, features: the first at which a method can ask anything
 BUDGETS = (
@@ -70,8 +70,34 @@ def audit_method(kind: type[Method], effort: Effort, *, stream: Stream) -> list[
     bounded = [name for name, level in guarantee.holds.items() if level.status == "bounded"]
     if not bounded:
         return [_nothing_claimed(kind.name, effort, "everything is unprotected or not asked: nothing is claimed")]
+    if not questions:
+        return _trained_in_rounds(method, facts, guarantee, bounded, effort)
     world = _World(facts, questions, stream)
     return [_level(method, world, guarantee, name, effort) for name in bounded]
+
+
+def _trained_in_rounds(
+    method: Any, facts: PublicFacts, guarantee: Guarantee, bounded: Sequence[str], effort: Effort
+) -> list[AuditRow]:
+    """Audit a method without questions by its own ``gaussian_composition(facts, budget)``.
+
+    That is (shift, sigma, times): every answer moves by ``shift`` at most in the L2 norm, has
+    Gaussian noise of deviation ``sigma``, and there are ``times`` of them. Together they are
+    one Gaussian mechanism of shift * sqrt(times), whose curve is exact.
+    """
+    own = getattr(method, "gaussian_composition", None)
+    rows = []
+    for name in bounded:
+        level = guarantee.holds[name]
+        assert level.value is not None
+        exact, how = None, "asks no questions, and says nothing of its noise: give it gaussian_composition()"
+        if own is not None and level.delta > 0:
+            shift, sigma, times = own(facts, BUDGETS[0])
+            exact = gaussian.epsilon_of(level.delta, shift=shift * math.sqrt(times), sigma=sigma)
+            how = f"{times} Gaussian answers, delta {level.delta:g}"
+        passed = exact is not None and exact <= level.value + _ROUNDING
+        rows.append(AuditRow(method.name, name, level.value, exact, None, effort.confidence, 0, passed, how))
+    return rows
 
 
 def _is_large(value: Any) -> bool:

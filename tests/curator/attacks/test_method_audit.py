@@ -11,9 +11,10 @@ import pytest
 from curator.attacks.mechanism_audit import Effort
 from curator.attacks.method_audit import audit_method
 from curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
-from curator.guarantee import Guarantee
+from curator.guarantee import LEVELS, Claim, Guarantee, Level
 from curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, find
 from devices.facts import PublicFacts
+from devices.mechanisms import gaussian
 from devices.noise import NoiseStream
 
 QUICK = Effort(trials=200, rows=50)
@@ -72,6 +73,39 @@ class Nobody(HoGS):
 
     def questions(self, *arguments: object, **more: object) -> tuple[Question, ...]:
         raise ValueError("too few people")
+
+
+class InRounds(HoGS):
+    """Asks no questions: four updates of Gaussian noise, said to lose what the budget says."""
+
+    def questions(self, *arguments: object, **more: object) -> tuple[Question, ...]:
+        return ()
+
+    def guarantee(self, *arguments: object, **more: object) -> Guarantee:
+        nothing = dict.fromkeys(LEVELS, Level("not asked"))
+        return Guarantee("untrusted curator", Claim("", 2.0), {**nothing, "user": Level("bounded", 2.0, 1e-3)})
+
+
+class EnoughNoise(InRounds):
+    """Noise that four updates need."""
+
+    def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
+        return 2.0, 2.0 * gaussian.calibrate(2.0, 1e-3, shift=2.0), 4
+
+
+class NoiseForOne(InRounds):
+    """Noise that one update needs, used for four."""
+
+    def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
+        return 2.0, gaussian.calibrate(2.0, 1e-3, shift=2.0), 4
+
+
+def test_methods_that_are_trained_in_rounds() -> None:
+    (row,) = audit_method(EnoughNoise, QUICK, stream=NoiseStream)
+    assert row.passed and row.exact == pytest.approx(2.0, abs=1e-6)
+    for wrong in (InRounds, NoiseForOne):
+        (row,) = audit_method(wrong, QUICK, stream=NoiseStream)
+        assert not row.passed
 
 
 @pytest.mark.parametrize(
