@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cli import options as o
+from cli.audit import cores
 from cli.errors import FAILED, Failure
 from cli.progress import Progress
 from cli.run import stdout_to_stderr
@@ -33,7 +34,9 @@ Fault = Annotated[
 ]  # fmt: skip
 Asks = Annotated[str, typer.Option("--asks", metavar="N,N,...", help="How often; measured after each of these.")]
 EpsilonBit = Annotated[float, typer.Option("--epsilon-bit", metavar="E", help="Loss of one value of any attribute.")]
-Workers = Annotated[int, typer.Option("--workers", metavar="N", help="How many comparisons run at once.")]
+Workers = Annotated[
+    int, typer.Option("--workers", metavar="N", help="How many comparisons run at once.", show_default="cores")
+]
 
 
 def stress(
@@ -46,7 +49,7 @@ def stress(
     asks: Asks = "1,25",
     epsilon_bit: EpsilonBit = 1.0,
     seed: o.Seed = 0,
-    workers: Workers = 1,
+    workers: Workers = 0,
     out: o.Out = Path("runs"),
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
@@ -70,7 +73,7 @@ def stress(
             typer.echo(f"{name:<19} {known.description}" + ("" if known.strike else f" [{known.test}]"))
         return
     asked = StressOptions(
-        dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit, workers=workers,
+        dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit, workers=workers or cores(),
         protections=tuple(dict.fromkeys(protection or PROTECTIONS)), adversaries=tuple(dict.fromkeys(adversary or ())),
         faults=tuple(dict.fromkeys(fault or ())),
         asks=numbers("--asks", asks), out=out,

@@ -12,7 +12,7 @@ from cli.stress import numbers, view
 from strategies.stress.running import StressOptions, stress
 
 runner = CliRunner()
-SMALL = ["stress", "--clients", "40", "--asks", "1,5", "--adversary", "new-run"]
+SMALL = ["stress", "--clients", "40", "--asks", "1,5", "--adversary", "new-run", "--workers", "1"]
 
 
 def test_a_table_of_80_columns(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_adversaries_and_faults_are_listed() -> None:
 
 def test_mistakes_are_one_line_and_write_nothing(tmp_path: Path) -> None:
     for wrong in (["--asks", "one"], ["--asks", "0"], ["--protection", "vault"], ["--adversary", "nobody"],
-                  ["--epsilon-bit", "-1"], ["--fault", "rain"]):  # fmt: skip
+                  ["--epsilon-bit", "-1"], ["--fault", "rain"], ["--workers", "-1"]):  # fmt: skip
         found = runner.invoke(app, ["stress", *wrong, "--out", str(tmp_path / "runs")])
         assert found.exit_code == 2, found.output
         assert wrong[0] in found.stderr and len(found.stderr.strip().splitlines()) == 1
