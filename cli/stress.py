@@ -73,7 +73,8 @@ def stress(
             typer.echo(f"{name:<19} {known.description}" + ("" if known.strike else f" [{known.test}]"))
         return
     asked = StressOptions(
-        dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit, workers=workers or cores(),
+        dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit,
+        workers=workers or cores(),
         protections=tuple(dict.fromkeys(protection or PROTECTIONS)), adversaries=tuple(dict.fromkeys(adversary or ())),
         faults=tuple(dict.fromkeys(fault or ())),
         asks=numbers("--asks", asks), out=out,
