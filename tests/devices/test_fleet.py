@@ -188,3 +188,14 @@ def test_an_interrupt_in_a_batch_releases_nothing(
             list(Fleet(folder).answer(messages()))
     assert [rows(folder, i) for i in range(4)] == [0] * 4
     assert all(isinstance(a, tuple) and isinstance(a[1], Report) for a in answers(folder, list(messages())))
+
+
+@pytest.mark.parametrize("kind", ["train", "evaluate", "query.exchange", "query.other"])
+def test_what_comes_first_in_a_batch_decides_nothing_for_the_others(
+    folder: Path, ask_for: Callable[..., Query], kind: str
+) -> None:
+    """A model, even one for a device that is not there, before honest questions: they are answered as ever."""
+    mixed = [Message(RecordDict({}), 1, kind), message(ask_for(), 1), Message(RecordDict({}), 100, kind)]
+    got = {r.metadata.src_node_id - 1: wire.read_reply(r) for r in Fleet(folder).answer(mixed)}
+    assert isinstance(got[0], Refusal) and got[99] is Refusal.LEDGER_DAMAGED
+    assert isinstance(got[1], tuple) and not got[1][1].replayed
