@@ -25,6 +25,7 @@ from devices.enrolment import State
 from devices.ledger import LedgerDamaged
 from devices.query import InvalidQuery
 from devices.relay import relay
+from devices.tasks import Kind
 from devices.wire import introduction, read_query, reply
 
 _opened: list[State] = []
@@ -146,19 +147,36 @@ def whoami(message: Message, context: Context) -> Message:
 
 @app.train()
 def train(message: Message, context: Context) -> Message:
-    """Refuse to train: a reporting device has no other answer."""
-    return _refuse_mode(message, context)
+    """Train where the device was enrolled for it (or the node is a silo); a reporting device has no other answer."""
+    return _take_part(message, context, "update")
 
 
 @app.evaluate()
 def evaluate(message: Message, context: Context) -> Message:
-    """Refuse to evaluate: a crafted model would make the accuracy return the label."""
-    return _refuse_mode(message, context)
+    """Evaluate, likewise: a release, for a crafted model makes the accuracy return the label."""
+    return _take_part(message, context, "evaluation")
 
 
-def _refuse_mode(message: Message, context: Context) -> Message:
+@app.query("exchange")
+def exchange(message: Message, context: Context) -> Message:
+    """Send what other parties of a federated training need."""
+    return _take_part(message, context, "exchange")
+
+
+@app.query("receive")
+def receive(message: Message, context: Context) -> Message:
+    """Keep what other parties sent, for the rounds to come; nothing is released."""
+    return _take_part(message, context, None)
+
+
+def _take_part(message: Message, context: Context, kind: Kind | None) -> Message:
+    from devices import participation, silo
+
+    if context.node_config.get("silo-dir"):
+        return silo.take_part(Path(str(context.node_config["silo-dir"])), message, kind)
     try:
-        device = device_of(context)
+        state, index = open_state(state_folder(context), os.getpid()), int(context.node_config["partition-id"])
+        device = state.device(index)
     except (LedgerDamaged, ValueError, KeyError, IndexError, OSError):
         return reply(Refusal.LEDGER_DAMAGED, message, device=-1)
-    return reply(device.refuse_mode(), message, device=device.index)
+    return participation.take_part(state.received, device, message, kind)

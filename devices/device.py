@@ -16,11 +16,13 @@ from enum import Enum
 import numpy as np
 
 from devices import handover
-from devices.ledger import Collected, Ledger, LedgerDamaged, Replay
+from devices.ledger import Collected, Ledger, LedgerDamaged, Replay, TrainingRelease
+from devices.mechanisms.base import Loss
 from devices.noise import NoiseStream, derive_key
 from devices.policy import Policy
 from devices.population import Record
 from devices.query import Ask, InvalidQuery, Query
+from devices.tasks import Kind, Task
 
 _LENGTH = struct.Struct("<I").pack
 
@@ -46,6 +48,27 @@ class Report:
 
     data: bytes
     replayed: bool
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A device's leave to answer once in a federated training.
+
+    Args:
+        record: The private data.
+        number: How many answers it gave before.
+        spent: What those lose together.
+        question: What is asked, as a fingerprint.
+        data_digest: Keyed digest of the data that the answer depends on.
+        noise_key: Key of the answer's noise.
+    """
+
+    record: Record
+    number: int
+    spent: Loss
+    question: bytes
+    data_digest: bytes
+    noise_key: bytes
 
 
 class Device:
@@ -112,6 +135,44 @@ class Device:
                 return self._claim(query)
         except LedgerDamaged:
             return Refusal.LEDGER_DAMAGED
+
+    @property
+    def mode(self) -> str:
+        """What the device was enrolled for."""
+        return self._policy.mode
+
+    def join(self, task: Task, kind: Kind, question: bytes) -> Turn | Refusal:
+        """Say whether the device takes part in a round; call it, and :meth:`enter`, in one ledger transaction.
+
+        A repeated question is another answer to the ledger, although its noise, and so its
+        bytes, are the same: the device keeps no updates to repeat.
+
+        Args:
+            task: The training.
+            kind: What is wanted of it.
+            question: SHA-256 of all that the device is told.
+        """
+        if self._policy.mode != "federated":
+            return self._refuse(Refusal.MODE_REFUSED)
+        try:
+            number, spent = self.ledger.rounds(self.index, seal_key=self._seal_key)
+        except LedgerDamaged:
+            return Refusal.LEDGER_DAMAGED
+        if not self._policy.allows_round(task, kind, spent):
+            return self._refuse(Refusal.POLICY_REFUSED)
+        digest = b"".join(self._data_digest(name) for name in task.scope(kind))
+        key = derive_key(self._secret, b"training noise", kind.encode(), question, digest)
+        return Turn(self._record, number, spent, question, digest, key)
+
+    def enter(self, task: Task, kind: Kind, turn: Turn, answer: bytes) -> None:
+        """Enter an answer in the ledger.
+
+        Raises:
+            LedgerDamaged: where it cannot be written; nothing may leave then.
+        """
+        release = TrainingRelease(kind, task.scope(kind), task.collection, turn.question, task.loss(kind),
+                                  turn.data_digest, answer)  # fmt: skip
+        self.ledger.enter_round(self.index, turn.number, release, turn.spent, seal_key=self._seal_key)
 
     def refuse_mode(self) -> Refusal:
         """Answer a message of another mode (``train`` or ``evaluate`` to a reporting device)."""

@@ -8,6 +8,7 @@ folder either holds enrolled devices or holds none. A later run changes none of 
     secrets.bin       32 bytes a device, readable by the owner alone
     ledger.sqlite     what devices 0 .. 1023 released; ledger-0001.sqlite the next 1,024, ...
     collection.json   ids of the collections that have no result yet
+    received/         what devices were sent in a federated training, for its later rounds
 """
 
 from __future__ import annotations
@@ -280,6 +281,11 @@ class State:
         return Device(
             index, self.population.record(index), self._secrets[index].tobytes(), self.policy, self.ledger(index)
         )
+
+    @property
+    def received(self) -> Path:
+        """Where devices keep what they were sent in a federated training."""
+        return self.folder / "received"
 
     @property
     def shard(self) -> int:

@@ -5,15 +5,19 @@ A row carries a seal, an HMAC over its content under the device's own key.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import struct
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import Any
 
 from devices.mechanisms.base import Loss
 
 _LENGTH = struct.Struct("<I").pack
 _NUMBERS = struct.Struct("<qqdddd").pack
+_TOTAL = struct.Struct("<32sddd")
+TRAINING = "training"  # the rows of a federated training stand under this name, one an answer
 
 
 class LedgerDamaged(Exception):
@@ -93,3 +97,62 @@ def read_entry(row: tuple[Any, ...]) -> Entry:
         )  # fmt: skip
     except (TypeError, ValueError) as error:
         raise LedgerDamaged("a row is not of the ledger's form") from error
+
+
+@dataclass(frozen=True)
+class TrainingRelease:
+    """One answer of a device in a federated training, as the ledger has it.
+
+    The row's ``report`` is the answer's SHA-256 (an update is as large as a model, and is
+    not kept) and what all answers so far lose together; ``grouping`` says what was answered
+    and which attributes it depends on.
+
+    Args:
+        kind: ``update``, ``evaluation`` or ``exchange``.
+        scope: Attributes that it depends on.
+        collection: Id of the training.
+        fingerprint: SHA-256 of what was asked.
+        loss: Of this answer.
+        data_digest: Keyed digest of the data that it was computed from.
+        answer: The answer's bytes.
+    """
+
+    kind: str
+    scope: tuple[str, ...]
+    collection: str
+    fingerprint: bytes
+    loss: Loss
+    data_digest: bytes
+    answer: bytes
+
+    def entry(self, device: int, number: int, spent: Loss, key: bytes) -> Entry:
+        """Return the sealed row of answer ``number`` (from 0), after earlier ones that lose ``spent``."""
+        total = spent + self.loss
+        report = _TOTAL.pack(hashlib.sha256(self.answer).digest(), total.bit, total.vector, total.delta)
+        grouping = f"{self.kind}:{','.join(self.scope)}".encode()
+        entry = Entry(device, TRAINING, number, self.collection, self.fingerprint, grouping, self.loss, report,
+                      self.data_digest, time.time(), b"")  # fmt: skip
+        return replace(entry, seal=entry.sealed_by(key))
+
+
+def read_total(entry: Entry) -> Loss:
+    """What all answers up to this row of a training lose together; LedgerDamaged where it does not say."""
+    try:
+        return Loss(*_TOTAL.unpack(entry.report)[1:])
+    except struct.error as error:
+        raise LedgerDamaged("a row is not of the ledger's form") from error
+
+
+def training_scope(entry: Entry) -> tuple[str, ...]:
+    """The attributes that an answer of a training depends on; LedgerDamaged where the row does not say."""
+    try:
+        return tuple(entry.grouping.decode("ascii").partition(":")[2].split(","))
+    except UnicodeError as error:
+        raise LedgerDamaged("a row is not of the ledger's form") from error
+
+
+def entry_row(entry: Entry) -> tuple[Any, ...]:
+    """The row of the file, in the columns' order."""
+    loss = entry.loss
+    return (entry.device, entry.attribute, entry.stage, entry.collection, entry.fingerprint, entry.grouping, loss.bit,
+            loss.vector, loss.delta, entry.report, entry.data_digest, entry.time, entry.seal)  # fmt: skip

@@ -2,7 +2,8 @@
 
 The fleet hands every message to the ClientApp itself, one by one, inside one ledger
 transaction. If the transaction fails, nothing was released, and every message of the
-batch is answered so.
+batch is answered so. Rounds of a federated training are computed for all devices of a
+batch at once (:mod:`devices.participation`), with the results they have one by one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from devices.client_app import app, open_state
 from devices.device import Refusal
 from devices.enrolment import SHARD
 from devices.ledger import LedgerDamaged
+from devices.participation import TOGETHER, answer_together
 from devices.wire import reply
 
 BATCH = 512
@@ -57,6 +59,8 @@ class Fleet:
             config: UserConfig = {"state-dir": str(self.folder), "num-partitions": len(state)}
             context = Context(messages[0].metadata.run_id, 0, config, nobody, {})
             with state.ledger(shard * SHARD).transaction():
+                if messages[0].metadata.message_type in TOGETHER:
+                    return list(answer_together(state, messages))
                 for message in messages:
                     context.node_id = node = message.metadata.dst_node_id
                     config["partition-id"] = node - 1

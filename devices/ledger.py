@@ -25,11 +25,23 @@ from pathlib import Path
 from typing import Any
 
 from devices.counter import MonotonicCounter
-from devices.entries import Collected, Entry, LedgerDamaged, Release, Replay, read_entry, seal
+from devices.entries import (
+    TRAINING,
+    Collected,
+    Entry,
+    LedgerDamaged,
+    Release,
+    Replay,
+    TrainingRelease,
+    entry_row,
+    read_entry,
+    read_total,
+    seal,
+)
 from devices.mechanisms.base import Loss
 from devices.query import Query
 
-__all__ = ["Collected", "Entry", "Ledger", "LedgerDamaged", "Release", "Replay"]
+__all__ = ["Collected", "Entry", "Ledger", "LedgerDamaged", "Release", "Replay", "TrainingRelease"]
 
 SCHEMA = 1
 _APPLICATION = 0x6C647053  # "ldpS"
@@ -56,6 +68,7 @@ _COLUMNS = (
     "data_digest, time, seal"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM release WHERE device = ? ORDER BY attribute, stage"
+_LAST = f"SELECT {_COLUMNS} FROM release WHERE device = ? AND attribute = ? ORDER BY stage DESC LIMIT 1"
 _INSERT = f"INSERT INTO release ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 # A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
 _NOTHING = Loss(0.0, 0.0)  # a later stage was paid for with the first
@@ -273,6 +286,40 @@ class Ledger:
             rows.append((*columns, seal(seal_key, columns)))
         try:
             self._db.executemany(_INSERT, rows)
+        except _FAILURES as error:
+            raise LedgerDamaged("the ledger cannot be written") from error
+
+    def rounds(self, device: int, *, seal_key: bytes) -> tuple[int, Loss]:
+        """Return how many answers a device gave in federated trainings, and what they lose together.
+
+        Only the last row is read: it carries the running total, under its seal.
+
+        Raises:
+            LedgerDamaged: where that row cannot be read or does not carry its seal.
+        """
+        try:
+            with self._lock:
+                row = self._db.execute(_LAST, (device, TRAINING)).fetchone()
+        except _FAILURES as error:
+            raise LedgerDamaged("the ledger cannot be read") from error
+        if row is None:
+            return 0, Loss(0.0, 0.0)
+        entry = read_entry(row)
+        if not hmac.compare_digest(entry.seal, entry.sealed_by(seal_key)):
+            raise LedgerDamaged("a row does not carry its seal")
+        return entry.stage + 1, read_total(entry)
+
+    def enter_round(
+        self, device: int, number: int, release: TrainingRelease, spent: Loss, *, seal_key: bytes
+    ) -> None:
+        """Write one answer of a federated training; ``number`` and ``spent`` are those of :meth:`rounds`.
+
+        Raises:
+            LedgerDamaged: where SQLite fails; the transaction has to be given up.
+        """
+        entry = release.entry(device, number, spent, seal_key)
+        try:
+            self._db.execute(_INSERT, entry_row(entry))
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be written") from error
 

@@ -15,10 +15,12 @@ from devices.facts import PublicFacts
 from devices.mechanisms.base import Loss, round_up
 from devices.mechanisms.randomized_response import Reporting
 from devices.query import Query
+from devices.tasks import Kind, Task
 
 Mode = Literal["report", "federated", "owner"]
 OnRequery = Literal["refuse", "replay"]
 CAP_LEVELS = ("bit", "vector", "user")
+TRAINING = "training"  # stands among the attributes for all that a federated training may ever lose
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,14 @@ class Policy:
             return True
         asked = math.fsum(query.loss(name, device=device).vector for name in query.attributes)
         return round_up(spent + asked) <= self.user_cap
+
+    def allows_round(self, task: Task, kind: Kind, spent: Loss) -> bool:
+        """Whether an answer in a federated training stays inside the policy, after ``spent`` in earlier ones."""
+        cap = self.caps.get(TRAINING)
+        if cap is None or task.mechanism not in self.mechanisms or not task.agrees_with(self.facts):
+            return False
+        total = spent + task.loss(kind)
+        return cap.allows(total) and total.vector <= self.user_cap
 
     def _judge(self, query: Query, device: int | None) -> bool:
         for stage in query.plan:
@@ -161,3 +171,24 @@ def policy_for(
     }
     total = given.get("user", math.inf)
     return Policy(mode, final, frozenset(mechanisms), facts, reporting, on_requery, total)
+
+
+def policy_for_training(
+    task: Task, facts: PublicFacts, *, answers: int, caps: Mapping[str, float] | None = None
+) -> Policy:
+    """Return the policy that simulated devices enrol with for a federated training.
+
+    The cap is what ``answers`` updates lose together; without noise nothing bounds it, and
+    the device has agreed to that.
+
+    Raises:
+        ValueError: as :func:`policy_for`.
+    """
+    policy_for((), facts, caps=caps)  # looks at the caps
+    given = dict(caps or {})
+    each = task.loss("update")
+    total = Loss(round_up(answers * each.bit), round_up(answers * each.vector), answers * each.delta * (1 + 1e-12))
+    cap = Cap(given.get("bit", total.bit), given.get("vector", total.vector), given.get("user", total.vector),
+              total.delta)  # fmt: skip
+    mechanisms = frozenset({task.mechanism})
+    return Policy("federated", {TRAINING: cap}, mechanisms, facts, user_cap=given.get("user", math.inf))

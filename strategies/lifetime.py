@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from devices.enrolment import State
+from devices.entries import TRAINING, training_scope
 from devices.ledger import LedgerDamaged
 from devices.mechanisms.base import round_up
 
+_OF_TRAINING = {"adjacency": ("bit_adjacency",), "features": ("bit_feature", "vector"), "label": ("label",)}
 LEVELS = ("bit_adjacency", "bit_feature", "vector", "label", "user")
 
 
@@ -40,6 +42,11 @@ def lifetime(state: State) -> dict[str, Any]:
                     complete = False
                     continue
                 bit = {"adjacency": "bit_adjacency", "features": "bit_feature", "label": "label"}.get(entry.attribute)
+                if entry.attribute == TRAINING:
+                    # An update is bounded as a whole: whatever of the record changes, it loses no more than this.
+                    for name in training_scope(entry):
+                        for level in _OF_TRAINING[name]:
+                            levels[level][entry.device] += entry.loss.vector
                 if bit is not None:
                     levels[bit][entry.device] += entry.loss.bit
                 if entry.attribute == "features":

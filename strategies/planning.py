@@ -10,6 +10,7 @@ from pathlib import Path
 
 from curator.methods import Reference, find
 from curator.methods.base import Budget
+from curator.methods.federated import Federated
 from curator.methods.owner import OwnerMethod
 from curator.reports import Reports
 from curator.training import choose_device
@@ -20,6 +21,7 @@ from devices.splits import make_split
 from strategies import engines, run_folder
 from strategies.collect_once import Collected
 from strategies.dividing import check_owner_run
+from strategies.federated_checks import check_federated_run
 from strategies.options import RunOptions
 from strategies.record import hashed_parameters
 from strategies.settings import Settings, resolve
@@ -65,6 +67,8 @@ def plan_run(options: RunOptions, collect: Collect | None = None, *, population:
     digest = run_folder.config_hash(hashed_parameters(options, population, settings, budget))
     if isinstance(settings.method, OwnerMethod):
         check_owner_run(options, settings, population)
+    elif isinstance(settings.method, Federated):
+        check_federated_run(options, settings, population, split)
     elif options.from_reports is not None:
         reports = Reports.load(options.from_reports)
         if reports.facts != population.facts:

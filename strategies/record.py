@@ -50,6 +50,8 @@ class Repeat:
     lp_and_test: float | None
     seeded: bool | None
     teachers: Mapping[str, Any] | None = None
+    federated: Mapping[str, Any] | None = None
+    phases: Mapping[str, Mapping[str, Any]] | None = None  # communication by phase, None: all of it is the collection
 
 
 def ldpsim_version() -> str:
@@ -147,6 +149,7 @@ def assemble(
         "memory": {"peak_rss_bytes": peak_rss()},
         "reconstruction": _reconstruction(repeats),
         **({} if last.teachers is None else {"teachers": dict(last.teachers)}),
+        **({} if last.federated is None else {"federated": dict(last.federated)}),
         "config": {
             **{name: _plain(value) for name, value in configuration(options).items()},
             "budget": asdict(budget),
@@ -191,7 +194,7 @@ def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
         **phase,
         "downlink_bytes_per_device": collected.downlink_bytes / per_device,
         "uplink_bytes_per_device": collected.uplink_bytes / per_device,
-        "by_phase": {"collect": phase} if collected.asked else {},
+        "by_phase": _phases(repeats[0], phase),
     }
 
 
@@ -202,6 +205,12 @@ def _reconstruction(repeats: Sequence[Repeat]) -> dict[str, Any]:
     figures = {name: _mean([each[name] for each in found]) for name in found[0] if name != "degrees"}
     counted = [each["degrees"] for each in found if each.get("degrees") is not None]
     return {**figures, "degrees": mean_degrees(counted) if counted else None}
+
+
+def _phases(repeat: Repeat, everything: dict[str, int]) -> dict[str, Any]:
+    if repeat.phases is None:
+        return {"collect": everything} if repeat.collected.asked else {}
+    return {name: dict(phase) for name, phase in repeat.phases.items()}
 
 
 def peak_rss() -> int:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from curator.methods import Question, Reference, find
+from curator.methods.federated import Federated
 from curator.methods.owner import OwnerMethod
 from curator.propagation import lp_and
 from curator.reports import Reports
@@ -30,6 +31,7 @@ from devices.splits import make_split
 from strategies import evaluation, run_folder
 from strategies.asking import Refused, RunFailed, ask_devices, public_knowledge, questions_of
 from strategies.collect_once import Collected
+from strategies.federated_run import federated_repeat
 from strategies.lifetime import lifetime, nothing_known
 from strategies.options import RunOptions, Seeds
 from strategies.owner_run import owner_repeat
@@ -133,6 +135,8 @@ def _repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Progress)
     options, population = plan.options, plan.population
     if isinstance(plan.settings.method, OwnerMethod):
         return owner_repeat(plan, seeds, number, folder, tell)
+    if isinstance(plan.settings.method, Federated):
+        return federated_repeat(plan, seeds, number, folder, tell)
     split = make_split(options.split, population, seeds.split, options.label_rate)
     method, facts = plan.settings.method, population.facts
     seconds = dict.fromkeys(("collect", "reconstruct", "train"), 0.0)
@@ -177,7 +181,7 @@ def _repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Progress)
     reference = None
     if options.reference:
         tell("reference", None)
-        reference = _reference(plan, split, seeds.training)
+        reference = reference_accuracy(plan, split, seeds.training)
     guarantee = method.guarantee(facts, questions, plan.budget)
     return Repeat(
         seeds=seeds, split=split, accuracy=accuracy, reference=reference, guarantee=guarantee, collected=collected,
@@ -193,7 +197,7 @@ def _null_model(reports: Reports, public: PublicKnowledge, population: Populatio
     return evaluation.accuracy(lp_and(reports, public), population, split)["test"]
 
 
-def _reference(plan: Plan, split: Split, seed: int) -> float | None:
+def reference_accuracy(plan: Plan, split: Split, seed: int) -> float | None:
     """Accuracy of the same GNN on the same graph with no noise and no protection."""
     reference = find("raw")()
     assert isinstance(reference, Reference)

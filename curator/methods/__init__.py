@@ -60,6 +60,11 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "b1": ("owner", "B1"),
     "b1-sampled": ("owner", "B1Sampled"),
     "b2": ("owner", "B2"),
+    "isolate": ("federated", "Isolate"),
+    "fedavg-mlp": ("federated", "FedAvgMLP"),
+    "fedavg-gnn": ("federated", "FedAvgGNN"),
+    "fedprox": ("federated", "FedProx"),
+    "fedgcn": ("federated", "FedGCN"),
 }
 _CLASSES = {name: module for module, name in BUILT_IN.values()} | {"Reference": "references", "OwnerMethod": "owner"}
 
@@ -101,6 +106,11 @@ def find(name: str) -> type[Method]:
     """
     if name in BUILT_IN:
         return _built_in(name)
+    if name in ("fedavg", "fedavg-gcn"):
+        raise ValueError(
+            f"unknown method {name!r}: with one person a device FedAvg of a GCN has no edge to train on; choose "
+            "fedavg-mlp (that), fedavg-gnn (neighbours' representations go through the server) or silo-fedavg-gcn"
+        )
     known = table()
     if name not in known:
         raise ValueError(f"unknown method {name!r}{nearest(name, known)} (known: {', '.join(sorted(known))})")

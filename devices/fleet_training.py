@@ -1,0 +1,127 @@
+"""The local steps of many devices as one batched computation, equal to those one by one.
+
+Plain gradient steps change W1 by G^T U, with G the device's few input rows and U as many
+rows of hidden width. So W1 is never copied: a step works on U alone, through the products
+of a device's rows with one another, and W1's change is put together once at the end
+(:mod:`devices.local_training` says what is computed). The devices' W2 and biases are small
+and stacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.local_training import Inputs
+from devices.networks import FloatArray, softmax
+from devices.tasks import Task
+
+
+class Stack:
+    """The inputs of many devices, stacked.
+
+    Args:
+        inputs: One a device, at least one.
+        task: The sizes.
+    """
+
+    def __init__(self, inputs: Sequence[Inputs], task: Task) -> None:
+        from scipy.sparse import csr_array
+
+        self.task = task
+        lengths = np.concatenate([np.diff(one.indptr) for one in inputs])
+        self.indptr = np.concatenate([[0], np.cumsum(lengths)])
+        self.columns = np.concatenate([one.columns for one in inputs])
+        self.values = np.concatenate([one.values for one in inputs])
+        self.weights = np.concatenate([one.weights for one in inputs])
+        rows = np.array([len(one.weights) for one in inputs])
+        self.owner = np.repeat(np.arange(len(inputs)), rows)
+        self.first = np.stack([one.first for one in inputs])
+        self.second = np.stack([one.second for one in inputs])
+        self.labels = np.array([one.label for one in inputs])
+        self.single = bool(np.all(rows == 1))
+        size = (len(self.weights), task.d)
+        self.matrix = csr_array((self.values, self.columns, self.indptr), shape=size)
+        if self.single:
+            squares = np.concatenate([[0], np.cumsum(self.values * self.values, dtype=np.float64)])
+            self.gram: Any = np.diff(squares[self.indptr]).astype(self.values.dtype)[:, None]
+        else:
+            ends = np.concatenate([[0], np.cumsum(rows)])
+            self.gram = _blocks(self.matrix, ends)
+        places = (self.owner, np.arange(len(self.owner)))
+        self.sum = csr_array((self.weights, places), shape=(len(inputs), len(self.owner)))
+        self.plain_sum = csr_array((np.ones_like(self.weights), places), shape=(len(inputs), len(self.owner)))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def hidden(self, flat: FloatArray) -> FloatArray:
+        """Return all rows' hidden units before the activation, less b1."""
+        w1 = self.task.shape.parts(flat)[0]
+        result: FloatArray = self.matrix @ np.ascontiguousarray(w1) + self.first[self.owner]
+        return result
+
+    def scores(self, flat: FloatArray) -> FloatArray:
+        """Return the scores of all devices under the global weights, (devices, classes)."""
+        _, b1, w2, b2 = self.task.shape.parts(flat)
+        summed = self.sum @ np.maximum(self.hidden(flat) + b1, 0) + self.second
+        result: FloatArray = summed @ w2 + b2
+        return result
+
+    def train(self, flat: FloatArray, *, mu: float = 0.0) -> FloatArray:
+        """Return every device's weights after its local steps, (devices, size)."""
+        task, owner, n = self.task, self.owner, len(self)
+        own = np.tile(flat, (n, 1))
+        start = self.hidden(flat)
+        _, b1_global, w2_global, b2_global = task.shape.parts(flat)
+        _, b1, w2, b2 = (part for part in task.shape.parts(own))
+        b1, w2, b2 = b1.copy(), w2.copy(), b2.copy()  # contiguous
+        moved = np.zeros_like(start)
+        everyone = np.arange(n)
+        for _ in range(task.steps):
+            z = start + (self.gram * moved if self.single else self.gram @ moved) + b1[owner]
+            p = self.sum @ np.maximum(z, 0) + self.second
+            error = softmax(np.matmul(p[:, None, :], w2)[:, 0] + b2)
+            error[everyone, self.labels] -= 1
+            back = self.weights[:, None] * np.matmul(w2, error[:, :, None])[:, :, 0][owner] * (z > 0)
+            steps = [p[:, :, None] * error[:, None, :], error, self.plain_sum @ back, back]
+            if mu:
+                pulls = (w2 - w2_global, b2 - b2_global, b1 - b1_global, moved)
+                steps = [step + mu * pull for step, pull in zip(steps, pulls, strict=True)]
+            for weights, step in zip((w2, b2, b1, moved), steps, strict=True):
+                weights -= task.lr * step
+        for target, result in zip(task.shape.parts(own)[1:], (b1, w2, b2), strict=True):
+            target[...] = result
+        self._move(task.shape.parts(own)[0], moved)
+        return own
+
+    def _move(self, w1: FloatArray, moved: FloatArray) -> None:
+        """Add G^T U to every device's W1, (devices, d, hidden)."""
+        from scipy.sparse import csr_array
+
+        row = np.repeat(np.arange(len(self.owner)), np.diff(self.indptr))
+        if self.single:  # no column stands twice
+            w1[self.owner[row], self.columns] += self.values[:, None] * moved[row]
+            return
+        keys = self.owner[row] * self.task.d + self.columns
+        places, inverse = np.unique(keys, return_inverse=True)
+        change = csr_array((self.values, (inverse, row)), shape=(len(places), len(self.owner))) @ moved
+        w1[places // self.task.d, places % self.task.d] += change
+
+
+def _blocks(matrix: Any, ends: NDArray[np.int64]) -> Any:
+    """Products of the rows of each device with one another: sparse, block-diagonal."""
+    from scipy.sparse import csr_array
+
+    parts = []
+    for a, b in zip(ends[:-1], ends[1:], strict=True):
+        block = matrix[a:b]
+        parts.append((block @ block.T).toarray())
+    sizes = np.diff(ends)
+    columns = np.concatenate([np.tile(np.arange(a, b), b - a) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+    indptr = np.concatenate([[0], np.cumsum(np.repeat(sizes, sizes))])
+    total = int(ends[-1])
+    return csr_array((np.concatenate([part.ravel() for part in parts]), columns, indptr), shape=(total, total))

@@ -1,0 +1,70 @@
+"""The network that devices and silos train: two layers, its weights one flat vector.
+
+    H = relu(X W1 + b1),   Z = C H W2 + b2
+
+X are the inputs that a party holds and C how it sums the hidden units: a perceptron on a
+device's own features (X its row, C = 1), or a two-layer GCN (Kipf and Welling 2017) where
+X are rows of S X and C is a row of S. Plain numpy: a device needs no torch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of the network.
+
+    Args:
+        d: Number of inputs.
+        hidden: Number of hidden units.
+        classes: Number of outputs.
+
+    Raises:
+        ValueError: for a size below 1.
+    """
+
+    d: int
+    hidden: int
+    classes: int
+
+    def __post_init__(self) -> None:
+        if min(self.d, self.hidden, self.classes) < 1:
+            raise ValueError(f"a network of {self.d} inputs, {self.hidden} hidden units, {self.classes} classes")
+
+    @property
+    def size(self) -> int:
+        """Number of weights."""
+        return self.d * self.hidden + self.hidden + self.hidden * self.classes + self.classes
+
+    def parts(self, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return W1 (.., d, hidden), b1 (.., hidden), W2 (.., hidden, classes), b2 (.., classes): views of (.., size)."""
+        d, h, c = self.d, self.hidden, self.classes
+        at = np.cumsum([0, d * h, h, h * c, c])
+        w1, b1, w2, b2 = (flat[..., at[k] : at[k + 1]] for k in range(4))
+        lead = flat.shape[:-1]
+        return w1.reshape(*lead, d, h), b1, w2.reshape(*lead, h, c), b2
+
+    def initial(self, seed: int, dtype: type[np.floating] = np.float32) -> FloatArray:
+        """Return (size,): Glorot uniform matrices, biases of 0."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        flat = np.zeros(self.size)
+        w1, _, w2, _ = self.parts(flat)
+        for matrix in (w1, w2):
+            bound = math.sqrt(6 / sum(matrix.shape))
+            matrix[...] = rng.uniform(-bound, bound, matrix.shape)
+        return flat.astype(dtype)
+
+
+def softmax(scores: FloatArray) -> FloatArray:
+    """Return the softmax over the last axis."""
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    result: FloatArray = powers / powers.sum(axis=-1, keepdims=True)
+    return result

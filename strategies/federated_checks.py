@@ -1,0 +1,32 @@
+"""Whether a federated run makes sense, before anything is written."""
+
+from __future__ import annotations
+
+from curator.methods.federated import Federated
+from devices.facts import Split
+from devices.population import Population
+from strategies.federated import strategy_for
+from strategies.options import RunOptions
+from strategies.settings import Settings
+
+
+def check_federated_run(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:
+    """See whether options fit the method and the population.
+
+    Raises:
+        ValueError: one line, where they do not.
+    """
+    method = settings.method
+    assert isinstance(method, Federated)
+    if options.from_reports is not None or options.save_reports:
+        raise ValueError(f"--save-reports and --from-reports: {method.name} is trained in rounds, not on reports")
+    if options.engine == "flower":
+        raise ValueError(f"--engine flower: {method.name} runs on local or ray (or with --measure-wire)")
+    network = "mlp" if method.default_gnn == "mlp" else "gcn"
+    if options.gnn is not None and settings.training.gnn != network:
+        raise ValueError(f"--gnn {options.gnn}: {method.name} trains a {network}")
+    if options.public_features or options.private_labels:
+        raise ValueError(f"--public-features and --private-labels: {method.name} keeps the record on the device")
+    if not len(split.train):
+        raise ValueError(f"{population.name}: nobody is left to train")
+    strategy_for(method)
