@@ -164,14 +164,14 @@ class Device:
         key = derive_key(self._secret, b"training noise", kind.encode(), question, digest)
         return Turn(self._record, number, spent, question, digest, key)
 
-    def enter(self, task: Task, kind: Kind, turn: Turn, answer: bytes) -> None:
-        """Enter an answer in the ledger.
+    def enter(self, task: Task, kind: Kind, turn: Turn, size: int) -> None:
+        """Enter an answer of ``size`` bytes in the ledger.
 
         Raises:
             LedgerDamaged: where it cannot be written; nothing may leave then.
         """
         release = TrainingRelease(kind, task.scope(kind), task.collection, turn.question, task.loss(kind),
-                                  turn.data_digest, answer)  # fmt: skip
+                                  turn.data_digest, size)  # fmt: skip
         self.ledger.enter_round(self.index, turn.number, release, turn.spent, seal_key=self._seal_key)
 
     def refuse_mode(self) -> Refusal:

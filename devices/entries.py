@@ -5,7 +5,6 @@ A row carries a seal, an HMAC over its content under the device's own key.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import struct
 import time
@@ -16,7 +15,7 @@ from devices.mechanisms.base import Loss
 
 _LENGTH = struct.Struct("<I").pack
 _NUMBERS = struct.Struct("<qqdddd").pack
-_TOTAL = struct.Struct("<32sddd")
+_TOTAL = struct.Struct("<qddd")
 TRAINING = "training"  # the rows of a federated training stand under this name, one an answer
 
 
@@ -103,9 +102,9 @@ def read_entry(row: tuple[Any, ...]) -> Entry:
 class TrainingRelease:
     """One answer of a device in a federated training, as the ledger has it.
 
-    The row's ``report`` is the answer's SHA-256 (an update is as large as a model, and is
-    not kept) and what all answers so far lose together; ``grouping`` says what was answered
-    and which attributes it depends on.
+    The row's ``report`` is the answer's size and what all answers so far lose together; the
+    answer itself, as large as a model, is not kept: question, data and the device's secret
+    determine it. ``grouping`` says what was answered and which attributes it depends on.
 
     Args:
         kind: ``update``, ``evaluation`` or ``exchange``.
@@ -114,7 +113,7 @@ class TrainingRelease:
         fingerprint: SHA-256 of what was asked.
         loss: Of this answer.
         data_digest: Keyed digest of the data that it was computed from.
-        answer: The answer's bytes.
+        size: The answer's bytes, counted.
     """
 
     kind: str
@@ -123,12 +122,12 @@ class TrainingRelease:
     fingerprint: bytes
     loss: Loss
     data_digest: bytes
-    answer: bytes
+    size: int
 
     def entry(self, device: int, number: int, spent: Loss, key: bytes) -> Entry:
         """Return the sealed row of answer ``number`` (from 0), after earlier ones that lose ``spent``."""
         total = spent + self.loss
-        report = _TOTAL.pack(hashlib.sha256(self.answer).digest(), total.bit, total.vector, total.delta)
+        report = _TOTAL.pack(self.size, total.bit, total.vector, total.delta)
         grouping = f"{self.kind}:{','.join(self.scope)}".encode()
         entry = Entry(device, TRAINING, number, self.collection, self.fingerprint, grouping, self.loss, report,
                       self.data_digest, time.time(), b"")  # fmt: skip

@@ -132,7 +132,7 @@ def read_weights(record: object, size: int) -> FloatArray:
 
 def weights_record(weights: FloatArray) -> ArrayRecord:
     """Return flat weights as a record: the bytes that ``Array(weights)`` has, made faster."""
-    data = _header(len(weights), str(weights.dtype)) + weights.tobytes()
+    data = b"".join((_header(len(weights), str(weights.dtype)), memoryview(weights).cast("B")))  # copied once
     return ArrayRecord({WEIGHTS: Array(str(weights.dtype), (len(weights),), _STYPE, data)})
 
 
@@ -153,19 +153,21 @@ def _header(size: int, dtype: str) -> bytes:
 def update_reply(weights: FloatArray, message: Message, *, device: int, sent: bytes | None = None) -> Message:
     """Return the reply with a device's new weights, and what else it sends for others."""
     content = RecordDict({"arrays": weights_record(weights), "metrics": MetricRecord({"num-examples": 1})})
-    content["who"] = ConfigRecord({"device": device} if sent is None else {"device": device, "sent": sent})
+    if sent is not None:
+        content["who"] = ConfigRecord({"device": device, "sent": sent})
     return Message(content, reply_to=message)
 
 
-def evaluation_reply(correct: bool, message: Message, *, device: int) -> Message:
+def evaluation_reply(correct: bool, message: Message) -> Message:
     """Return the reply that says whether the model was right about the device."""
     metrics = MetricRecord({"num-examples": 1, "accuracy": float(correct)})
-    return Message(RecordDict({"metrics": metrics, "who": ConfigRecord({"device": device})}), reply_to=message)
+    return Message(RecordDict({"metrics": metrics}), reply_to=message)
 
 
 def exchange_reply(sent: bytes, message: Message, *, device: int) -> Message:
     """Return the reply that carries something for others."""
-    return Message(RecordDict({"who": ConfigRecord({"device": device, "sent": sent})}), reply_to=message)
+    who = ConfigRecord({"device": device, "sent": sent} if sent else {"device": device})  # Flower counts no b""
+    return Message(RecordDict({"who": who}), reply_to=message)
 
 
 def read_sender(message: Message) -> tuple[int, bytes | None] | None:
@@ -179,14 +181,13 @@ def read_sender(message: Message) -> tuple[int, bytes | None] | None:
     return device, sent
 
 
-def silo_update(weights: FloatArray, examples: int, message: Message, *, device: int) -> Message:
+def silo_update(weights: FloatArray, examples: int, message: Message) -> Message:
     """Return the reply with a silo's new weights and how many members it trained on."""
     content = RecordDict({"arrays": weights_record(weights), "metrics": MetricRecord({"num-examples": examples})})
-    content["who"] = ConfigRecord({"device": device})
     return Message(content, reply_to=message)
 
 
-def evaluation_of_many(correct: int, members: int, message: Message, *, device: int) -> Message:
+def evaluation_of_many(correct: int, members: int, message: Message) -> Message:
     """Return the reply that says about how many members the model was right."""
     metrics = MetricRecord({"num-examples": members, "accuracy": correct / max(members, 1)})
-    return Message(RecordDict({"metrics": metrics, "who": ConfigRecord({"device": device})}), reply_to=message)
+    return Message(RecordDict({"metrics": metrics}), reply_to=message)

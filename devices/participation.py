@@ -220,15 +220,15 @@ class _Parts:
             assert asked.weights is not None
             noisy = task.noise.perturb(weights - asked.weights, NoiseStream(turn.noise_key))
             weights = (asked.weights + noisy).astype(asked.weights.dtype)
-        device.enter(task, "update", turn, weights.tobytes() + (sent or b""))
+        device.enter(task, "update", turn, weights.nbytes + len(sent or b""))
         return update_reply(weights, message, device=device.index, sent=sent)
 
     def _judge(self, device: Device, turn: Turn, message: Message, correct: bool) -> Message:
-        device.enter(self.asked.task, "evaluation", turn, bytes([correct]))
-        return evaluation_reply(correct, message, device=device.index)
+        device.enter(self.asked.task, "evaluation", turn, 1)
+        return evaluation_reply(correct, message)
 
     def _send(self, device: Device, turn: Turn, message: Message, sent: bytes) -> Message:
-        device.enter(self.asked.task, "exchange", turn, sent)
+        device.enter(self.asked.task, "exchange", turn, len(sent))
         return exchange_reply(sent, message, device=device.index)
 
 

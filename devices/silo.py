@@ -172,6 +172,15 @@ class Bound:
     inputs: Any
     spread: Any
 
+    @classmethod
+    def of(cls, silo: Silo, folder: Path, d: int, *, sums: bool) -> Bound:
+        """Bind a silo's data, with the sums that its folder keeps where ``sums``."""
+        if not sums:
+            spread = silo.inside()
+            return cls(spread @ silo.features(d), spread)
+        ids, rows, degrees = read_rows((folder / "sums.bin").read_bytes(), d)
+        return cls(rows, silo.outside(ids, degrees))
+
     def scores(self, flat: FloatArray, shape: Shape) -> FloatArray:
         """The members' scores, (m, classes)."""
         w1, b1, w2, b2 = shape.parts(flat)
@@ -216,15 +225,16 @@ def take_part(folder: Path, message: Message, kind: Kind | None) -> Message:
             _bound.cache_clear()
             return exchange_reply(b"", message, device=number)
         if kind == "exchange":
-            return exchange_reply(pack_rows(*silo.contribution(task.d), degrees=silo.degrees), message, device=number)
+            told = np.concatenate([silo.members, silo.degrees])
+            return exchange_reply(pack_rows(*silo.contribution(task.d), degrees=told), message, device=number)
         bound = _bound(str(folder), os.getpid(), task.d, task.sums)
         flat = read_weights(message.content.get("arrays"), task.shape.size)
         if kind == "evaluation":
             best = bound.scores(flat, task.shape).argmax(axis=1)
-            return evaluation_of_many(int((best == silo.labels).sum()), len(best), message, device=number)
+            return evaluation_of_many(int((best == silo.labels).sum()), len(best), message)
         mu, round_ = _setting(config, "proximal-mu"), int(_setting(config, "server-round"))
         weights = bound.train(silo, flat, task, mu=mu, seed=[task.seed, number, round_])
-        return silo_update(weights, int(silo.training.sum()), message, device=number)
+        return silo_update(weights, int(silo.training.sum()), message)
     except Exception:  # Flower would send the text of an exception to the server
         return reply(Refusal.UNKNOWN_QUERY, message, device=-1)
 
@@ -240,12 +250,7 @@ def _silo(folder: str, process: int) -> Silo:
 
 @lru_cache(maxsize=256)
 def _bound(folder: str, process: int, d: int, sums: bool) -> Bound:
-    silo = _silo(folder, process)
-    if not sums:
-        spread = silo.inside()
-        return Bound(spread @ silo.features(d), spread)
-    ids, rows, degrees = read_rows((Path(folder) / "sums.bin").read_bytes(), d)
-    return Bound(rows, silo.outside(ids, degrees))
+    return Bound.of(_silo(folder, process), Path(folder), d, sums=sums)
 
 
 def pack_rows(ids: NDArray[np.int64], rows: Any, *, degrees: NDArray[np.int64]) -> bytes:

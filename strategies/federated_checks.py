@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from curator.methods.federated import Federated
+from curator.methods.silos import Silos
 from devices.facts import Split
 from devices.population import Population
 from strategies.federated import strategy_for
@@ -29,4 +30,6 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
         raise ValueError(f"--public-features and --private-labels: {method.name} keeps the record on the device")
     if not len(split.train):
         raise ValueError(f"{population.name}: nobody is left to train")
+    if isinstance(method, Silos):
+        method.check_people(len(population))
     strategy_for(method)

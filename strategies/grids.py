@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from flwr.app import Error, Message, RecordDict
+from flwr.app import Context, Error, Message, RecordDict, UserConfig
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
+from devices.client_app import app
 from devices.enrolment import SHARD
 from devices.fleet import BATCH, Fleet
 from strategies.flower_internals import assume_identity, set_message_id
@@ -99,6 +100,21 @@ class LocalGrid(_OwnGrid):
     def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
         """Let the fleet answer."""
         return self._fleet.answer(messages)
+
+
+class SiloGrid(_OwnGrid):
+    """Silos in this process: node k + 1 is the silo of the folder ``silo-k``."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        super().__init__(size)
+        self._folder = folder
+
+    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+        """Let the silos' ClientApp answer, one after another."""
+        for message in messages:
+            node = message.metadata.dst_node_id
+            config: UserConfig = {"silo-dir": str(self._folder / f"silo-{node - 1}"), "partition-id": node - 1}
+            yield app(message, Context(message.metadata.run_id, node, config, RecordDict(), {}))
 
 
 class FleetWorker:

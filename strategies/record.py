@@ -190,8 +190,11 @@ def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
         "downlink_bytes": collected.downlink_bytes,
         "uplink_bytes": collected.uplink_bytes,
     }
+    # What silos and their server say to one another is in the totals, and no device pays for it.
+    phases = repeats[0].phases
+    everything = phase if not phases else {name: sum(part[name] for part in phases.values()) for name in phase}
     return {
-        **phase,
+        **everything,
         "downlink_bytes_per_device": collected.downlink_bytes / per_device,
         "uplink_bytes_per_device": collected.uplink_bytes / per_device,
         "by_phase": _phases(repeats[0], phase),

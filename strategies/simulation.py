@@ -23,6 +23,7 @@ import numpy as np
 from curator.methods import Question, Reference, find
 from curator.methods.federated import Federated
 from curator.methods.owner import OwnerMethod
+from curator.methods.silos import Silos
 from curator.propagation import lp_and
 from curator.reports import Reports
 from devices.facts import PublicKnowledge, Split
@@ -38,6 +39,7 @@ from strategies.owner_run import owner_repeat
 from strategies.owning import own
 from strategies.planning import Collect, Plan, plan_run
 from strategies.record import Repeat, assemble, configuration
+from strategies.silo_run import silo_repeat
 
 log = logging.getLogger("ldpsim")
 Progress = Callable[[str, float | None], None]
@@ -135,6 +137,8 @@ def _repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Progress)
     options, population = plan.options, plan.population
     if isinstance(plan.settings.method, OwnerMethod):
         return owner_repeat(plan, seeds, number, folder, tell)
+    if isinstance(plan.settings.method, Silos):
+        return silo_repeat(plan, seeds, number, folder, tell)
     if isinstance(plan.settings.method, Federated):
         return federated_repeat(plan, seeds, number, folder, tell)
     split = make_split(options.split, population, seeds.split, options.label_rate)

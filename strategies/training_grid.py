@@ -127,7 +127,7 @@ class TrainingGrid(Grid):
                     tally.failed.add(node)
                 continue
             cost.uplink_bytes += _size(reply.content, {})
-            if read_sender(reply) is None:
+            if not (reply.content.metric_records or read_sender(reply)):
                 tally.failed.add(node)
                 continue
             tally.answered[node] += 1

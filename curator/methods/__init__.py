@@ -65,6 +65,9 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "fedavg-gnn": ("federated", "FedAvgGNN"),
     "fedprox": ("federated", "FedProx"),
     "fedgcn": ("federated", "FedGCN"),
+    "silo-fedavg-gcn": ("silos", "Silos"),
+    "silo-fedprox": ("silos", "SiloFedProx"),
+    "silo-fedgcn": ("silos", "SiloFedGCN"),
 }
 _CLASSES = {name: module for module, name in BUILT_IN.values()} | {"Reference": "references", "OwnerMethod": "owner"}
 
