@@ -21,7 +21,6 @@ from devices.facts import IntArray, Split
 from devices.federated_wire import EXCHANGE_TYPE, RECEIVE_TYPE, read_sender, round_content
 from devices.handover import hand_over, read_record
 from devices.networks import FloatArray
-from devices.population import Population
 from devices.silo import Bound, Silo, SiloTask, pack_rows, read_rows
 from devices.splits import make_split
 from strategies import engines, evaluation
@@ -53,7 +52,7 @@ def silo_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell)
     state, questions, collected = ask_devices(plan, seeds, split, home, ask=ask, mode="owner")
     member_of = divide_into_silos(population, method, seeds.split)
     rooms = folder / ("silos" if number == 0 else f"silos-{number}")
-    silos = _settle(collected.answers, member_of, split, rooms, method.silos, population)
+    silos = _settle(collected.answers, member_of, split, rooms, method)
     collected.answers.clear()
     training = plan.settings.training
     task = SiloTask(
@@ -125,18 +124,18 @@ def _per_silo(phase: Phase, silos: int) -> dict[str, float]:
 
 
 def _settle(
-    answers: Answers, member_of: IntArray, split: Split, rooms: Path, count: int, population: Population
+    answers: Answers, member_of: IntArray, split: Split, rooms: Path, method: Silos
 ) -> list[Silo]:
-    """Give each silo a folder with the records that its members handed over; features are divided by their sum."""
+    """Give each silo a folder with the records that its members handed over."""
     learners = np.zeros(len(member_of), bool)
     learners[split.train] = True
     silos = []
-    for number in range(count):
+    for number in range(method.silos):
         members = np.array([person for person in np.flatnonzero(member_of == number) if person in answers], np.int64)
         records = [read_record(answers[person]) for person in members.tolist()]
         values = []
         for record in records:
-            size = float(np.abs(record.feature_values).sum())
+            size = float(np.abs(record.feature_values).sum()) if method.scaling == "row" else 1.0
             values.append(record.feature_values / np.float32(size or 1.0))
         columns = [record.feature_indices.astype(np.int64) for record in records]
         neighbours = [record.neighbours.astype(np.int64) for record in records]
