@@ -21,6 +21,7 @@ from flwr.serverapp.strategy import Strategy
 
 from curator.guarantee import Guarantee
 from curator.methods.federated import FedAvgGNN, Federated, FedGCN, Isolate
+from curator.methods.private_federated import DPFedAvg, LDPFedAvg
 from curator.propagation import adjacency_matrix, gcn_matrix
 from devices.client_app import release_states
 from devices.enrolment import State, enrol, is_enrolled
@@ -31,7 +32,7 @@ from devices.networks import FloatArray
 from devices.policy import policy_for_training
 from devices.population import Population
 from devices.splits import make_split
-from devices.tasks import Task
+from devices.tasks import GaussianUpdate, Task
 from strategies import engines, evaluation
 from strategies.asking import Refused, RunFailed
 from strategies.collect_once import Collected
@@ -42,13 +43,13 @@ from strategies.lifetime import lifetime, nothing_known
 from strategies.options import RunOptions, Seeds
 from strategies.owning import sparse_features
 from strategies.planning import Plan
+from strategies.private_federated import private
 from strategies.record import Repeat
 from strategies.sums import exchange_sums
 from strategies.training_grid import TrainingGrid
 
 Tell = Callable[[str, float | None], None]
 NO_GRAPH = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae"))
-SCALING = "unit"  # a row of length 1: then one learning rate fits people with few and with many features
 
 
 def federated_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell) -> Repeat:
@@ -108,9 +109,13 @@ def federated_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: 
 def task_of(plan: Plan, method: Federated, collection: str) -> Task:
     """Return the task that a method's devices are asked."""
     facts, training = plan.population.facts, plan.settings.training
+    noise = None
+    if isinstance(method, LDPFedAvg):
+        epsilon, delta = method.each(facts, plan.budget)
+        noise = GaussianUpdate.from_epsilon(epsilon, clip=method.clip, delta=delta)
     return Task(
         collection, method.sees, facts.d, training.hidden, facts.classes, float(training.lr), method.local_steps,
-        scaling=SCALING if method.sees == "own" else "row",
+        scaling=method.scaling, noise=noise,
     )  # fmt: skip
 
 
@@ -145,8 +150,12 @@ class Training:
         self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, drops=drops)
 
     def sample(self, number: int) -> Sequence[int]:
-        """The training devices of a round: a fixed number, without replacement."""
+        """The training devices of a round: a fixed number drawn without replacement, or those whose turn it is."""
         nodes = (self.split.train + 1).tolist()
+        if isinstance(self.method, LDPFedAvg):
+            turns = round(1 / self.method.fraction)
+            order = np.random.default_rng(self.seeds.training).permutation(nodes)
+            return sorted(order[(number - 1) % turns :: turns].tolist())
         wanted = max(1, round(self.method.fraction * len(nodes)))
         if wanted == len(nodes):
             return list(nodes)
@@ -159,7 +168,14 @@ class Training:
 
     def strategy(self) -> Strategy:
         """Flower's strategy for the method."""
-        return strategy_for(self.method)
+        strategy = strategy_for(self.method)
+        if not isinstance(self.method, DPFedAvg):
+            return strategy
+        people = len(self.split.train)
+        multiplier = self.method.multiplier(people, self.plan.budget)
+        sample = self.method.asked(people).sample
+        self.notes["noise_multiplier"] = multiplier
+        return private(strategy, self.method, multiplier=multiplier, sample=sample)
 
     def run(self, tell: Tell) -> FloatArray:
         """Run everything and return the weights."""
@@ -201,7 +217,15 @@ class Training:
         """What holds after the rounds that were answered; RunFailed where there were none."""
         if not rounds:
             raise RunFailed(f"none of {len(self.grid.tally.asked):,} devices answered in {self.method.rounds} rounds")
-        return self.method.guarantee(self.plan.population.facts, (), self.plan.budget)
+        method, plan = self.method, self.plan
+        if isinstance(method, DPFedAvg):
+            return method.guarantee_after(len(self.split.train), rounds, self.notes["noise_multiplier"])
+        if isinstance(method, LDPFedAvg):
+            assert self.task.noise is not None
+            answers = max(self.grid.tally.answered.values())
+            each = self.task.noise.loss
+            return method.guarantee_of(each.vector, each.delta, answers, plan.budget.epsilon)
+        return method.guarantee(plan.population.facts, (), plan.budget)
 
 
 def silent_nodes(options: RunOptions, seeds: Seeds, n: int) -> frozenset[int]:
@@ -228,7 +252,7 @@ def _enrolled(plan: Plan, seeds: Seeds, home: Path, task: Task, method: Federate
 
 def answers_of(method: Federated) -> int:
     """How often a device takes part at most, where every device takes its turn."""
-    return math.ceil(method.rounds * method.fraction)
+    return method.answers if isinstance(method, LDPFedAvg) else math.ceil(method.rounds * method.fraction)
 
 
 @contextmanager

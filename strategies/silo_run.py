@@ -135,8 +135,7 @@ def _settle(
         records = [read_record(answers[person]) for person in members.tolist()]
         values = []
         for record in records:
-            size = float(np.abs(record.feature_values).sum()) if method.scaling == "row" else 1.0
-            values.append(record.feature_values / np.float32(size or 1.0))
+            values.append(record.feature_values / np.float32(_size(record.feature_values, method.scaling)))
         columns = [record.feature_indices.astype(np.int64) for record in records]
         neighbours = [record.neighbours.astype(np.int64) for record in records]
         labels = np.array([record.label for record in records], np.int64)
@@ -147,6 +146,12 @@ def _settle(
         silo.save(rooms / f"silo-{number}")
         silos.append(silo)
     return silos
+
+
+def _size(values: np.ndarray, scaling: str) -> float:
+    if scaling == "none":
+        return 1.0
+    return float(np.abs(values).sum() if scaling == "row" else np.sqrt((values * values).sum())) or 1.0
 
 
 def _ends(parts: Sequence[np.ndarray]) -> IntArray:

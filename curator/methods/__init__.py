@@ -65,6 +65,8 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "fedavg-gnn": ("federated", "FedAvgGNN"),
     "fedprox": ("federated", "FedProx"),
     "fedgcn": ("federated", "FedGCN"),
+    "dp-fedavg": ("private_federated", "DPFedAvg"),
+    "ldp-fedavg": ("private_federated", "LDPFedAvg"),
     "silo-fedavg-gcn": ("silos", "Silos"),
     "silo-fedprox": ("silos", "SiloFedProx"),
     "silo-fedgcn": ("silos", "SiloFedGCN"),

@@ -26,6 +26,7 @@ _LEAK = (
     "example features and label are read off exactly (Zhu et al. 2019; the first layer's is the feature row times a "
     "number, so its non-zero rows are the words)"
 )
+SCALINGS = ("unit", "row", "none")
 SERVER_OPTIMISERS = ("average", "adam")
 
 
@@ -42,6 +43,8 @@ class Federated(Method):
         dropping: Share of those asked who drop out of each round after it began.
         evaluate_every: Every how many rounds validation devices judge the model, and the
             best one is kept; 0: never, and the last one is kept.
+        scaling: Of a record's features: ``unit`` (length 1: one learning rate then fits people
+            with few and with many), ``row`` (divided by their sum) or ``none``.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -54,6 +57,7 @@ class Federated(Method):
     server_lr: float = 0.01
     dropping: float = 0.0
     evaluate_every: int = 0
+    scaling: str = "unit"
 
     trust: ClassVar[str] = "trusted curator"
     private: ClassVar[tuple[str, ...]] = ()
@@ -72,6 +76,8 @@ class Federated(Method):
             raise ValueError(f"--set fraction={self.fraction:g}: must be above 0 and at most 1")
         if not 0 <= self.dropping < 1:
             raise ValueError(f"--set dropping={self.dropping:g}: must be 0 or more and below 1")
+        if self.scaling not in SCALINGS:
+            raise ValueError(f"--set scaling={self.scaling}: must be one of {', '.join(SCALINGS)}")
         if self.server_optimiser not in SERVER_OPTIMISERS:
             allowed = ", ".join(SERVER_OPTIMISERS)
             raise ValueError(f"--set server_optimiser={self.server_optimiser}: must be one of {allowed}")
@@ -176,12 +182,13 @@ class FedAvgGNN(Federated):
     """
 
     rounds: int = 100
+    scaling: str = "none"
 
     name: ClassVar[str] = "fedavg-gnn"
     paper: ClassVar[str] = _FEDAVG
     sees: ClassVar[str] = "ego"
     uses: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
-    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 2.0}
+    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.5}
 
 
 @dataclass(frozen=True)
@@ -189,9 +196,11 @@ class FedGCN(Federated):
     """FedGCN with one person a device: the neighbours' sums are exchanged once, before training."""
 
     rounds: int = 100
+    local_steps: int = 5
+    scaling: str = "none"
 
     name: ClassVar[str] = "fedgcn"
     paper: ClassVar[str] = "Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs"
     sees: ClassVar[str] = "sums"
     uses: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
-    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 2.0}
+    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.5}

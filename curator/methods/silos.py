@@ -32,7 +32,7 @@ class Silos(Federated):
         silos: Number of silos.
         partition: Who is in which: ``dirichlet`` or ``metis``.
         beta: Of the Dirichlet distribution.
-        scaling: Of the features: ``none`` (as FedGCN's published code) or ``row`` (divided by their sum).
+        scaling: As above; ``none`` is what FedGCN's published code does.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -60,8 +60,6 @@ class Silos(Federated):
             raise ValueError(f"--set silos={self.silos}: at least 2 are needed")
         if self.partition not in PARTITIONS:
             raise ValueError(f"--set partition={self.partition}: must be one of {', '.join(PARTITIONS)}")
-        if self.scaling not in ("none", "row"):
-            raise ValueError(f"--set scaling={self.scaling}: must be none or row")
         if not (math.isfinite(self.beta) and self.beta > 0):
             raise ValueError(f"--set beta={self.beta:g}: must be a finite number above 0")
 

@@ -1,0 +1,114 @@
+"""What the models of a DP-FedAvg training cost: rounds of a clipped mean under Gaussian noise.
+
+A round draws ``sample`` of ``people`` training devices without replacement, clips their
+updates to norm C and releases their mean plus N(0, (z C / sample)^2) on every weight.
+
+What holds: two populations differ in one device's record (*replace one*; who trains is
+public). The mean moves by up to 2 C / sample, so the Gaussian's multiplier is z / 2. Where
+everybody is asked in every round the composition is one Gaussian of multiplier
+z / (2 root(rounds)), tight by Balle and Wang (2018); where devices are drawn, dp-accounting's
+Renyi bound for sampling without replacement (Wang, Balle, Kasiviswanathan 2019), or the
+bound without amplification where that is smaller.
+
+What is usually printed: add or remove a device, Poisson sampling at rate sample / people,
+multiplier z, with dp-accounting's privacy loss distributions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from scipy.optimize import brentq
+
+from devices.mechanisms import round_up
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Rounds of a DP-FedAvg training.
+
+    Args:
+        rounds: How many released a model.
+        people: Training devices.
+        sample: How many of them are drawn a round.
+        delta: Of the guarantee.
+
+    Raises:
+        ValueError: for numbers that make no sense.
+    """
+
+    rounds: int
+    people: int
+    sample: int
+    delta: float
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1 or not 1 <= self.sample <= self.people:
+            raise ValueError(f"{self.rounds} rounds of {self.sample} devices out of {self.people}")
+        if not 0 < self.delta < 1 / self.people:
+            raise ValueError(f"--delta {self.delta:g}: must be above 0 and below 1 / {self.people} training devices")
+
+    @property
+    def rate(self) -> float:
+        """Share of the devices that a round draws."""
+        return self.sample / self.people
+
+
+@lru_cache(maxsize=512)
+def central_epsilon(asked: Rounds, multiplier: float) -> float:
+    """Epsilon that holds for the models, at the stated delta: replace one device."""
+    import dp_accounting as dp
+    from dp_accounting import pld, rdp
+
+    gaussian = dp.GaussianDpEvent(multiplier / 2)
+    everybody = pld.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
+    everybody.compose(gaussian, asked.rounds)
+    epsilon = float(everybody.get_epsilon(asked.delta))
+    if asked.sample < asked.people:
+        accountant = rdp.RdpAccountant(neighboring_relation=dp.NeighboringRelation.REPLACE_ONE)
+        accountant.compose(dp.SampledWithoutReplacementDpEvent(asked.people, asked.sample, gaussian), asked.rounds)
+        epsilon = min(epsilon, float(accountant.get_epsilon(asked.delta)))
+    return round_up(epsilon)
+
+
+@lru_cache(maxsize=512)
+def printed_epsilon(asked: Rounds, multiplier: float) -> float:
+    """Epsilon as it is usually printed: add or remove a device, Poisson sampling."""
+    import dp_accounting as dp
+    from dp_accounting import pld
+
+    event: dp.DpEvent = dp.GaussianDpEvent(multiplier)
+    if asked.sample < asked.people:
+        event = dp.PoissonSampledDpEvent(asked.rate, event)
+    accountant = pld.PLDAccountant()
+    accountant.compose(event, asked.rounds)
+    return round_up(float(accountant.get_epsilon(asked.delta)))
+
+
+@lru_cache(maxsize=128)
+def noise_multiplier_for(asked: Rounds, epsilon: float) -> float:
+    """The smallest noise multiplier (to four digits, upwards) whose models cost at most ``epsilon``.
+
+    Raises:
+        ValueError: where no multiplier up to a million does.
+    """
+    high = 1.0
+    while central_epsilon(asked, high) > epsilon:
+        high *= 2
+        if high > 1e6:
+            raise ValueError(f"--epsilon {epsilon:g}: no noise reaches it at delta {asked.delta:g}")
+    low = high / 2
+    while low > 1e-3 and central_epsilon(asked, low) <= epsilon:
+        low, high = low / 2, low
+
+    def excess(log_multiplier: float) -> float:
+        return math.log(central_epsilon(asked, math.exp(log_multiplier)) / epsilon)
+
+    found = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-5))
+    unit = 10.0 ** (math.floor(math.log10(found)) - 3)
+    steps = math.floor(found / unit)
+    while central_epsilon(asked, steps * unit) > epsilon:
+        steps += 1
+    return steps * unit
