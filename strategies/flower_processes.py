@@ -106,11 +106,13 @@ class Flower:
         self._processes.append(process)
         return process
 
-    def start_supernode(self, node_config: Mapping[str, str | int]) -> subprocess.Popen[bytes]:
-        """Start a SuperNode that connects to this SuperLink (not in a simulation)."""
+    def start_supernode(
+        self, node_config: Mapping[str, str | int], *, superlink: int | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a SuperNode that connects to this SuperLink, or to a port of loopback that leads there."""
         port = free_port()
         config = " ".join(f"{key}={json.dumps(value)}" for key, value in node_config.items())
-        command = ["flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{self.port}"]
+        command = ["flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{superlink or self.port}"]
         return self.start([*command, "--host", "127.0.0.1", "--port", str(port), "--node-config", config])
 
     def start_run(

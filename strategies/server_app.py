@@ -18,6 +18,7 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from strategies.collect_once import Collected, CollectOnce, run_collection
+from strategies.federated_job import is_training, run_training
 from strategies.flower_job import Job, save_collected, save_failure
 from strategies.roster import collection_of, introduce, wait_for_nodes
 
@@ -48,8 +49,11 @@ def run_on_grid(grid: Grid, context: Context) -> None:
 
 
 def run_job(grid: Grid, folder: Path) -> None:
-    """Run the collection in a job's folder and write what came in there."""
+    """Run the collection (or the training) in a job's folder and write what came of it there."""
     try:
+        if is_training(folder):
+            run_training(grid, folder)
+            return
         job = Job.load(folder)
         save_collected(folder, collect_on_grid(grid, job))
     except (ValueError, TimeoutError) as error:

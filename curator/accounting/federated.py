@@ -6,9 +6,9 @@ updates to norm C and releases their mean plus N(0, (z C / sample)^2) on every w
 What holds: two populations differ in one device's record (*replace one*; who trains is
 public). The mean moves by up to 2 C / sample, so the Gaussian's multiplier is z / 2. Where
 everybody is asked in every round the composition is one Gaussian of multiplier
-z / (2 root(rounds)), tight by Balle and Wang (2018); where devices are drawn, dp-accounting's
-Renyi bound for sampling without replacement (Wang, Balle, Kasiviswanathan 2019), or the
-bound without amplification where that is smaller.
+z / (2 root(rounds)), and dp-accounting's figure for it is exact (Balle and Wang 2018); where
+devices are drawn, dp-accounting's Renyi bound for sampling without replacement (Wang, Balle,
+Kasiviswanathan 2019), or the exact one without amplification where that is smaller.
 
 What is usually printed: add or remove a device, Poisson sampling at rate sample / people,
 multiplier z, with dp-accounting's privacy loss distributions.
@@ -60,17 +60,22 @@ class Rounds:
 def central_epsilon(asked: Rounds, multiplier: float) -> float:
     """Epsilon that holds for the models, at the stated delta: replace one device."""
     import dp_accounting as dp
-    from dp_accounting import pld, rdp
+    from dp_accounting import rdp
 
     gaussian = dp.GaussianDpEvent(multiplier / 2)
-    everybody = pld.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
-    everybody.compose(gaussian, asked.rounds)
-    epsilon = float(everybody.get_epsilon(asked.delta))
+    epsilon = _together(multiplier / 2, asked)
     if asked.sample < asked.people:
         accountant = rdp.RdpAccountant(neighboring_relation=dp.NeighboringRelation.REPLACE_ONE)
         accountant.compose(dp.SampledWithoutReplacementDpEvent(asked.people, asked.sample, gaussian), asked.rounds)
         epsilon = min(epsilon, float(accountant.get_epsilon(asked.delta)))
     return round_up(epsilon)
+
+
+def _together(multiplier: float, asked: Rounds) -> float:
+    """The rounds' epsilon where everybody is asked in each: one Gaussian."""
+    import dp_accounting as dp
+
+    return float(dp.get_epsilon_gaussian(multiplier / math.sqrt(asked.rounds), asked.delta))
 
 
 @lru_cache(maxsize=512)
@@ -79,10 +84,10 @@ def printed_epsilon(asked: Rounds, multiplier: float) -> float:
     import dp_accounting as dp
     from dp_accounting import pld
 
-    event: dp.DpEvent = dp.GaussianDpEvent(multiplier)
-    if asked.sample < asked.people:
-        event = dp.PoissonSampledDpEvent(asked.rate, event)
-    accountant = pld.PLDAccountant()
+    if asked.sample == asked.people:
+        return round_up(_together(multiplier, asked))
+    event = dp.PoissonSampledDpEvent(asked.rate, dp.GaussianDpEvent(multiplier))
+    accountant = pld.PLDAccountant(value_discretization_interval=1e-3)  # coarse, and from above
     accountant.compose(event, asked.rounds)
     return round_up(float(accountant.get_epsilon(asked.delta)))
 

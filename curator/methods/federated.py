@@ -121,12 +121,13 @@ class FedAvgMLP(Federated):
     """FedAvg of a perceptron on each device's own features and label."""
 
     rounds: int = 100
-    local_steps: int = 10
+    local_steps: int = 5
+    scaling: str = "none"
 
     name: ClassVar[str] = "fedavg-mlp"
     paper: ClassVar[str] = _FEDAVG
     default_gnn: ClassVar[str] = "mlp"
-    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 1.5}
+    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.3}
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ class DPFedAvg(Federated):
     """
 
     rounds: int = 30
-    local_steps: int = 10
+    local_steps: int = 5
+    scaling: str = "none"
     clip: float = 1.0
     clipping: str = "fixed"
     noise_multiplier: float = 0.0
@@ -52,7 +53,7 @@ class DPFedAvg(Federated):
     default_gnn: ClassVar[str] = "mlp"
     mechanisms: ClassVar[tuple[str, ...]] = ("gaussian",)
     private: ClassVar[tuple[str, ...]] = ("features", "label")
-    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 1.5}
+    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.3}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,7 +119,8 @@ class LDPFedAvg(Federated):
 
     rounds: int = 10
     fraction: float = 0.2
-    local_steps: int = 10
+    local_steps: int = 5
+    scaling: str = "none"
     clip: float = 1.0
     delta: float = 0.0
 
@@ -128,7 +130,7 @@ class LDPFedAvg(Federated):
     private: ClassVar[tuple[str, ...]] = ("features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("gaussian_update",)
     default_gnn: ClassVar[str] = "mlp"
-    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 1.5}
+    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.3}
 
     def __post_init__(self) -> None:
         super().__post_init__()
