@@ -132,7 +132,7 @@ def read_weights(record: object, size: int) -> FloatArray:
 
 def weights_record(weights: FloatArray) -> ArrayRecord:
     """Return flat weights as a record: the bytes that ``Array(weights)`` has, made faster."""
-    data = b"".join((_header(len(weights), str(weights.dtype)), memoryview(weights).cast("B")))  # copied once
+    data = b"".join((_header(len(weights), str(weights.dtype)), weights.data.cast("B")))  # copied once
     return ArrayRecord({WEIGHTS: Array(str(weights.dtype), (len(weights),), _STYPE, data)})
 
 

@@ -110,7 +110,7 @@ class Silo:
     def save(self, folder: Path) -> None:
         """Write the data, plain arrays."""
         folder.mkdir(parents=True, exist_ok=True)
-        np.savez(folder / "silo.npz", **{name: getattr(self, name) for name in _ARRAYS})  # type: ignore[arg-type]
+        np.savez(folder / "silo.npz", **{name: getattr(self, name) for name in _ARRAYS})
 
     @classmethod
     def load(cls, folder: Path) -> Silo:

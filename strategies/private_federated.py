@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 from flwr.app import ArrayRecord, Message, MetricRecord
 from flwr.serverapp.strategy import (
     DifferentialPrivacyServerSideAdaptiveClipping,
@@ -12,6 +13,7 @@ from flwr.serverapp.strategy import (
 )
 
 from curator.methods.private_federated import DPFedAvg
+from devices.federated_wire import WEIGHTS, weights_record
 
 Aggregate = tuple[ArrayRecord | None, MetricRecord | None]
 
@@ -30,7 +32,7 @@ class FixedClipping(DifferentialPrivacyServerSideFixedClipping):
         if not heard:
             return None, None
         self.num_sampled_clients = len(heard)
-        return super().aggregate_train(server_round, heard)
+        return super().aggregate_train(server_round, [_moved(reply, self.current_arrays) for reply in heard])
 
 
 class AdaptiveClipping(DifferentialPrivacyServerSideAdaptiveClipping):
@@ -42,7 +44,21 @@ class AdaptiveClipping(DifferentialPrivacyServerSideAdaptiveClipping):
         if not heard:
             return None, None
         self.num_sampled_clients = len(heard)
-        return super().aggregate_train(server_round, heard)
+        return super().aggregate_train(server_round, [_moved(reply, self.current_arrays) for reply in heard])
+
+
+def _moved(reply: Message, current: ArrayRecord) -> Message:
+    """Move an update of exactly zero by 1e-6: Flower divides by its norm.
+
+    A saturated network learns nothing from a device. The clipping norm still bounds what is added.
+    """
+    record = reply.content.array_records["arrays"]
+    weights, before = record[WEIGHTS].numpy(), current[WEIGHTS].numpy()
+    if not np.any(weights != before):
+        weights = before.copy()
+        weights[0] += max(1e-6, 1e-6 * abs(float(before[0])))
+        reply.content["arrays"] = weights_record(weights)
+    return reply
 
 
 def private(strategy: Strategy, method: DPFedAvg, *, multiplier: float, sample: int) -> Strategy:

@@ -22,7 +22,6 @@ from devices.networks import FloatArray
 from devices.policy import policy_for_training
 from devices.population import Population
 from devices.tasks import STEPS, GaussianUpdate, Task
-from strategies.flower_internals import assume_identity
 
 PEOPLE = 24
 NOISE = GaussianUpdate.from_epsilon(2.0, clip=0.5, delta=1e-3)
@@ -30,8 +29,7 @@ Make = Callable[..., State]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def identity() -> Iterator[None]:
-    assume_identity(run_id=1)
+def closed() -> Iterator[None]:
     yield
     release_states()
 
