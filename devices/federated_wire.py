@@ -130,12 +130,25 @@ def read_weights(record: object, size: int) -> FloatArray:
     return weights
 
 
+class FlatArray(Array):
+    """An ``Array`` made by :func:`weights_record`: its header need not be parsed again (0.1 ms each)."""
+
+    def numpy(self) -> FloatArray:
+        """Return the weights, read-only."""
+        count = self.shape[0]
+        kind = np.dtype(self.dtype)
+        return np.frombuffer(self.data, kind, count, len(self.data) - count * kind.itemsize)
+
+
 def weights_record(weights: FloatArray) -> ArrayRecord:
     """Return flat weights as a record: the bytes that ``Array(weights)`` has, made faster."""
     data = b"".join((_header(len(weights), str(weights.dtype)), weights.data.cast("B")))  # copied once
-    return ArrayRecord({WEIGHTS: Array(str(weights.dtype), (len(weights),), _STYPE, data)})
+    record = ArrayRecord()
+    record[WEIGHTS] = FlatArray(str(weights.dtype), (len(weights),), _STYPE, data)  # a dict would be copied
+    return record
 
 
+_ONE = MetricRecord({"num-examples": 1})  # shared by all replies: nobody changes it
 _headers: dict[tuple[int, str], bytes] = {}
 
 
@@ -152,7 +165,7 @@ def _header(size: int, dtype: str) -> bytes:
 
 def update_reply(weights: FloatArray, message: Message, *, device: int, sent: bytes | None = None) -> Message:
     """Return the reply with a device's new weights, and what else it sends for others."""
-    content = RecordDict({"arrays": weights_record(weights), "metrics": MetricRecord({"num-examples": 1})})
+    content = RecordDict({"arrays": weights_record(weights), "metrics": _ONE})
     if sent is not None:
         content["who"] = ConfigRecord({"device": device, "sent": sent})
     return Message(content, reply_to=message)

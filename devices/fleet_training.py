@@ -9,7 +9,7 @@ and stacked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,12 +73,14 @@ class Stack:
 
     def train(self, flat: FloatArray, *, mu: float = 0.0) -> FloatArray:
         """Return every device's weights after its local steps, (devices, size)."""
+        return np.stack([weights.copy() for weights in self.trained(flat, mu=mu)])
+
+    def trained(self, flat: FloatArray, *, mu: float = 0.0) -> Iterator[FloatArray]:
+        """Yield each device's weights after its local steps, (size,), in a buffer that the next ones reuse."""
         task, owner, n = self.task, self.owner, len(self)
-        own = np.tile(flat, (n, 1))
         start = self.hidden(flat)
         _, b1_global, w2_global, b2_global = task.shape.parts(flat)
-        _, b1, w2, b2 = (part for part in task.shape.parts(own))
-        b1, w2, b2 = b1.copy(), w2.copy(), b2.copy()  # contiguous
+        b1, w2, b2 = (np.repeat(part[None], n, axis=0) for part in (b1_global, w2_global, b2_global))
         moved = np.zeros_like(start)
         everyone = np.arange(n)
         for _ in range(task.steps):
@@ -93,23 +95,23 @@ class Stack:
                 steps = [step + mu * pull for step, pull in zip(steps, pulls, strict=True)]
             for weights, step in zip((w2, b2, b1, moved), steps, strict=True):
                 weights -= task.lr * step
-        for target, result in zip(task.shape.parts(own)[1:], (b1, w2, b2), strict=True):
-            target[...] = result
-        self._move(task.shape.parts(own)[0], moved)
-        return own
-
-    def _move(self, w1: FloatArray, moved: FloatArray) -> None:
-        """Add G^T U to every device's W1, (devices, d, hidden)."""
-        from scipy.sparse import csr_array
-
-        row = np.repeat(np.arange(len(self.owner)), np.diff(self.indptr))
-        if self.single:  # no column stands twice
-            w1[self.owner[row], self.columns] += self.values[:, None] * moved[row]
-            return
-        keys = self.owner[row] * self.task.d + self.columns
-        places, inverse = np.unique(keys, return_inverse=True)
-        change = csr_array((self.values, (inverse, row)), shape=(len(places), len(self.owner))) @ moved
-        w1[places // self.task.d, places % self.task.d] += change
+        buffer = flat.copy()
+        parts = task.shape.parts(buffer)
+        ends = np.searchsorted(owner, np.arange(n + 1))
+        row = np.repeat(np.arange(len(owner)), np.diff(self.indptr))
+        change = self.values[:, None] * moved[row]
+        first = self.indptr[ends]
+        # One copy of the weights at a time stays in the cache; all of them would be written to memory twice.
+        for device in range(n):
+            buffer[:] = flat
+            for target, result in zip(parts[1:], (b1[device], w2[device], b2[device]), strict=True):
+                target[...] = result
+            moves = slice(first[device], first[device + 1])
+            if self.single:  # no column stands twice
+                parts[0][self.columns[moves]] += change[moves]
+            else:
+                np.add.at(parts[0], self.columns[moves], change[moves])
+            yield buffer
 
 
 def _blocks(matrix: Any, ends: NDArray[np.int64]) -> Any:

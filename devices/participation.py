@@ -200,9 +200,9 @@ class _Parts:
             for place, (device, turn, message, inputs) in enumerate(joined):
                 yield self._judge(device, turn, message, int(best[place]) == inputs.label)
         else:
-            weights = stack.train(asked.weights, mu=asked.mu)
-            for place, ((device, turn, message, _), part) in enumerate(zip(joined, sent, strict=True)):
-                yield self._update(device, turn, message, weights[place], part)
+            trained = stack.trained(asked.weights, mu=asked.mu)
+            for (device, turn, message, _), part, weights in zip(joined, sent, trained, strict=True):
+                yield self._update(device, turn, message, weights, part)
 
     def _representation(self, record: Record, own: Inputs, hidden: FloatArray, *, first_time: bool) -> bytes:
         """What neighbours need: x W1 and the hidden units, both over the root of the degree plus one."""

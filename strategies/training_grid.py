@@ -127,7 +127,7 @@ class TrainingGrid(Grid):
                     tally.failed.add(node)
                 continue
             cost.uplink_bytes += _size(reply.content, {})
-            if not (reply.content.metric_records or read_sender(reply)):
+            if not ("metrics" in reply.content or read_sender(reply)):
                 tally.failed.add(node)
                 continue
             tally.answered[node] += 1
