@@ -16,13 +16,14 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from flwr.app import Message, MessageType
+from flwr.app import Array, Message, MessageType
 
 from devices import local_training
 from devices.device import Device, Refusal, Turn
 from devices.enrolment import State
 from devices.federated_wire import (
     EXCHANGE_TYPE,
+    FlatArray,
     Round,
     common,
     evaluation_reply,
@@ -202,7 +203,7 @@ class _Parts:
         else:
             trained = stack.trained(asked.weights, mu=asked.mu)
             for (device, turn, message, _), part, weights in zip(joined, sent, trained, strict=True):
-                yield self._update(device, turn, message, weights, part)
+                yield self._update(device, turn, message, weights, part, FlatArray)
 
     def _representation(self, record: Record, own: Inputs, hidden: FloatArray, *, first_time: bool) -> bytes:
         """What neighbours need: x W1 and the hidden units, both over the root of the degree plus one."""
@@ -214,14 +215,17 @@ class _Parts:
         listed = record.neighbours if first_time else None
         return pack_representation(through, root * np.maximum(hidden, 0), listed)
 
-    def _update(self, device: Device, turn: Turn, message: Message, weights: FloatArray, sent: bytes | None) -> Message:
+    def _update(
+        self, device: Device, turn: Turn, message: Message, weights: FloatArray, sent: bytes | None,
+        kind: type[Array] = Array,
+    ) -> Message:  # fmt: skip
         asked, task = self.asked, self.asked.task
         if task.noise is not None:
             assert asked.weights is not None
             noisy = task.noise.perturb(weights - asked.weights, NoiseStream(turn.noise_key))
             weights = (asked.weights + noisy).astype(asked.weights.dtype)
         device.enter(task, "update", turn, weights.nbytes + len(sent or b""))
-        return update_reply(weights, message, device=device.index, sent=sent)
+        return update_reply(weights, message, device=device.index, sent=sent, kind=kind)
 
     def _judge(self, device: Device, turn: Turn, message: Message, correct: bool) -> Message:
         device.enter(self.asked.task, "evaluation", turn, 1)

@@ -22,7 +22,7 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
     if options.from_reports is not None or options.save_reports:
         raise ValueError(f"--save-reports and --from-reports: {method.name} is trained in rounds, not on reports")
     if options.engine == "flower":
-        raise ValueError(f"--engine flower: {method.name} runs on local or ray (or with --measure-wire)")
+        raise ValueError(f"--engine flower: {method.name} runs on local or ray")
     network = "mlp" if method.default_gnn == "mlp" else "gcn"
     if options.gnn is not None and settings.training.gnn != network:
         raise ValueError(f"--gnn {options.gnn}: {method.name} trains a {network}")

@@ -41,7 +41,8 @@ def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], trained:
             neighbours, own_columns, own_values = read_contribution(sender[1] or b"")
         except ValueError:
             continue
-        if not all((part >= 0).all() and (part < size).all() for part, size in ((neighbours, n), (own_columns, task.d))):
+        bounds = ((neighbours, n), (own_columns, task.d))
+        if not all((part >= 0).all() and (part < bound).all() for part, bound in bounds):
             continue
         columns.append(own_columns)
         values.append(own_values)

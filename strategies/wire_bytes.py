@@ -20,7 +20,7 @@ from devices.tasks import Task
 from strategies.federated_job import TrainingJob
 from strategies.flower_processes import Flower, app_folder
 
-SUPERNODES, ROUNDS = 4, 3
+SUPERNODES, ROUNDS = 4, 6
 _SECONDS = 300.0
 
 
@@ -63,18 +63,40 @@ class Forwarder:
         self._server.close()
 
 
-def measure_wire(state: State, task: Task, *, seed: int, nodes: int = SUPERNODES, rounds: int = ROUNDS) -> dict[str, Any]:
-    """Run a few rounds in a deployment on loopback and return payload, wire bytes and their ratio.
+def measure_wire(
+    state: State, task: Task, *, seed: int, nodes: int = SUPERNODES, rounds: int = ROUNDS
+) -> dict[str, Any]:
+    """Run two small deployments on loopback, of 1 and of ``rounds`` rounds, and set wire bytes beside payload.
 
     Args:
         state: Devices enrolled for this task; the first ``nodes`` of them train.
         task: The task.
         seed: Of the initial weights.
-        nodes, rounds: The size of the deployment.
+        nodes, rounds: The size of the larger deployment; at least 2 rounds.
+
+    Returns:
+        ``start``: wire bytes of the smaller one less a round (the app's own download, registration);
+        ``overhead_factor``: wire over payload of the rounds that the larger one has more.
 
     Raises:
-        FlowerFailed: where the deployment did not finish.
+        FlowerFailed: where a deployment did not finish.
     """
+    short, long = (_deploy(state, task, seed, nodes, number) for number in (1, rounds))
+    more = {way: long["wire"][way] - short["wire"][way] for way in _WAYS}
+    payload = {way: long["payload"][way] - short["payload"][way] for way in _WAYS}
+    per_round = {way: more[way] / (rounds - 1) for way in _WAYS}
+    return {
+        "supernodes": nodes, "rounds": rounds, "wire_bytes": long["wire"], "payload_bytes": long["payload"],
+        "start": {way: round(short["wire"][way] - per_round[way]) for way in _WAYS},
+        "overhead_factor": sum(more.values()) / sum(payload.values()),
+        "overhead_factor_by_way": {way: more[way] / payload[way] for way in _WAYS},
+    }  # fmt: skip
+
+
+_WAYS = ("downlink", "uplink")
+
+
+def _deploy(state: State, task: Task, seed: int, nodes: int, rounds: int) -> dict[str, dict[str, int]]:
     with tempfile.TemporaryDirectory(prefix="ldpsim-wire-") as name:
         folder = Path(name)
         TrainingJob(task, task.shape.initial(seed), nodes, rounds).save(folder)
@@ -87,14 +109,7 @@ def measure_wire(state: State, task: Task, *, seed: int, nodes: int = SUPERNODES
             run = flower.start_run(app_folder(flower.folder / "app", config), config)
             done = folder / "trained.json"
             flower.wait_until(done.exists, run, "the deployment brought no weights", seconds=_SECONDS)
-            down, up = forwarder.downlink, forwarder.uplink
+            wire = {"downlink": forwarder.downlink, "uplink": forwarder.uplink}
             forwarder.close()
-        found = json.loads(done.read_text())
-    payload = found["phases"]["training"]
-    sent = payload["downlink_bytes"] + payload["uplink_bytes"]
-    return {
-        "supernodes": nodes, "rounds": rounds, "answered": found["answered"],
-        "payload_bytes": {"downlink": payload["downlink_bytes"], "uplink": payload["uplink_bytes"]},
-        "wire_bytes": {"downlink": down, "uplink": up},
-        "overhead_factor": (down + up) / sent,
-    }  # fmt: skip
+        payload = json.loads(done.read_text())["phases"]["training"]
+    return {"wire": wire, "payload": {way: payload[f"{way}_bytes"] for way in _WAYS}}

@@ -89,7 +89,7 @@ class DPFedAvg(Federated):
             f"claimed as usual: a person is added or removed, and each is drawn with probability {asked.rate:g} "
             "independently (Poisson); what is run draws a fixed number of devices, so two data sets differ in a "
             "replaced device and the mean moves by twice the clipping norm",
-            "Flower adds noise in floating point from numpy's generator, not on a grid: the figures are for real numbers",
+            "Flower adds noise in floating point from numpy's generator, not on a grid: figures are for real numbers",
         )
         statement = f"({printed:.4g}, {asked.delta:g})-DP for a device, central (dp-accounting)"
         return Guarantee(self.trust, Claim(statement, printed), levels, reasons)
@@ -160,8 +160,8 @@ class LDPFedAvg(Federated):
     def guarantee_of(self, epsilon: float, delta: float, answers: int, asked: float) -> Guarantee:
         """What ``answers`` answers of this loss come to: losses and deltas add."""
         total = round_up(answers * epsilon)
-        whole = Level("bounded", total, answers * delta,
-                      f"{answers} updates of epsilon {epsilon:.6g}, each bounded for any change of the record")  # fmt: skip
+        detail = f"{answers} updates of epsilon {epsilon:.6g}, each bounded for any change of the record"
+        whole = Level("bounded", total, answers * delta, detail)
         unused = Level("not asked")
         levels = dict.fromkeys(LEVELS, whole)
         levels |= {"bit_adjacency": unused, "relationship": unused,

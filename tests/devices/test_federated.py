@@ -105,7 +105,8 @@ def test_a_fleets_round_is_that_of_its_devices_one_by_one(make: Make, sees: str,
     own = neighbours_of if sees == "ego" else (lambda device: None)
     if sees == "sums":
         for state in (fleet, alone):
-            assert not any(r.has_error() for r in Fleet(state.folder).answer(messages(task, RECEIVE_TYPE, own=sums_for)))
+            kept = Fleet(state.folder).answer(messages(task, RECEIVE_TYPE, own=sums_for))
+            assert not any(reply.has_error() for reply in kept)
     asked = messages(task, own=own, weights=start(task), mu=mu)
     together = sorted(Fleet(fleet.folder).answer(asked), key=lambda r: r.metadata.src_node_id)
     single = one_by_one(alone, asked)
@@ -183,9 +184,8 @@ def test_other_modes_and_malformed_rounds_are_refused_alike_alone_and_in_a_fleet
     cases = [(reporting, good, Refusal.MODE_REFUSED), *((training, content, Refusal.UNKNOWN_QUERY) for content in bad)]
     for state, content, refusal in cases:
         for kind in (MessageType.TRAIN, MessageType.EVALUATE, EXCHANGE_TYPE):
-            for replies in (
-                one_by_one(state, [Message(content, 1, kind)]), list(Fleet(state.folder).answer([Message(content, 1, kind)])),
-            ):  # fmt: skip
+            message = Message(content, 1, kind)
+            for replies in (one_by_one(state, [message]), list(Fleet(state.folder).answer([message]))):
                 assert [reply.error.code for reply in replies] == [refusal.value], (refusal, kind)
     assert not list(training.ledger(0).all_entries())
     (reply,) = one_by_one(training, [Message(RecordDict({"query": ConfigRecord({"query": b"{}"})}), 1, "query.report")])

@@ -202,7 +202,8 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
         strategy.current_arrays = weights_record(start)  # type: ignore[attr-defined]
         update = {"arrays": weights_record(start + 1e-12), "metrics": MetricRecord({"num-examples": 1})}
         with seeded(1):
-            arrays, _ = strategy.aggregate_train(1, [Message(RecordDict(update), reply_to=asked) for _ in range(replies)])
+            heard = [Message(RecordDict(update), reply_to=asked) for _ in range(replies)]
+            arrays, _ = strategy.aggregate_train(1, heard)
         assert arrays is not None
         return float(arrays[WEIGHTS].numpy().std())
 
@@ -212,8 +213,9 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
 
 def test_options_that_do_not_fit_are_one_line(tmp_path: Path) -> None:
     for more, line in (
-        ({"save_reports": True}, "not on reports"), ({"engine": "flower"}, "--engine flower"), ({"gnn": "sage"}, "--gnn"),
-        ({"private_labels": True}, "keeps the record"), ({"settings": {"rounds": "x"}}, "rounds=x"),
+        ({"save_reports": True}, "not on reports"), ({"engine": "flower"}, "--engine flower"),
+        ({"gnn": "sage"}, "--gnn"), ({"private_labels": True}, "keeps the record"),
+        ({"settings": {"rounds": "x"}}, "rounds=x"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=line):
             run(tmp_path / "nothing", "fedavg-mlp", **more)

@@ -71,7 +71,7 @@ def test_a_silo_sees_no_edge_to_another_silo(population: Population) -> None:
 
 def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Population, tmp_path: Path) -> None:
     options = RunOptions(method="silo-fedgcn", clients=40, out=tmp_path, reference=False, split="random",
-                         settings={"rounds": "2", "silos": "4", "gnn_dropout": "0"}, seeds={"population": 3})  # fmt: skip
+                         settings={"rounds": "2", "silos": "4"}, seeds={"population": 3})  # fmt: skip
     record = simulate(options)
     people = _people(options)
     both = np.concatenate([people.edges, people.edges[::-1]], axis=1)
