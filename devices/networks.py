@@ -45,7 +45,7 @@ class Shape:
         return self.d * self.hidden + self.hidden + self.hidden * self.classes + self.classes
 
     def parts(self, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return W1 (.., d, hidden), b1 (.., hidden), W2 (.., hidden, classes), b2 (.., classes), views of (.., size)."""
+        """Views of (.., size): W1 (.., d, hidden), b1 (.., hidden), W2 (.., hidden, classes), b2 (.., classes)."""
         d, h, c = self.d, self.hidden, self.classes
         at = np.cumsum([0, d * h, h, h * c, c])
         w1, b1, w2, b2 = (flat[..., at[k] : at[k + 1]] for k in range(4))

@@ -144,7 +144,7 @@ class Silo:
         return csr_array(((root[rows] * root[columns]).astype(np.float32), (rows, columns)), shape=(m, m))
 
     def contribution(self, d: int) -> tuple[NDArray[np.int64], Any]:
-        """What the members add to the sums: ids j, and CSR rows, the sum over i in N(j) and j of x_i / root(d_i + 1)."""
+        """What the members add to the sums: ids j, CSR rows of sums over i in N(j) and j of x_i / root(d_i + 1)."""
         from scipy.sparse import csr_array, diags_array
 
         m = len(self.members)
