@@ -183,6 +183,7 @@ class FedAvgGNN(Federated):
     """
 
     rounds: int = 100
+    local_steps: int = 5
     scaling: str = "none"
 
     name: ClassVar[str] = "fedavg-gnn"
