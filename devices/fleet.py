@@ -17,7 +17,7 @@ from flwr.app import Context, Message, RecordDict, UserConfig
 
 from devices.client_app import app, open_state
 from devices.device import Refusal
-from devices.enrolment import SHARD
+from devices.enrolment import SHARD, State
 from devices.ledger import LedgerDamaged
 from devices.participation import TOGETHER, answer_together
 from devices.wire import reply
@@ -51,20 +51,46 @@ class Fleet:
                 yield from self._answer_batch(shard, group)
 
     def _answer_batch(self, shard: int, messages: Sequence[Message]) -> list[Message]:
-        nobody = RecordDict()
-        replies: list[Message] = []
         try:
             state = open_state(str(self.folder), os.getpid())
-            # The handlers keep nothing of a context, so one serves the whole batch.
-            config: UserConfig = {"state-dir": str(self.folder), "num-partitions": len(state)}
-            context = Context(messages[0].metadata.run_id, 0, config, nobody, {})
-            with state.ledger(shard * SHARD).transaction():
-                if messages[0].metadata.message_type in TOGETHER:
-                    return list(answer_together(state, messages))
-                for message in messages:
+            together = _first_of_a_training(state, messages)
+            try:
+                return self._answer(state, shard, together, messages)
+            except LedgerDamaged:
+                raise
+            except Exception:
+                if not together:
+                    raise
+                # A training message that nobody foresaw. Nothing was committed, so all are answered
+                # again, one by one: that message gets a fixed refusal, and the others what they would get.
+                return self._answer(state, shard, [], messages)
+        except (LedgerDamaged, ValueError, OSError):
+            return [reply(Refusal.LEDGER_DAMAGED, message, device=-1) for message in messages]
+
+    def _answer(
+        self, state: State, shard: int, together: Sequence[Message], messages: Sequence[Message]
+    ) -> list[Message]:
+        # The handlers keep nothing of a context, so one serves the whole batch.
+        config: UserConfig = {"state-dir": str(self.folder), "num-partitions": len(state)}
+        context = Context(messages[0].metadata.run_id, 0, config, RecordDict(), {})
+        at_once = {id(message) for message in together}
+        with state.ledger(shard * SHARD).transaction():
+            replies = list(answer_together(state, together))
+            for message in messages:
+                if id(message) not in at_once:
                     context.node_id = node = message.metadata.dst_node_id
                     config["partition-id"] = node - 1
                     replies.append(app(message, context))
-        except (LedgerDamaged, ValueError, OSError):
-            return [reply(Refusal.LEDGER_DAMAGED, message, device=-1) for message in messages]
         return replies
+
+
+def _first_of_a_training(state: State, messages: Sequence[Message]) -> list[Message]:
+    """Return the messages that are computed at once: one a device, and only of devices that train."""
+    if state.policy.mode != "federated":
+        return []
+    found: dict[int, Message] = {}
+    for message in messages:
+        index = message.metadata.dst_node_id - 1
+        if message.metadata.message_type in TOGETHER and 0 <= index < len(state):
+            found.setdefault(index, message)
+    return list(found.values())
