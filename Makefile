@@ -3,7 +3,7 @@
 #   make test     the tests; real data are used where LDPSIM_DATA names their folder
 #   make lint     ruff and mypy
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
-#   make torture  a thousand kill -9 in the middle of collections (minutes)
+#   make torture  a thousand kill -9 in the middle of collections, ten thousand hostile messages (minutes)
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
 #   make figures  their figures (hours, likewise); make tables-quick: one column of each table, in runs/
 # PYTHON names another interpreter (3.11 or newer), PIP_ARGS adds to `pip install`, for example
@@ -43,6 +43,7 @@ bench: $(READY)
 torture: export OMP_NUM_THREADS ?= 1
 torture: $(READY)
 	$(BIN)/python -m strategies.torture --kills 1000 --devices 500
+	$(BIN)/python -m pytest -q -m slow tests/devices
 
 tables: $(READY)
 	$(BIN)/python benchmarks/tables.py

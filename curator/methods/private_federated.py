@@ -12,7 +12,7 @@ from curator.guarantee import LEVELS, Claim, Guarantee, Level
 from curator.methods.base import Budget, Question
 from curator.methods.federated import Federated
 from devices.facts import PublicFacts
-from devices.mechanisms import round_up
+from devices.mechanisms import gaussian, round_up
 
 CLIPPINGS = ("fixed", "adaptive")
 
@@ -94,6 +94,12 @@ class DPFedAvg(Federated):
         statement = f"({printed:.4g}, {asked.delta:g})-DP for a device, central (dp-accounting)"
         return Guarantee(self.trust, Claim(statement, printed), levels, reasons)
 
+    def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
+        """(shift, sigma, times): how far a replaced device moves a round's mean, its noise, and the rounds."""
+        people = max(2, facts.n // 2)
+        sample = self.asked(people).sample
+        return 2 * self.clip / sample, self.multiplier(people, budget) * self.clip / sample, self.rounds
+
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
@@ -149,6 +155,11 @@ class LDPFedAvg(Federated):
     def each(self, facts: PublicFacts, budget: Budget) -> tuple[float, float]:
         """Epsilon and delta of one answer."""
         return budget.epsilon / self.answers, (self.delta or small_delta(facts.n)) / self.answers
+
+    def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
+        """(shift, sigma, times): how far another record moves a device's update, its noise, and the updates."""
+        epsilon, delta = self.each(facts, budget)
+        return 2 * self.clip, gaussian.calibrate(epsilon, delta, shift=2 * self.clip), self.answers
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
