@@ -96,7 +96,9 @@ def run(
             raise Failure(str(failed), FAILED) from failed
 
     if as_json:
-        typer.echo(json.dumps(result.record, indent=2, allow_nan=False))
+        from strategies.run_folder import plain
+
+        typer.echo(json.dumps(plain(result.record), indent=2, allow_nan=False))
     elif quiet:
         if result.folder is not None:
             typer.echo(str(result.folder / "result.json"))

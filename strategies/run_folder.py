@@ -81,15 +81,16 @@ def _toml(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_result(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write result.json, whole or not at all; JSON has no infinity, so ``inf`` is written as that word."""
-    write_atomically(folder / "result.json", json.dumps(_json(record), indent=1, allow_nan=False) + "\n")
+    """Write result.json, whole or not at all."""
+    write_atomically(folder / "result.json", json.dumps(plain(record), indent=1, allow_nan=False) + "\n")
 
 
-def _json(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a record as JSON can say it: an infinite budget is the word ``inf``."""
     if isinstance(value, Mapping):
-        return {key: _json(entry) for key, entry in value.items()}
+        return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_json(entry) for entry in value]
+        return [plain(entry) for entry in value]
     return "inf" if isinstance(value, float) and value == math.inf else value
 
 

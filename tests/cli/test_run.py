@@ -147,6 +147,18 @@ def test_only_the_document_is_on_standard_output(tmp_path: Path) -> None:
     assert done.stderr == ""  # no terminal, so no progress
 
 
+def test_a_budget_without_bound_is_a_word_in_the_document(tmp_path: Path) -> None:
+    sent_in_clear = ("--eps-features", "inf", "--eps-labels", "inf", "--no-reference", "--json")
+    few = ("--clients", "60", "--set", "epochs=2")
+    shown = ldpsim("run", "--method", "lpgnn", *few, *sent_in_clear, "--out", tmp_path)
+    assert shown.exit_code == 0, shown.stderr
+    document = json.loads(shown.stdout)
+    assert document["config"]["eps_features"] == "inf"
+    assert document["privacy"]["holds"]["vector"]["status"] == "unprotected"
+    (written,) = tmp_path.glob("lpgnn-*/result.json")
+    assert json.loads(written.read_text()) == document
+
+
 def test_the_summary_is_80_columns_wide(tmp_path: Path) -> None:
     shown = ldpsim("run", *SMALL, "--out", tmp_path)
     assert shown.exit_code == 0
