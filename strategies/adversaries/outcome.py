@@ -92,13 +92,14 @@ class Outcome:
     @property
     def distinct_releases(self) -> int:
         """The most distinct answers that any device gave about one attribute; a plan's stages are one answer."""
-        return max(self._plans().values(), default=0)
+        return max(self.answers_given().values(), default=0)
 
     def distinct(self, device: int, attribute: str) -> int:
         """How many distinct answers one device gave about one attribute."""
-        return self._plans().get((device, attribute), 0)
+        return self.answers_given().get((device, attribute), 0)
 
-    def _plans(self) -> dict[tuple[int, str], int]:
+    def answers_given(self) -> dict[tuple[int, str], int]:
+        """How many distinct answers each device gave about each attribute: one pass over all releases."""
         stages: dict[tuple[int, str, bytes], Counter[int]] = defaultdict(Counter)
         for release in self._releases:
             key = (release.device, release.attribute, release.query.fingerprint(release.attribute))

@@ -36,11 +36,12 @@ def let_loose(adversary: str, fault: str, folder: Path, query: Query, tally: Tal
     target = Target.of(folder, query)
     known = ADVERSARIES[adversary] if fault == "none" else STRIKING[fault]
     outcome = known.attack(target, asks=asks)
+    given = outcome.answers_given()
     for attribute in tally.mechanisms:
         for device, answers in outcome.reports(attribute).items():
             for ask, parts in answers:
                 tally.learn(device, ask, parts)
-            tally.count(device, attribute, outcome.distinct(device, attribute))
+            tally.count(device, attribute, given[device, attribute])
     return outcome
 
 
