@@ -7,9 +7,9 @@ and people of neither part, are left out.
 ``computers``   250 a class private, then 3,000 public to ask about and 3,000 to score
                 (Olatunji et al., Section 5.2)
 ``reddit``      300 a class private, 15,000 and 15,000 (same)
-``ogbn-arxiv``  papers up to 2017 private (the file's training nodes); of the rest 60%
-                to ask about, 40% to score (same; its sizes, 48,603 and 29,799, are those
-                of whole years)
+``ogbn-arxiv``  papers up to 2017 private, of 2018 to ask about, since 2019 to score: OGB's
+                own training, validation and test nodes (same years; the paper prints the
+                two public parts' sizes, 29,799 and 48,603, the other way round)
 ``cora``        100 a class private, 1,000 and 1,000 (the paper's published code)
 ``pubmed``      1,000 a class private, 3,000 and 3,000 (ours)
 others          40% private, 30% and 30% (ours); also where a graph is too small for
@@ -86,10 +86,8 @@ def divide(population: Population, seed: int) -> Division:
             rest = rng.permutation(np.setdiff1d(labelled, private))
             return _division(private, rest[:half], rest[half : 2 * half], f"{each} a class private, {half} and {half}")
     if population.name == "ogbn-arxiv" and population.own_split is not None:
-        private = population.own_split.train
-        rest = rng.permutation(np.setdiff1d(labelled, private))
-        cut = round(0.6 * len(rest))
-        return _division(private, rest[:cut], rest[cut:], "papers up to 2017 private, 60% and 40% of the rest")
+        years = population.own_split
+        return _division(years.train, years.val, years.test, "papers up to 2017 private, of 2018 and since 2019")
     order = rng.permutation(labelled)
     first, second = round(0.4 * len(order)), round(0.7 * len(order))
     return _division(order[:first], order[first:second], order[second:], "40% private, 30% and 30%")
