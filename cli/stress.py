@@ -59,8 +59,8 @@ def stress(
 
     ldpsim stress --dataset cora --clients 200 --asks 1,25 --protection refuse
     """
+    from strategies.stress.options import StressOptions, adversaries
     from strategies.stress.protections import PROTECTIONS
-    from strategies.stress.running import StressOptions, adversaries
 
     if adversary and "help" in adversary:
         for name, words in adversaries().items():

@@ -13,12 +13,9 @@ folder either holds enrolled devices or holds none. A later run changes none of 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import tempfile
-from collections.abc import Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +25,7 @@ import numpy as np
 
 from devices.counter import FileCounter
 from devices.device import Device
+from devices.durable import alone_in, make_durable, write_atomically
 from devices.ledger import Ledger, LedgerDamaged
 from devices.noise import derive_key
 from devices.policy import Policy
@@ -47,40 +45,6 @@ _OURS = {"enrolment.json", "population", "secrets.bin", "collection.json"}
 def ledger_name(shard: int) -> str:
     """File name of a shard's ledger."""
     return f"ledger-{shard:04d}.sqlite" if shard else "ledger.sqlite"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file as a whole and make it durable before returning."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    _make_durable(path.parent)
-
-
-def _make_durable(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    # Two enrolments at once would replace each other's secrets; the lock goes with the process.
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def is_enrolled(folder: Path) -> bool:
@@ -123,7 +87,7 @@ def enrol(
     if counters is not None and counters.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"counters {counters}: a counter inside {folder} would be lost together with its ledger")
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone_in(folder):
+    with alone_in(folder):  # two enrolments at once would replace each other's secrets
         _enrol(folder, population, policy, seed, residents, counters)
     return State(folder)
 
@@ -156,7 +120,7 @@ def _enrol(
         os.fsync(file.fileno())
     population.save(folder / "population")
     for path in (*(folder / "population").iterdir(), folder / "population"):
-        _make_durable(path)
+        make_durable(path)
     for shard in range(-(-n // SHARD)):
         Ledger(folder / ledger_name(shard)).close()
     head: dict[str, Any] = {

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import hmac
 import math
-import os
 import sqlite3
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,40 +36,14 @@ from devices.entries import (
     read_total,
     seal,
 )
+from devices.ledger_file import ALL, APPLICATION, INSERT, LAST, SCHEMA, SELECT, create
 from devices.mechanisms.base import Loss
 from devices.query import Query
 
 __all__ = ["Collected", "Entry", "Ledger", "LedgerDamaged", "Release", "Replay", "TrainingRelease"]
 
-SCHEMA = 1
-_APPLICATION = 0x6C647053  # "ldpS"
-_TABLE = """
-CREATE TABLE IF NOT EXISTS release (
-    device INTEGER NOT NULL,
-    attribute TEXT NOT NULL,
-    stage INTEGER NOT NULL,
-    collection TEXT NOT NULL,
-    fingerprint BLOB NOT NULL,
-    grouping BLOB NOT NULL,
-    loss_bit REAL NOT NULL,
-    loss_vector REAL NOT NULL,
-    delta REAL NOT NULL,
-    report BLOB NOT NULL,
-    data_digest BLOB NOT NULL,
-    time REAL NOT NULL,
-    seal BLOB NOT NULL,
-    PRIMARY KEY (device, attribute, stage)
-)
-"""
-_COLUMNS = (
-    "device, attribute, stage, collection, fingerprint, grouping, loss_bit, loss_vector, delta, report, "
-    "data_digest, time, seal"
-)
-_SELECT = f"SELECT {_COLUMNS} FROM release WHERE device = ? ORDER BY attribute, stage"
-_LAST = f"SELECT {_COLUMNS} FROM release WHERE device = ? AND attribute = ? ORDER BY stage DESC LIMIT 1"
-_INSERT = f"INSERT INTO release ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
-# A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
 _NOTHING = Loss(0.0, 0.0)  # a later stage was paid for with the first
+# A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
 _FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
 
 
@@ -99,7 +71,7 @@ class Ledger:
             if not path.exists():
                 if counter is not None and counter.read():
                     raise LedgerDamaged(f"{path.name} is gone")
-                _create(path)
+                create(path)
             # mode=rw: a file that vanishes in between is not made anew, blank.
             address = f"{path.absolute().as_uri()}?mode=rw"
             self._db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
@@ -115,7 +87,7 @@ class Ledger:
     def _check(self) -> None:
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if (application, version) != (_APPLICATION, SCHEMA):
+        if (application, version) != (APPLICATION, SCHEMA):
             raise LedgerDamaged(f"{self.path.name} is not a ledger of a version that this program reads")
         # Not quick_check: a rotten key in the index would hide a row, and the device would report again.
         if self._db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
@@ -206,7 +178,7 @@ class Ledger:
         """Return the rows of one device, by attribute and stage."""
         try:
             with self._lock:  # never the uncommitted rows of another thread
-                rows = self._db.execute(_SELECT, (device,)).fetchall()
+                rows = self._db.execute(SELECT, (device,)).fetchall()
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be read") from error
         return [read_entry(row) for row in rows]
@@ -214,8 +186,7 @@ class Ledger:
     def all_entries(self) -> Iterator[Entry]:
         """Yield every row of every device, by device, attribute and stage."""
         try:
-            query = f"SELECT {_COLUMNS} FROM release ORDER BY device, attribute, stage"
-            yield from (read_entry(row) for row in self._db.execute(query))
+            yield from (read_entry(row) for row in self._db.execute(ALL))
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be read") from error
 
@@ -285,7 +256,7 @@ class Ledger:
             )  # fmt: skip
             rows.append((*columns, seal(seal_key, columns)))
         try:
-            self._db.executemany(_INSERT, rows)
+            self._db.executemany(INSERT, rows)
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be written") from error
 
@@ -299,7 +270,7 @@ class Ledger:
         """
         try:
             with self._lock:
-                row = self._db.execute(_LAST, (device, TRAINING)).fetchone()
+                row = self._db.execute(LAST, (device, TRAINING)).fetchone()
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be read") from error
         if row is None:
@@ -319,26 +290,6 @@ class Ledger:
         """
         entry = release.entry(device, number, spent, seal_key)
         try:
-            self._db.execute(_INSERT, entry_row(entry))
+            self._db.execute(INSERT, entry_row(entry))
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be written") from error
-
-
-def _create(path: Path) -> None:
-    """Make an empty ledger; the name is given to a finished file, so no blank one is ever seen."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    os.close(handle)
-    try:
-        db = sqlite3.connect(name, isolation_level=None)
-        try:
-            db.execute("PRAGMA synchronous=FULL")
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute(f"PRAGMA application_id={_APPLICATION}")
-            db.execute(f"PRAGMA user_version={SCHEMA}")
-            db.execute(_TABLE)
-        finally:
-            db.close()
-        with suppress(FileExistsError):  # another process was first
-            os.link(name, path)
-    finally:
-        os.unlink(name)

@@ -18,7 +18,7 @@ from typing import Any
 
 from curator.methods import find
 from curator.training import TrainingSettings
-from devices.enrolment import write_atomically
+from devices.durable import write_atomically
 from strategies import run_folder
 from strategies.levels import level_named
 from strategies.matching import match

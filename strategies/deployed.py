@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from devices.enrolment import write_atomically
+from devices.durable import write_atomically
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from devices.policy import OnRequery, Policy, policy_for
 from strategies import run_folder

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from flwr.serverapp import Grid
 
-from devices.enrolment import write_atomically
+from devices.durable import write_atomically
 from devices.networks import FloatArray
 from devices.tasks import Task
 from strategies.federated import run_rounds

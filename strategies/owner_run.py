@@ -32,7 +32,7 @@ from curator.teachers.graph import PlainGraph
 from curator.teachers.selection import query_order
 from curator.teachers.student import Sage, Student, train_network
 from curator.training import Trained, choose_device
-from devices.enrolment import write_atomically
+from devices.durable import write_atomically
 from devices.facts import PublicFacts, Split
 from devices.handover import hand_over, read_record
 from devices.mechanisms import round_up
@@ -46,11 +46,10 @@ from strategies.lifetime import lifetime, nothing_known
 from strategies.options import Seeds
 from strategies.owning import sparse_features
 from strategies.planning import Plan
-from strategies.record import Repeat
+from strategies.record import NO_GRAPH, Repeat
 from strategies.teaching import Classroom, one_thread
 
 Tell = Callable[[str, float | None], None]
-_NO_GRAPH = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees"))
 
 
 def owner_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell) -> Repeat:
@@ -103,7 +102,7 @@ def owner_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell
         seeds=seeds, split=division.split, accuracy=_accuracy(student, population, division), reference=reference,
         guarantee=guarantee, collected=collected,
         lifetime=lifetime(state) if state is not None else nothing_known(complete=True), state=state,
-        reconstruction=_NO_GRAPH, seconds=seconds, trained=model, lp_and_test=None,
+        reconstruction=NO_GRAPH, seconds=seconds, trained=model, lp_and_test=None,
         seeded=bool(state.head["simulation_seeded"]) if state is not None else None, teachers=found,
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from devices.enrolment import write_atomically
+from devices.durable import write_atomically
 
 SCHEMA = 1  # of result.json
 COMPARISON = "compare.json"  # what a comparison's folder says beside its results

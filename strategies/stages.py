@@ -18,7 +18,7 @@ import numpy as np
 
 from curator.methods import Method, Question, find
 from curator.reports import Answers, Reports
-from devices.enrolment import write_atomically
+from devices.durable import write_atomically
 from devices.facts import PublicFacts
 
 Grouping = tuple[int, ...]

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from devices.enrolment import write_atomically
+from devices.durable import write_atomically
 from strategies.options import RunOptions
 
 Row = dict[str, Any]

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from curator.teachers.answering import Teaching, posteriors
 from curator.teachers.graph import PlainGraph, save_array
-from devices.enrolment import write_atomically
+from devices.durable import write_atomically
 from devices.facts import IntArray
 
 CHUNK = 20

@@ -10,7 +10,7 @@ from typing import Any
 
 from curator.methods import find
 from curator.methods.base import Budget
-from devices.enrolment import write_atomically
+from devices.durable import write_atomically
 from strategies.options import RunOptions
 from strategies.search import Found, Grid
 

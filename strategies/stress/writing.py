@@ -11,10 +11,10 @@ import io
 from pathlib import Path
 from typing import Any
 
-from devices.enrolment import write_atomically
+from devices.durable import write_atomically
 from strategies import run_folder
 from strategies.stress.figure import draw
-from strategies.stress.running import StressResult
+from strategies.stress.options import StressResult
 
 SCHEMA = 1
 COLUMNS = (

@@ -15,7 +15,8 @@ from flwr.app import Message
 
 from devices import enrolment
 from devices.device import Refusal, Report
-from devices.enrolment import State, enrol, is_enrolled, ledger_name, write_atomically
+from devices.durable import write_atomically
+from devices.enrolment import State, enrol, is_enrolled, ledger_name
 from devices.fleet import Fleet
 from devices.ledger import Ledger, LedgerDamaged
 from devices.policy import Policy
@@ -96,7 +97,7 @@ class Interrupted(BaseException):
 
 
 STEPS = [
-    (os, "fchmod"), (os, "fsync"), (Population, "save"), (enrolment, "_make_durable"), (enrolment, "Ledger"),
+    (os, "fchmod"), (os, "fsync"), (Population, "save"), (enrolment, "make_durable"), (enrolment, "Ledger"),
     (os, "link"), (enrolment, "write_atomically"), (os, "replace"),
 ]  # fmt: skip
 

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 import devices.ledger
+import devices.ledger_file
 from devices.device import Device, Refusal, Report
 from devices.ledger import Ledger, LedgerDamaged
 from devices.policy import Policy
@@ -158,7 +159,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Calla
         with monkeypatch.context() as patch:
             names = {name: getattr(sqlite3, name) for name in dir(sqlite3) if not name.startswith("__")}
             shim = SimpleNamespace(**{**names, "connect": lambda address, **k: Connection(name, address, **k)})
-            patch.setattr(devices.ledger, "sqlite3", shim)
+            for module in (devices.ledger, devices.ledger_file):
+                patch.setattr(module, "sqlite3", shim)
             work(disk)
         del vfs  # kept until here: SQLite knows it by its name alone
         return disk
