@@ -9,7 +9,7 @@ import hashlib
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,34 +21,29 @@ from flwr.serverapp.strategy import Strategy
 from curator.guarantee import Guarantee
 from curator.methods.federated import FedAvgGNN, Federated, FedGCN, Isolate
 from curator.methods.private_federated import DPFedAvg, LDPFedAvg
-from curator.propagation import adjacency_matrix, gcn_matrix
 from devices.client_app import release_states
 from devices.enrolment import State, enrol, is_enrolled
 from devices.facts import Split
-from devices.fleet_training import Stack
-from devices.local_training import Inputs
 from devices.networks import FloatArray
 from devices.policy import policy_for_training
-from devices.population import Population
 from devices.splits import make_split
 from devices.tasks import GaussianUpdate, Task
 from strategies import engines, evaluation
 from strategies.asking import Refused, RunFailed
-from strategies.collect_once import Collected
 from strategies.federated import EgoFedAvg, run_rounds, seeded, strategy_for
 from strategies.federated_model import trained_model
+from strategies.federated_prediction import predict
 from strategies.grids import LocalGrid, RayGrid
-from strategies.lifetime import lifetime, nothing_known
+from strategies.isolated_run import isolated_repeat
+from strategies.lifetime import lifetime
 from strategies.options import RunOptions, Seeds
-from strategies.owning import sparse_features
 from strategies.planning import Plan
 from strategies.private_federated import private
-from strategies.record import Repeat
+from strategies.record import NO_GRAPH, Repeat
 from strategies.sums import exchange_sums
 from strategies.training_grid import TrainingGrid
 
 Tell = Callable[[str, float | None], None]
-NO_GRAPH = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae"))
 
 
 def federated_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell) -> Repeat:
@@ -64,7 +59,7 @@ def federated_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: 
     population, options = plan.population, plan.options
     split = make_split(options.split, population, seeds.split, options.label_rate)
     if isinstance(method, Isolate):
-        return _isolated(plan, seeds, split, method)
+        return isolated_repeat(plan, seeds, split, method, task_of(plan, method, "isolate"))
     collection = uuid.uuid4().hex
     task = task_of(plan, method, collection)
     home = options.state or folder / ("state" if number == 0 else f"state-{number}")
@@ -264,74 +259,3 @@ def _grid(options: RunOptions, home: Path, devices: int) -> Iterator[Grid]:
             grid.close()
     else:
         yield LocalGrid(home, devices)
-
-
-def scaled_features(population: Population, scaling: str) -> Any:
-    """Return all features as devices scale them, CSR (n, d)."""
-    features = sparse_features(population)
-    if scaling == "none":
-        return features
-    sums = features.multiply(features) if scaling == "unit" else abs(features)
-    size = np.asarray(sums.sum(axis=1, dtype=np.float64)).ravel()
-    size = np.sqrt(size) if scaling == "unit" else size
-    scale = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
-    return features.multiply(scale[:, None]).tocsr().astype(np.float32)
-
-
-def predict(weights: FloatArray, task: Task, population: Population) -> np.ndarray:
-    """Return everybody's class, int64 (n,): of its own features, or with its neighbours as in training."""
-    w1, b1, w2, b2 = task.shape.parts(weights)
-    inputs = scaled_features(population, task.scaling)
-    if task.sees == "own":
-        return (np.maximum(inputs @ w1 + b1, 0) @ w2 + b2).argmax(axis=1).astype(np.int64)
-    edges = population.edges
-    spread = gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
-    hidden = np.maximum(spread @ (inputs @ w1) + b1, 0)
-    return (spread @ (hidden @ w2) + b2).argmax(axis=1).astype(np.int64)
-
-
-def _isolated(plan: Plan, seeds: Seeds, split: Split, method: Isolate) -> Repeat:
-    """Every training device alone: mean accuracy of its network on the other people."""
-    population = plan.population
-    task = task_of(plan, method, "isolate")
-    started = time.perf_counter()
-    inputs = scaled_features(population, task.scaling)
-    weights = task.shape.initial(seeds.training)
-    scores: dict[str, list[float]] = {"test": [], "val": [], "macro_f1": []}
-    votes = np.zeros((len(population), population.facts.classes), np.int64)
-    indptr, columns, values = inputs.indptr, inputs.indices, inputs.data
-    nothing, one = np.zeros(task.hidden, np.float32), np.ones(1, np.float32)
-    for start in range(0, len(split.train), _ALONE):
-        people = split.train[start : start + _ALONE]
-        rows = [slice(indptr[person], indptr[person + 1]) for person in people]
-        alone = [
-            Inputs(np.array([0, row.stop - row.start]), columns[row].astype(np.int64), values[row], one, nothing,
-                   nothing, int(population.labels[person]))
-            for row, person in zip(rows, people, strict=True)
-        ]  # fmt: skip
-        for flat in Stack(alone, task).train(weights):
-            w1, b1, w2, b2 = task.shape.parts(flat)
-            found = (np.maximum(inputs @ w1 + b1, 0) @ w2 + b2).argmax(axis=1)
-            votes[np.arange(len(found)), found] += 1
-            for name, value in evaluation.accuracy(found, population, split).items():
-                if value is not None:
-                    scores[name].append(value)
-    seconds = time.perf_counter() - started
-    reference = None
-    if plan.options.reference:
-        from strategies.simulation import reference_accuracy
-
-        reference = reference_accuracy(plan, split, seeds.training)
-    accuracy: Mapping[str, float | None] = {
-        name: float(np.mean(found)) if found else None for name, found in scores.items()
-    }
-    return Repeat(
-        seeds=seeds, split=split, accuracy=accuracy, reference=reference,
-        guarantee=method.guarantee(population.facts, (), plan.budget), collected=Collected(),
-        lifetime=nothing_known(complete=True), state=None, reconstruction=NO_GRAPH,
-        seconds={"collect": 0.0, "reconstruct": 0.0, "train": seconds}, trained=None, lp_and_test=None, seeded=None,
-        federated={"rounds": 0, "rounds_answered": 0, "trained_on": len(split.train)}, phases={},
-    )  # fmt: skip
-
-
-_ALONE = 64

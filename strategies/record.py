@@ -31,6 +31,9 @@ _NOT_HASHED = {"data_dir", "seed", "seeds", "engine", "workers", "ray_address", 
                "from_reports", "reference", "settings", "tuned", "clients", "epsilon", "eps_adjacency", "eps_features",
                "eps_labels", "feature_share", "public_features", "private_labels", "reporting", "gnn"}  # fmt: skip
 
+# The reconstruction of a method that makes no graph.
+NO_GRAPH = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees"))
+
 
 @dataclass(frozen=True, eq=False)
 class Repeat:

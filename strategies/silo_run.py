@@ -28,13 +28,13 @@ from strategies.asking import RunFailed, ask_devices
 from strategies.collect_once import Answers
 from strategies.federated import run_rounds, seeded, strategy_for
 from strategies.federated_model import trained_model
-from strategies.federated_run import NO_GRAPH, Tell
+from strategies.federated_run import Tell
 from strategies.grids import SiloGrid
 from strategies.lifetime import lifetime
 from strategies.options import Seeds
 from strategies.partition import divide_into_silos
 from strategies.planning import Plan
-from strategies.record import Repeat
+from strategies.record import NO_GRAPH, Repeat
 from strategies.training_grid import Phase, TrainingGrid
 
 

@@ -5,5 +5,7 @@
 - :mod:`grids`: where their messages go, with Flower's order of reading and writing state;
 - :mod:`repeating`: the plain adversaries, each a Flower strategy;
 - :mod:`tallies`: what all of them add up;
-- :mod:`running`, :mod:`table`, :mod:`figure`: the whole comparison, its table and its figure.
+- :mod:`registered`: adversaries and faults against the real devices;
+- :mod:`options`, :mod:`running`: what is compared, and the whole comparison;
+- :mod:`writing`, :mod:`figure`: its table and its figure.
 """

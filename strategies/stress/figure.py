@@ -15,7 +15,7 @@ import numpy as np
 
 from curator.attacks.edges import expected_named
 from curator.attacks.recovery import bit_recovery, label_recovery
-from strategies.stress.running import StressResult
+from strategies.stress.options import StressResult
 
 TITLES = {"adjacency": "neighbour lists", "features": "features", "label": "labels"}
 # Dark to light, solid to dotted: the lines are told apart in grey as well.

@@ -14,12 +14,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
-from curator.names import nearest
 from devices import datasets
 from devices.client_app import release_states
 from devices.enrolment import enrol
@@ -31,8 +30,9 @@ from strategies.engines import quiet_flower
 from strategies.grids import LocalGrid
 from strategies.options import Seeds
 from strategies.stress.grids import UnguardedGrid
-from strategies.stress.protections import PROTECTIONS, REAL, UnguardedApp
-from strategies.stress.registered import STRIKING, let_loose, names
+from strategies.stress.options import StressOptions, StressResult, adversaries
+from strategies.stress.protections import REAL, UnguardedApp
+from strategies.stress.registered import STRIKING, let_loose
 from strategies.stress.registered import covered as is_covered
 from strategies.stress.repeating import PLAIN, attack
 from strategies.stress.tallies import Recovery, Tally, Truth, milestones
@@ -42,80 +42,6 @@ Progress = Callable[[str, float | None], None]
 _GUARD_HOLDS = ("repeat",)
 AFTER = "after-fault"  # who asks another question after each strike
 _DEVIATIONS = 6.0  # a chance of 2e-9 a row, and a comparison has a few hundred rows
-
-
-@dataclass(frozen=True, kw_only=True)
-class StressOptions:
-    """What to compare.
-
-    Args:
-        dataset, clients, data_dir: The population, as in :class:`strategies.RunOptions`.
-        seed: Of the population, of the devices' secrets and of the noise of devices without.
-        protections: Some of ``none``, ``context-state``, ``refuse``, ``replay``.
-        adversaries: Names; empty for all of them, or for none where faults are named.
-        faults: Names; empty for all of them, or for none where adversaries are named.
-        asks: Numbers of asks after which recovery is measured.
-        epsilon_bit: Loss of one bit of a list, of one feature, and of the label.
-        workers: How many comparisons run at once, each in a process.
-        out: Parent of the result's folder; None writes nothing.
-
-    Raises:
-        ValueError: for what does not fit; one line.
-    """
-
-    dataset: str = "generated"
-    clients: int | None = None
-    data_dir: Path | None = None
-    seed: int = 0
-    protections: tuple[str, ...] = PROTECTIONS
-    adversaries: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-    asks: tuple[int, ...] = (1, 25)
-    epsilon_bit: float = 1.0
-    workers: int = 1
-    out: Path | None = Path("runs")
-
-    def __post_init__(self) -> None:
-        for name in self.protections:
-            if name not in PROTECTIONS:
-                known = ", ".join(PROTECTIONS)
-                raise ValueError(f"--protection {name}: must be one of {known}{nearest(name, PROTECTIONS)}")
-        for name in self.adversaries:
-            if name not in adversaries():
-                known = ", ".join(adversaries())
-                raise ValueError(f"--adversary {name}: must be one of {known}{nearest(name, adversaries())}")
-        for name in self.faults:
-            if name not in STRIKING:
-                known = ", ".join(STRIKING)
-                raise ValueError(f"--fault {name}: must be one of {known}{nearest(name, STRIKING)}")
-        milestones(self.asks)
-        if not (math.isfinite(self.epsilon_bit) and self.epsilon_bit > 0):
-            raise ValueError(f"--epsilon-bit {self.epsilon_bit:g}: a budget must be a finite number above 0")
-        if self.clients is not None and self.clients < 4:
-            raise ValueError(f"--clients {self.clients}: at least 4 devices are needed")
-        if self.workers < 1:
-            raise ValueError(f"--workers {self.workers}: must be 1 or more")
-
-
-@dataclass(frozen=True)
-class StressResult:
-    """What came of it.
-
-    Args:
-        rows: One a protection, adversary, attribute and number of asks.
-        settings: What was in force.
-        seconds: How long it took.
-    """
-
-    rows: list[dict[str, Any]]
-    settings: dict[str, Any]
-    seconds: float
-    answers: dict[str, dict[str, int]] = field(default_factory=dict)
-
-    @property
-    def passed(self) -> bool:
-        """Whether every row is what it should be."""
-        return all(row["passed"] for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -128,11 +54,6 @@ class _Case:
     @property
     def name(self) -> str:
         return " ".join([self.protection, self.adversary, *([] if self.fault == "none" else [self.fault])])
-
-
-def adversaries() -> dict[str, str]:
-    """Return the adversaries there are, by name, with what each does."""
-    return PLAIN | dict(names())
 
 
 def question(population: Population, epsilon_bit: float, collection: str = "stress") -> Query:
@@ -331,6 +252,3 @@ def agrees(found: Recovery, *, covered: bool, asks: int, plain: bool = True) -> 
     if not plain:
         return above <= slack and found.releases <= 1
     return abs(above) <= slack and found.releases == releases
-
-
-__all__ = ["StressOptions", "StressResult", "adversaries", "agrees", "question", "stress"]

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.stress import numbers, view
-from strategies.stress.running import StressOptions, stress
+from strategies.stress.options import StressOptions
+from strategies.stress.running import stress
 
 runner = CliRunner()
 SMALL = ["stress", "--clients", "40", "--asks", "1,5", "--adversary", "new-run", "--workers", "1"]

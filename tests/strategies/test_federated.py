@@ -105,7 +105,8 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
 
     from curator.propagation import adjacency_matrix, gcn_matrix
     from devices.splits import make_split
-    from strategies.federated_run import scaled_features, task_of
+    from strategies.federated_prediction import scaled_features
+    from strategies.federated_run import task_of
 
     plan = plan_run(dataclasses.replace(options, out=None))
     people, seeds = plan.population, options.seeds_of(0)

@@ -18,8 +18,9 @@ from devices.datasets.generated import generate
 from devices.population import Population, build_population
 from strategies.stress import running
 from strategies.stress.figure import draw, worst
+from strategies.stress.options import StressOptions, StressResult
 from strategies.stress.registered import STRIKING
-from strategies.stress.running import StressOptions, StressResult, agrees, question, stress
+from strategies.stress.running import agrees, question, stress
 from strategies.stress.tallies import Recovery, Tally, Truth, milestones
 from strategies.stress.writing import record_of, table_csv, write
 
