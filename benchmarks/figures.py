@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 from papers.curves import FIGURES, RUNS, Figure, points
-from tables import Row, distinct, rows_of, run_cells
+from papers.pages import Row
+from tables import distinct, rows_of, run_cells
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "figures"
 FOLDER = "figures"

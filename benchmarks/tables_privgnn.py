@@ -235,40 +235,10 @@ def whole(cell: Cell, row: dict[str, Any]) -> dict[str, Any]:
     return full
 
 
-def picture(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw accuracy against the epsilon that holds for the label: means over the draws, with their spread."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 4.4))
-    groups: dict[str, dict[float, list[float]]] = {}
-    for row in rows:
-        if row.get("label") is not None and row["queries"] == MOST:
-            name = f"PrivGnn K={row['K']}, gamma {row['gamma']}" if row["method"] == "privgnn" else row["method"]
-            groups.setdefault(name, {}).setdefault(row["label"], []).append(row["accuracy"])
-    for name, points in groups.items():
-        at = sorted(points)
-        means, spreads = [np.mean(points[x]) for x in at], [np.std(points[x]) for x in at]
-        axes.errorbar(at, means, yerr=spreads, marker="o", markersize=4, linewidth=1, capsize=2, label=name)
-    for method, style in zip(BASELINES, ("--", ":", "-."), strict=True):
-        values = [row["accuracy"] for row in rows if row["method"] == method]
-        if values:
-            label = f"{method}, no privacy"
-            axes.axhline(float(np.mean(values)), color="0.5", linestyle=style, linewidth=1, label=label)
-    axes.set_xscale("log")
-    axes.set_ylim(0, 1)
-    axes.set_xlabel("epsilon that holds for a person, labels released (delta 1e-4)")
-    axes.set_ylabel("accuracy of the student, 1,000 queries")
-    axes.legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-
-
 def write(done: Done, draws: int) -> None:
     """Write privgnn.csv, privgnn.png and privgnn.md from the rows that are done."""
     import privgnn_page
+    from privgnn_picture import picture
 
     order = sorted(
         (cell for stage in stages(draws) for cell in stage if cell in done.found),
@@ -280,7 +250,7 @@ def write(done: Done, draws: int) -> None:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
-    picture(rows, RESULTS / "privgnn.png")
+    picture(rows, tuple(BASELINES), RESULTS / "privgnn.png")
     privgnn_page.write()
 
 
