@@ -85,7 +85,12 @@ def test_dprr_thins_rows_and_one_set_of_reports_gives_one_graph() -> None:
     reports = Reports(facts, asks, {"adjacency": everybody}, everybody, csr_array(noisy), degrees=np.full(n, 20))
     (edges, weights, notes), (again, _, _) = DPRR().links(reports), DPRR().links(reports)
     assert np.array_equal(edges, again) and weights is None
-    assert noisy[edges[1], edges[0]].all()
+    assert noisy[edges[0], edges[1]].all()
+    incoming, both = (DPRR(direction=way).links(reports)[0] for way in ("incoming", "both"))
+    assert np.array_equal(incoming, edges[::-1])
+    found = {tuple(sorted(edge)) for edge in edges.T.tolist()}
+    assert {tuple(edge) for edge in both.T.tolist()} == found | {edge[::-1] for edge in found}
+    assert both.shape[1] == 2 * len(found)
     # nobody has a neighbour: of ~ 399 * .269 ones a share q = 20 / (20 * .462 + 399 * .269) stays
     expected = noisy.sum() * survival(np.array([20]), np.array([399]), mechanisms[0].flip_probability)[0]
     assert abs(notes["survived"] - expected) < 5 * np.sqrt(expected)  # false alarm below 1e-6
@@ -190,3 +195,6 @@ def test_bad_shares(method: type[Method]) -> None:
     if method is LDPGCN:
         with pytest.raises(ValueError, match="--set pairs=x: must be one of mean, directed"):
             LDPGCN(pairs="x")
+    else:
+        with pytest.raises(ValueError, match="--set direction=x: must be one of outgoing, incoming, both"):
+            DPRR(direction="x")
