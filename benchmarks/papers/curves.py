@@ -129,7 +129,8 @@ def _solitude(dataset: str) -> Iterator[Point]:
 
 def _rgnn(dataset: str) -> Iterator[Point]:
     def run(eps_x: float, eps_y: float, settings: Mapping[str, Any] | None = None, gnn: str = "sage") -> Any:
-        stored = {"group": {"cora": 25, "citeseer": 70}[dataset], "loss": "softmax", **(settings or {})}
+        stored = {"group": {"cora": 25, "citeseer": 70}[dataset], "loss": "softmax", "Kx": 16, "Ky": 16,
+                  **(settings or {})}  # fmt: skip
         return _run("rgnn", dataset, stored, eps_features=eps_x, eps_labels=eps_y, gnn=gnn)
 
     for gnn in ("sage", "gcn", "gat"):

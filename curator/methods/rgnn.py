@@ -73,7 +73,7 @@ class RGNN(Method):
     Args:
         m: How many features a device samples.
         group: How many binary columns are one feature, their OR; 1 for none.
-        Kx, Ky: Hops of the reconstruction of features and labels.
+        Kx, Ky: Hops of the reconstruction of features and labels; the published 16 is in ``--tuned``.
         C: Clusters.
         alpha: Weight of L_llp; 0 leaves it out.
         features: ``reconstructed``, or ``noisy`` as reported.
@@ -87,8 +87,8 @@ class RGNN(Method):
 
     m: int = 10
     group: int = 1
-    Kx: int = 16
-    Ky: int = 16
+    Kx: int = 4
+    Ky: int = 4
     C: int = 16
     alpha: float = 0.1
     features: str = "reconstructed"
