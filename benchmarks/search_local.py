@@ -60,7 +60,7 @@ def searches() -> Iterator[Search]:
         run = {"dataset": dataset, "gnn": "gcn", "epsilon": 5.0}
         yield Search(f"fp-blink-{dataset}", {**run, "method": "fp-blink"}, ({"l": (0, 1, 2)},), SHARES, anywhere)
         yield Search(f"fp-ldpgen-{dataset}", {**run, "method": "fp-ldpgen"}, ({"l": (0, 2)},),
-                     {"feature_share": (0.1, 0.3, 0.5)}, anywhere)  # fmt: skip
+                     {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)}, anywhere)  # fmt: skip
         run |= {"method": "fp-solitude", "epsilon": 8.0}
         yield Search(f"fp-solitude-{dataset}", run, ({"smoothing": ("mean", "symmetric"), "l_x": (0, 2)},),
                      {"feature_share": (0.1, 0.3)}, anywhere)  # fmt: skip

@@ -6,9 +6,9 @@ matrix, computed once; and its output does not depend on dropout, so one pass se
 the training step and the validation of the same weights. Hence the two halves,
 :meth:`Network.hidden` and :meth:`Network.output`.
 
-Each has ``hidden`` units, ReLU, dropout, and one output per class. GAT has 4 heads in both
-layers, averaged, so that its hidden width is the stated one; edge weights scale the
-attention before it is normalised.
+Each has ``hidden`` units, ReLU, dropout, and one output per class. GAT has 4 heads (or as many
+as are asked for) in both layers, averaged, so that its hidden width is the stated one; edge
+weights scale the attention before it is normalised.
 """
 
 from __future__ import annotations
@@ -106,8 +106,9 @@ def _to_torch(matrix: Any, device: torch.device) -> Tensor:
 class Network(nn.Module):
     """Two layers over one graph, which is bound as constants; only weights are parameters."""
 
-    def __init__(self, graph: Graph, *, hidden: int, classes: int, device: torch.device) -> None:
+    def __init__(self, graph: Graph, *, hidden: int, classes: int, device: torch.device, heads: int = HEADS) -> None:
         super().__init__()
+        self.heads = heads
         self.width, self.hidden_width, self.classes = graph.features.shape[1], hidden, classes
         self.activation: Callable[[Tensor], Tensor] = torch.relu
         self._device = device
@@ -200,10 +201,10 @@ class GAT(Network):
         self.inputs = constant(graph.features, device)
 
     def _layers(self) -> None:
-        self.weight1, self.bias1 = _glorot(self.width, HEADS * self.hidden_width), _zeros(self.hidden_width)
-        self.source1, self.target1 = _glorot(HEADS, self.hidden_width), _glorot(HEADS, self.hidden_width)
-        self.weight2, self.bias2 = _glorot(self.hidden_width, HEADS * self.classes), _zeros(self.classes)
-        self.source2, self.target2 = _glorot(HEADS, self.classes), _glorot(HEADS, self.classes)
+        self.weight1, self.bias1 = _glorot(self.width, self.heads * self.hidden_width), _zeros(self.hidden_width)
+        self.source1, self.target1 = _glorot(self.heads, self.hidden_width), _glorot(self.heads, self.hidden_width)
+        self.weight2, self.bias2 = _glorot(self.hidden_width, self.heads * self.classes), _zeros(self.classes)
+        self.source2, self.target2 = _glorot(self.heads, self.classes), _glorot(self.heads, self.classes)
 
     def _first(self) -> Tensor:
         return self._attend(self.inputs @ self.weight1, self.source1, self.target1) + self.bias1
@@ -212,11 +213,11 @@ class GAT(Network):
         return self._attend(hidden @ self.weight2, self.source2, self.target2) + self.bias2
 
     def _attend(self, values: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
-        n, heads = len(values), values.view(len(values), HEADS, -1)
+        n, heads = len(values), values.view(len(values), self.heads, -1)
         score = (heads * by_source).sum(-1).index_select(0, self.source)
         score = functional.leaky_relu(score + (heads * by_target).sum(-1).index_select(0, self.target), 0.2)
-        place = self.target[:, None].expand(-1, HEADS)
-        largest = torch.full((n, HEADS), -math.inf, device=values.device)
+        place = self.target[:, None].expand(-1, self.heads)
+        largest = torch.full((n, self.heads), -math.inf, device=values.device)
         largest = largest.scatter_reduce(0, place, score.detach(), "amax")
         strength = self.weight[:, None] * torch.exp(score - largest.index_select(0, self.target))
         total = torch.zeros_like(largest).index_add(0, self.target, strength)
@@ -248,11 +249,13 @@ class MLP(Network):
 NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": MLP}
 
 
-def make_network(name: str, graph: Graph, *, hidden: int, classes: int, device: torch.device) -> Network:
+def make_network(
+    name: str, graph: Graph, *, hidden: int, classes: int, device: torch.device, heads: int = HEADS
+) -> Network:
     """Return a network with fresh weights from torch's current random state; ValueError for an unknown name."""
     if name not in NETWORKS:
         raise ValueError(f"unknown GNN {name!r}{nearest(name, NETWORKS)} (known: {', '.join(NETWORKS)})")
-    return NETWORKS[name](graph, hidden=hidden, classes=classes, device=device)
+    return NETWORKS[name](graph, hidden=hidden, classes=classes, device=device, heads=heads)
 
 
 def _adjacency(graph: Graph) -> csr_array:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.gnn import NETWORKS, Network, make_network
+from curator.gnn import HEADS, NETWORKS, Network, make_network
 from curator.names import nearest
 from curator.threads import threads_for
 
@@ -40,6 +40,7 @@ class TrainingSettings:
         weight_decay: L2 penalty, added to the gradient.
         gnn_dropout: Share of hidden values dropped between the layers, in [0, 1).
         epochs: Number of steps.
+        gat_heads: Attention heads of a ``gat``, averaged; HoGS's paper has 4, Blink's code 1.
 
     Raises:
         ValueError: for a setting outside its range.
@@ -51,13 +52,14 @@ class TrainingSettings:
     weight_decay: float = 1e-4
     gnn_dropout: float = 0.1
     epochs: int = 300
+    gat_heads: int = HEADS
 
     def __post_init__(self) -> None:
         if self.gnn not in NETWORKS:
             raise ValueError(f"--gnn {self.gnn}: unknown{nearest(self.gnn, NETWORKS)} (known: {', '.join(NETWORKS)})")
-        for name, value, low in (("hidden", self.hidden, 1), ("epochs", self.epochs, 1)):
-            if value < low:
-                raise ValueError(f"--set {name}={value}: must be at least {low}")
+        for name in ("hidden", "epochs", "gat_heads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"--set {name}={getattr(self, name)}: must be at least 1")
         if not (math.isfinite(self.lr) and self.lr > 0):
             raise ValueError(f"--set lr={self.lr}: must be a finite number above 0")
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
@@ -127,7 +129,9 @@ def train(
     rows, columns = graph.features.shape
     with threads_for(rows * columns), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(seed)
-        model = make_network(settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where)
+        model = make_network(
+            settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, heads=settings.gat_heads
+        )
         best = _fit(model, graph, settings, where, objective, clip_norm)
     return Trained(model.cpu(), *best, time.perf_counter() - started)
 

@@ -13,6 +13,8 @@ from curator.training import TrainingSettings
 from curator.tuned import stored
 from strategies.options import RunOptions
 
+_WHOLE = ("hidden", "epochs", "gat_heads")
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -35,8 +37,11 @@ class Settings:
     feature_share: float | None = None
 
     def parameters(self) -> dict[str, Any]:
-        """Every parameter of the method and the training, by name."""
-        return {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
+        """Every parameter of the method and the training that plays a part, by name."""
+        found = {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
+        if self.training.gnn != "gat":
+            del found["gat_heads"]
+        return found
 
 
 def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settings:
@@ -77,10 +82,10 @@ def _defaults(method: type[Method]) -> dict[str, Any]:
 
 
 def _number(key: str, value: Any) -> Any:
-    """Read a training setting given as text: ``hidden`` and ``epochs`` are whole numbers."""
+    """Read a training setting given as text; some are whole numbers."""
     if not isinstance(value, str):
         return value
     try:
-        return int(value) if key in ("hidden", "epochs") else float(value)
+        return int(value) if key in _WHOLE else float(value)
     except ValueError:
         raise ValueError(f"--set {key}={value}: not a number") from None

@@ -15,7 +15,7 @@ split42`); noise and weights change. Settings: the published ones for each data 
 (`curator/tuned/`). `lp-and` is the null model: label propagation on the pairs that both ends reported, no features,
 no network. `raw` (the true graph) and `mlp` (no graph) are no private methods. `ldpgen` trains on the matrix of all
 link probabilities (`graph=expected`), as Blink's code does; `ldpgen, drawn` on a graph drawn from them, which is
-LDPGen's own. GAT has 4 heads here, 1 in Blink's code.""",
+LDPGen's own. GAT has 1 head, as in Blink's code (4 elsewhere).""",
     levels={"bit": "bit_adjacency", "one edge": "relationship", "user": "user"},
 )
 VARIANTS = {"blink-hard": "hard", "blink-soft": "soft", "blink-hybrid": "hybrid"}

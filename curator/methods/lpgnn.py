@@ -257,7 +257,9 @@ class LPGNN(Method):
         if settings.gnn == "sage":
             network = DenseSAGE(graph, hidden=settings.hidden, classes=classes, device=where)
         else:
-            network = make_network(settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where)
+            network = make_network(
+                settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, heads=settings.gat_heads
+            )
         network.activation = torch.selu
         return network
 

@@ -106,7 +106,7 @@ def test_gradients_are_those_of_a_float64_difference(name: str, sparse: bool) ->
         assert float(parameter.grad[place]) == pytest.approx((values[0] - values[1]) / 2e-5, abs=2e-3), key
 
 
-def _pyg(name: str, width: int, out: int, weights: dict[str, torch.Tensor], layer: int) -> torch.nn.Module:
+def _pyg(name: str, width: int, out: int, weights: dict[str, torch.Tensor], layer: int, heads: int) -> torch.nn.Module:
     w, b = weights[f"weight{layer}"], weights[f"bias{layer}"]
     module: torch.nn.Module
     if name == "gcn":
@@ -116,7 +116,7 @@ def _pyg(name: str, width: int, out: int, weights: dict[str, torch.Tensor], laye
         module = SAGEConv(width, out)
         state = {"lin_l.weight": w.T, "lin_l.bias": b, "lin_r.weight": weights[f"own{layer}"].T}
     else:
-        module = GATConv(width, out, heads=HEADS, concat=False)
+        module = GATConv(width, out, heads=heads, concat=False)
         state = {
             "lin.weight": w.T, "bias": b,
             "att_src": weights[f"source{layer}"][None], "att_dst": weights[f"target{layer}"][None],
@@ -125,13 +125,13 @@ def _pyg(name: str, width: int, out: int, weights: dict[str, torch.Tensor], laye
     return module
 
 
-@pytest.mark.parametrize("name", ["gcn", "sage", "gat"])
-def test_a_network_is_pygs_with_the_same_weights(name: str) -> None:
+@pytest.mark.parametrize(("name", "heads"), [("gcn", HEADS), ("sage", HEADS), ("gat", HEADS), ("gat", 1)])
+def test_a_network_is_pygs_with_the_same_weights(name: str, heads: int) -> None:
     graph = _graph()
     torch.manual_seed(4)
-    network = make_network(name, graph, hidden=HIDDEN, classes=CLASSES, device=CPU)
+    network = make_network(name, graph, hidden=HIDDEN, classes=CLASSES, device=CPU, heads=heads)
     weights = dict(network.state_dict())
-    first, second = (_pyg(name, *sizes, weights, k) for k, sizes in ((1, (D, HIDDEN)), (2, (HIDDEN, CLASSES))))
+    first, second = (_pyg(name, *sizes, weights, k, heads) for k, sizes in ((1, (D, HIDDEN)), (2, (HIDDEN, CLASSES))))
     edges, x = torch.from_numpy(graph.edge_index), torch.from_numpy(graph.features)
     with torch.no_grad():
         expected = second(torch.relu(first(x, edges)), edges)
