@@ -106,7 +106,11 @@ def draw(figure: Figure, found: Sequence[Point], where: Path) -> None:
         if figure.what != "test":
             panel.set_yscale("log")
     axes[0][0].set_ylabel("test accuracy, %" if figure.what == "test" else figure.what)
-    axes[0][-1].legend(fontsize=7.5)
+    # of all panels: a curve may have points in one of them only
+    known = {
+        label: handle for panel in axes[0] for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    axes[0][-1].legend([known[curve] for curve in curves], curves, fontsize=7.5)
     panels.suptitle(figure.title, fontsize=11)
     panels.tight_layout()
     panels.savefig(where, dpi=80)
