@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from curator.methods import HoGS
+from curator.methods import Blink, HoGS
 from curator.methods.base import Budget
 from strategies.options import RunOptions
 from strategies.settings import resolve
@@ -24,6 +24,7 @@ def test_set_goes_to_the_method_or_the_training() -> None:
         ({"tau": "1.5"}, "--set tau=1.5: .*between 0 and 1"),
         ({"epochs": "1.5"}, "--set epochs=1.5: not a number"),
         ({"lr": "nan"}, "--set lr=nan"),
+        ({"gat_heads": "0"}, "--set gat_heads=0: must be at least 1"),
         ({"topology": "ring"}, "--set topology=ring: must be one of"),
     ],
 )
@@ -35,3 +36,11 @@ def test_a_mistake_names_the_parameter(given: dict[str, str], line: str) -> None
 def test_nothing_stored_is_said() -> None:
     with pytest.raises(ValueError, match="--tuned: no stored setting for hogs, generated"):
         resolve(RunOptions(tuned=True, epsilon=7.77), HoGS, Budget(epsilon=7.77))
+
+
+def test_heads_are_a_parameter_of_a_gat_alone() -> None:
+    gat = resolve(RunOptions(gnn="gat", settings={"gat_heads": "2"}), HoGS, Budget())
+    assert gat.training.gat_heads == 2 and gat.parameters()["gat_heads"] == 2
+    assert "gat_heads" not in resolve(RunOptions(), HoGS, Budget()).parameters()
+    blink = RunOptions(method="blink", dataset="cora", gnn="gat", tuned=True, epsilon=4.0, split="split42")
+    assert resolve(blink, Blink, Budget(epsilon=4.0, public_features=True)).training.gat_heads == 1
