@@ -48,7 +48,7 @@ def markdown(paper: str, page: Page, rows: Sequence[Row]) -> str:
     done = [row for row in rows if row.ours is not None]
     decided = [row for row in done if row.entry.paper is not None and row.ours and row.ours.runs >= 10]
     off = [row for row in decided if compared(row).startswith("**")]
-    ending = "; those are explained below." if off else "."
+    ending = "; those are taken up below." if off else "."
     counts = (
         f"{len(done)} of {len(rows)} cells were run. Of the {len(decided)} with a published figure and ten runs or "
         f"more, {len(decided) - len(off)} agree and {len(off)} do not{ending}"
