@@ -70,6 +70,8 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
         if key not in of_training | of_method:
             known = sorted(of_training | of_method)
             raise ValueError(f"--set {key}: no such parameter{nearest(key, known)} (there are {', '.join(known)})")
+    if "gat_heads" in values and gnn != "gat":
+        raise ValueError(f"--set gat_heads: a {gnn} has no attention heads (--gnn gat)")
     made = method.from_settings({key: value for key, value in values.items() if key in of_method})
     chosen = {key: _number(key, value) for key, value in values.items() if key in of_training}
     training = TrainingSettings(gnn=gnn, **{**method.training_defaults, **chosen})

@@ -24,7 +24,7 @@ def test_set_goes_to_the_method_or_the_training() -> None:
         ({"tau": "1.5"}, "--set tau=1.5: .*between 0 and 1"),
         ({"epochs": "1.5"}, "--set epochs=1.5: not a number"),
         ({"lr": "nan"}, "--set lr=nan"),
-        ({"gat_heads": "0"}, "--set gat_heads=0: must be at least 1"),
+        ({"gat_heads": "1"}, "--set gat_heads: a gcn has no attention heads"),
         ({"topology": "ring"}, "--set topology=ring: must be one of"),
     ],
 )
@@ -44,3 +44,5 @@ def test_heads_are_a_parameter_of_a_gat_alone() -> None:
     assert "gat_heads" not in resolve(RunOptions(), HoGS, Budget()).parameters()
     blink = RunOptions(method="blink", dataset="cora", gnn="gat", tuned=True, epsilon=4.0, split="split42")
     assert resolve(blink, Blink, Budget(epsilon=4.0, public_features=True)).training.gat_heads == 1
+    with pytest.raises(ValueError, match="--set gat_heads=0: must be at least 1"):
+        resolve(RunOptions(gnn="gat", settings={"gat_heads": "0"}), HoGS, Budget())
