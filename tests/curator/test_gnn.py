@@ -10,6 +10,7 @@ import torch
 from scipy.sparse import csr_array
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
+from curator import gnn
 from curator.gnn import HEADS, NETWORKS, Constant, make_network
 from curator.methods import Graph
 
@@ -70,6 +71,13 @@ def _literal(name: str, graph: Graph, w: dict[str, np.ndarray]) -> np.ndarray:
     return hidden @ w["weight2"] + w["bias2"]
 
 
+@pytest.fixture(params=[0, 10**9], ids=["along edges", "over pairs"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GAT with one of its two forms, whatever the graph."""
+    monkeypatch.setattr(gnn, "CROWDED", request.param)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", NETWORKS)
@@ -85,6 +93,7 @@ def test_a_network_is_its_dense_formula(name: str, sparse: bool, weighted: bool)
     np.testing.assert_allclose(got, _literal(name, graph, weights), atol=1e-5)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_gradients_are_those_of_a_float64_difference(name: str, sparse: bool) -> None:
@@ -125,6 +134,7 @@ def _pyg(name: str, width: int, out: int, weights: dict[str, torch.Tensor], laye
     return module
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("name", "heads"), [("gcn", HEADS), ("sage", HEADS), ("gat", HEADS), ("gat", 1)])
 def test_a_network_is_pygs_with_the_same_weights(name: str, heads: int) -> None:
     graph = _graph()
@@ -136,6 +146,16 @@ def test_a_network_is_pygs_with_the_same_weights(name: str, heads: int) -> None:
     with torch.no_grad():
         expected = second(torch.relu(first(x, edges)), edges)
         np.testing.assert_allclose(network().numpy(), expected.numpy(), atol=1e-5)
+
+
+def test_only_a_crowded_graph_has_its_pairs_as_a_matrix() -> None:
+    rng = np.random.default_rng(0)
+    for edges, crowded in ((800, False), (1000, True)):
+        pairs = rng.permutation([(i, j) for i in range(100) for j in range(100) if i != j])[:edges].T
+        graph = Graph(np.ones((100, 2), np.float32), pairs, None, np.arange(100), np.arange(100), np.arange(0))
+        network = make_network("gat", graph, hidden=4, classes=3, device=CPU)
+        assert isinstance(network, gnn.GAT)
+        assert (network.pairs is not None) == crowded
 
 
 def test_only_weights_are_parameters_and_they_are_plain() -> None:
