@@ -41,6 +41,8 @@ class Settings:
         found = {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
         if self.training.gnn != "gat":
             del found["gat_heads"]
+        if self.training.selection == "accuracy":
+            del found["selection"]  # the rule of every run from before there was another: their hashes stay
         return found
 
 
@@ -72,6 +74,8 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
             raise ValueError(f"--set {key}: no such parameter{nearest(key, known)} (there are {', '.join(known)})")
     if "gat_heads" in values and gnn != "gat":
         raise ValueError(f"--set gat_heads: a {gnn} has no attention heads (--gnn gat)")
+    if "selection" in values and not method.common_selection:
+        raise ValueError(f"--set selection: {options.method} chooses its epoch by a rule of its own")
     made = method.from_settings({key: value for key, value in values.items() if key in of_method})
     chosen = {key: _number(key, value) for key, value in values.items() if key in of_training}
     training = TrainingSettings(gnn=gnn, **{**method.training_defaults, **chosen})
@@ -86,6 +90,8 @@ def _defaults(method: type[Method]) -> dict[str, Any]:
 def _number(key: str, value: Any) -> Any:
     """Read a training setting given as text; some are whole numbers."""
     if not isinstance(value, str):
+        return value
+    if key == "selection":
         return value
     try:
         return int(value) if key in _WHOLE else float(value)

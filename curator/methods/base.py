@@ -39,6 +39,7 @@ class Method:
     mechanisms: ClassVar[tuple[str, ...]]
     default_gnn: ClassVar[str] = "gcn"
     training_defaults: ClassVar[Mapping[str, Any]] = {}  # where they differ from TrainingSettings' own
+    common_selection: ClassVar[bool] = True  # `--set selection` says which epoch's weights are kept
     public_graph: ClassVar[bool] = False  # the edges are public knowledge in its paper's setting
     public_features: ClassVar[bool] = False  # features are, whether or not --public-features is given
     asks_labels: ClassVar[bool] = False  # labels are asked of devices whether or not --private-labels is given

@@ -62,6 +62,7 @@ class Federated(Method):
     trust: ClassVar[str] = "trusted curator"
     private: ClassVar[tuple[str, ...]] = ()
     mechanisms: ClassVar[tuple[str, ...]] = ()
+    common_selection: ClassVar[bool] = False
     sees: ClassVar[str] = "own"  # what a device looks at: see devices/tasks.py
     silo: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ("features", "label")

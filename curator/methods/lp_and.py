@@ -33,6 +33,7 @@ class LPAnd(LinkMethod):
     public_features: ClassVar[bool] = False
     name: ClassVar[str] = "lp-and"
     search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
+    common_selection: ClassVar[bool] = False
     paper: ClassVar[str] = "null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data"
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:

@@ -94,6 +94,7 @@ class LPGNN(Method):
     default_gnn: ClassVar[str] = "sage"
     # the published ones for Cora at finite budgets
     training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-3, "gnn_dropout": 0.5, "epochs": 500}
+    common_selection: ClassVar[bool] = False
     search_grid: ClassVar[tuple[Grid, ...]] = (
         {"k_x": (0, 2, 4, 8, 16), "k_y": (0, 2, 4, 8)},
         {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},

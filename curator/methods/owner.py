@@ -35,6 +35,7 @@ class OwnerMethod(Method):
 
     paper: ClassVar[str] = _PAPER
     default_gnn: ClassVar[str] = "sage"
+    common_selection: ClassVar[bool] = False
     training_defaults: ClassVar[Mapping[str, Any]] = {
         "hidden": 64, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.5, "epochs": 500,
     }  # fmt: skip

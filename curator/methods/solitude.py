@@ -90,6 +90,7 @@ class Solitude(Method):
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "multi_bit", "grr")
     default_gnn: ClassVar[str] = "sage"
     training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-2, "gnn_dropout": 0.5}
+    common_selection: ClassVar[bool] = False
     search_grid: ClassVar[tuple[Grid, ...]] = (
         {"l_x": (0, 2, 4), "l_y": (0, 2, 4)},
         {"smoothing": ("mean", "symmetric"), "lr": (0.01, 0.1), "weight_decay": (1e-2, 1e-3, 1e-4)},

@@ -62,6 +62,29 @@ def test_of_equal_epochs_the_first_is_kept() -> None:
     assert train(few, settings=before, classes=3, seed=0, device="cpu").val_accuracy < 1
 
 
+def test_the_epoch_of_the_smallest_validation_loss() -> None:
+    graph, _, _ = _graph()
+
+    def loss_after(epochs: int) -> float:
+        only = dataclasses.replace(graph, val=graph.val[:0])  # then the last epoch counts
+        settings = TrainingSettings(epochs=epochs, lr=0.1)
+        model = train(only, settings=settings, classes=3, seed=0, device="cpu").model
+        with torch.no_grad():
+            scores = model()[torch.from_numpy(graph.val)]
+        return float(torch.nn.functional.cross_entropy(scores, torch.from_numpy(graph.labels[graph.val])))
+
+    settings = TrainingSettings(epochs=60, lr=0.1, selection="loss")
+    by_loss = train(graph, settings=settings, classes=3, seed=0, device="cpu")
+    losses = [loss_after(epochs) for epochs in range(1, 61)]
+    assert by_loss.best_epoch == 1 + int(np.argmin(losses)) < 60
+    settings = TrainingSettings(epochs=60, lr=0.1)
+    by_accuracy = train(graph, settings=settings, classes=3, seed=0, device="cpu")
+    assert by_accuracy.best_epoch != by_loss.best_epoch
+    with torch.no_grad():
+        seen = by_loss.model().argmax(dim=1).numpy()
+    assert by_loss.val_accuracy == np.mean(seen[graph.val] == graph.labels[graph.val]) <= by_accuracy.val_accuracy
+
+
 def test_labels_of_other_nodes_change_nothing() -> None:
     graph, labels, _ = _graph()
     settings = TrainingSettings(epochs=20)
@@ -111,6 +134,7 @@ def test_adam_takes_torchs_steps(weight_decay: float) -> None:
         ({"gnn_dropout": 1.0}, "gnn_dropout=1.0"),
         ({"epochs": 0}, "epochs=0"),
         ({"hidden": 0}, "hidden=0"),
+        ({"selection": "f1"}, "selection=f1: must be accuracy or loss"),
     ],
 )
 def test_settings_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:

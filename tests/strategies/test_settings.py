@@ -4,6 +4,11 @@ import pytest
 
 from curator.methods import Blink, HoGS
 from curator.methods.base import Budget
+from curator.methods.federated import FedAvgMLP
+from curator.methods.lp_and import LPAnd
+from curator.methods.lpgnn import LPGNN
+from curator.methods.privgnn import PrivGnn
+from curator.methods.solitude import Solitude
 from strategies.options import RunOptions
 from strategies.settings import resolve
 
@@ -36,6 +41,15 @@ def test_a_mistake_names_the_parameter(given: dict[str, str], line: str) -> None
 def test_nothing_stored_is_said() -> None:
     with pytest.raises(ValueError, match="--tuned: no stored setting for hogs, generated"):
         resolve(RunOptions(tuned=True, epsilon=7.77), HoGS, Budget(epsilon=7.77))
+
+
+def test_the_selection_of_an_epoch_is_a_parameter_where_it_plays_a_part() -> None:
+    by_loss = resolve(RunOptions(settings={"selection": "loss"}), HoGS, Budget())
+    assert by_loss.training.selection == "loss" and by_loss.parameters()["selection"] == "loss"
+    assert "selection" not in resolve(RunOptions(), HoGS, Budget()).parameters()
+    for method in (LPGNN, Solitude, LPAnd, FedAvgMLP, PrivGnn):
+        with pytest.raises(ValueError, match=f"--set selection: {method.name} chooses its epoch by a rule of its own"):
+            resolve(RunOptions(method=method.name, settings={"selection": "loss"}), method, Budget())
 
 
 def test_heads_are_a_parameter_of_a_gat_alone() -> None:
