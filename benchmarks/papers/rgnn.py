@@ -21,8 +21,11 @@ the loss of the published code (`loss=softmax`). Models:
 
 - `rgnn`; `noisy`: the same network straight on the reports (the paper's "GraphSAGE").
 - `lpgnn (m eps_x)`, `lpgnn (eps_X)`: LPGNN on the same grouped features with m = 10 and as many hops as RGNN; the
-  vector's budget is m eps_x, which is what RGNN's own report really costs, or eps_X of Theorem 1, which is what the
-  paper says that it costs. The paper has one row for both, and does not say which budget its code was given.""",
+  vector's budget is m eps_x, which is what RGNN's own report really costs (the paper's reading: eps_x a sampled feature,
+  "amplified" to eps_X), or eps_X of Theorem 1 itself. LPGNN is trained as its own authors do, which is more than the
+  paper gave it: its figure is the least that is expected.
+- `lpgnn, RGNN's training`: the same (m eps_x) trained as the paper trains everything, 100 epochs, and as RGNN's code does,
+  without weight decay or dropout.""",
     levels={"vector": "vector", "label": "label", "one edge": "relationship"},
     tables={TABLE_1: "", ABLATION: "One part left out at a time."},
 )
@@ -33,6 +36,8 @@ SIZES = {"cora": 0, "citeseer": 0, "german": 1, "student": 1, "dblp": 2, "facebo
 BARE = {"features": "noisy", "labels": "noisy", "alpha": 0}
 WITHOUT = {"without LLP": {"alpha": 0}, "without f_Y": {"labels": "noisy"}, "without f_X": {"features": "noisy"}}
 M = 10
+AS_RGNN = "lpgnn, RGNN's training"
+TRAINED_AS_RGNN = {"epochs": 100, "weight_decay": 0, "gnn_dropout": 0}
 
 
 def entries(home: Path) -> Iterator[Entry]:
@@ -64,14 +69,15 @@ def _column(home: Path, dataset: str, eps_x: float, eps_y: float) -> Iterator[En
         )  # fmt: skip
     claimed = math.log1p(M / COLUMNS[dataset] * math.expm1(M * eps_x))
     path = f"{home}/{dataset}-{BLOCK[dataset]}.npz" if BLOCK[dataset] > 1 else dataset
-    for model, budget in {"lpgnn (m eps_x)": M * eps_x, "lpgnn (eps_X)": round(claimed, 6)}.items():
-        options = cell(
-            "lpgnn", path, eps_features=budget, eps_labels=eps_y,
-            settings={"m": M, "k_x": HOPS[dataset], "k_y": HOPS[dataset]},
-        )  # fmt: skip
+    hops = {"m": M, "k_x": HOPS[dataset], "k_y": HOPS[dataset]}
+    budgets = {"lpgnn (m eps_x)": M * eps_x, "lpgnn (eps_X)": round(claimed, 6), AS_RGNN: M * eps_x}
+    for model, budget in budgets.items():
+        settings = hops | TRAINED_AS_RGNN if model == AS_RGNN else hops
+        options = cell("lpgnn", path, eps_features=budget, eps_labels=eps_y, settings=settings)
         yield Entry(
             TABLE_1, {**keys, "model": model}, options, look_up("rgnn", "paper", **found, model="lpgnn"),
             level=2 + SIZES[dataset], quick=eps_x == 1 and eps_y == 3 and SIZES[dataset] == 0,
+            at_least=model != AS_RGNN,
         )  # fmt: skip
 
 
