@@ -21,11 +21,11 @@ the loss of the published code (`loss=softmax`). Models:
 
 - `rgnn`; `noisy`: the same network straight on the reports (the paper's "GraphSAGE").
 - `lpgnn (m eps_x)`, `lpgnn (eps_X)`: LPGNN on the same grouped features with m = 10 and as many hops as RGNN; the
-  vector's budget is m eps_x, which is what RGNN's own report really costs (the paper's reading: eps_x a sampled feature,
-  "amplified" to eps_X), or eps_X of Theorem 1 itself. LPGNN is trained as its own authors do, which is more than the
-  paper gave it: its figure is the least that is expected.
-- `lpgnn, RGNN's training`: the same (m eps_x) trained as the paper trains everything, 100 epochs, and as RGNN's code does,
-  without weight decay or dropout.""",
+  vector's budget is m eps_x, which is what RGNN's own report really costs (the paper's reading: eps_x for each sampled
+  feature, "amplified" to eps_X), or eps_X of Theorem 1 itself. LPGNN is trained as its own authors do, which is more
+  than the paper gave it: its figure is the least that is expected.
+- `lpgnn, RGNN's training`: the same (m eps_x) trained as the paper trains everything, 100 epochs, and as RGNN's code
+  does, without weight decay or dropout.""",
     levels={"vector": "vector", "label": "label", "one edge": "relationship"},
     tables={TABLE_1: "", ABLATION: "One part left out at a time."},
 )
