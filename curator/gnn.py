@@ -26,13 +26,14 @@ from torch.nn import functional
 
 from curator.factored import Factored
 from curator.names import nearest
+from curator.pair_attention import SLOPE, attend
 from curator.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
 
 if TYPE_CHECKING:
     from curator.graph import Graph
 
 HEADS = 4
-CROWDED = 10  # GAT takes all pairs where more than one in so many is an edge (benchmarks/bench_gat.py)
+CROWDED = 20  # GAT takes all pairs where more than one in so many is an edge (benchmarks/bench_gat.py)
 _SPARSE_BELOW = 0.2  # share of non-zero entries under which a sparse product is faster
 
 
@@ -186,9 +187,9 @@ class SAGE(Network):
 class GAT(Network):
     """Attention a_ij = softmax_j leakyrelu(p.z_j + q.z_i) over j in N(i) and i, z = X W (Velickovic et al. 2018).
 
-    A weighted edge counts weight times in the softmax. Where more than one pair in ten is an
+    A weighted edge counts weight times in the softmax. Where more than one pair in 20 is an
     edge, the list of edges with what is sent along each is larger and slower than all pairs
-    are, and the same shares are formed as one matrix of pairs.
+    are: see :mod:`curator.pair_attention`.
     """
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
@@ -229,7 +230,7 @@ class GAT(Network):
 
     def _along_edges(self, heads: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
         score = sources.index_select(0, self.source) + targets.index_select(0, self.target)
-        score = functional.leaky_relu(score, 0.2)
+        score = functional.leaky_relu(score, SLOPE)
         place = self.target[:, None].expand(-1, self.heads)
         largest = torch.full_like(sources, -math.inf).scatter_reduce(0, place, score.detach(), "amax")
         strength = self.weight[:, None] * torch.exp(score - largest.index_select(0, self.target))
@@ -240,11 +241,8 @@ class GAT(Network):
 
     def _over_pairs(self, heads: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
         assert self.pairs is not None
-        taken = torch.zeros_like(heads[:, 0])
-        for head in range(self.heads):
-            score = functional.leaky_relu(targets[:, head, None] + sources[None, :, head], 0.2)
-            taken = taken + torch.softmax(score + self.pairs, dim=1) @ heads[:, head]
-        return taken / self.heads
+        parts = zip(heads.unbind(1), sources.unbind(1), targets.unbind(1), strict=True)
+        return torch.stack([attend(*part, self.pairs) for part in parts]).mean(dim=0)
 
 
 class MLP(Network):

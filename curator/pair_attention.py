@@ -1,0 +1,75 @@
+"""Attention over all pairs of nodes, for graphs of which a large share of the pairs are edges.
+
+With s_ij = leakyrelu(t_i + r_j) and weights w_ij, of which 0 is no edge,
+
+    out_i = sum_j a_ij v_j,    a_ij = w_ij exp(s_ij) / sum_k w_ik exp(s_ik).
+
+The shares a are never held as a whole: they are formed, used and dropped a block of rows at a
+time, small enough for a processor's cache, and formed once more for the gradients,
+
+    dv = a^T g,    ds_ij = a_ij (g_i . v_j - g_i . out_i),    dt_i = sum_j ds_ij s'_ij,
+    dr_j = sum_i ds_ij s'_ij,    s' = 1 or the slope below 0.
+
+So beside the logarithms of the weights nothing has n x n entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+SLOPE = 0.2  # of LeakyReLU below 0 (Velickovic et al. 2018)
+_BLOCK = 2**18  # entries of a block of rows: 1 MiB
+
+
+def attend(values: Tensor, sources: Tensor, targets: Tensor, log_weights: Tensor) -> Tensor:
+    """Return what every node takes from all others.
+
+    Args:
+        values: float32 (n, k): v.
+        sources, targets: float32 (n,): r and t.
+        log_weights: float32 (n, n), constant: log w_ij, -inf for no edge. Every row has an edge.
+
+    Returns:
+        float32 (n, k).
+    """
+    taken: Tensor = _Attention.apply(values, sources, targets, log_weights)  # type: ignore[no-untyped-call]
+    return taken
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, sources: Tensor, targets: Tensor, log_weights: Tensor) -> Tensor:
+        taken = torch.empty_like(values)
+        for rows in _blocks(log_weights):
+            score = functional.leaky_relu_(targets[rows, None] + sources, SLOPE).add_(log_weights[rows])
+            taken[rows] = torch.softmax(score, dim=1) @ values
+        ctx.save_for_backward(values, sources, targets, taken)
+        ctx.log_weights = log_weights
+        return taken
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        values, sources, targets, taken = ctx.saved_tensors
+        for_values, for_sources = torch.zeros_like(values), torch.zeros_like(sources)
+        for_targets = torch.empty_like(targets)
+        own = (gradient * taken).sum(dim=1, keepdim=True)
+        for rows in _blocks(ctx.log_weights):
+            score = targets[rows, None] + sources
+            slope = torch.where(score > 0, 1.0, SLOPE)
+            share = torch.softmax(score.mul_(slope).add_(ctx.log_weights[rows]), dim=1)
+            for_values.addmm_(share.T, gradient[rows])
+            change = (gradient[rows] @ values.T).sub_(own[rows]).mul_(share).mul_(slope)
+            for_targets[rows] = change.sum(dim=1)
+            for_sources += change.sum(dim=0)
+        return for_values, for_sources, for_targets, None
+
+
+def _blocks(matrix: Tensor) -> Iterator[slice]:
+    n = len(matrix)
+    step = max(1, _BLOCK // max(1, n))
+    return (slice(first, first + step) for first in range(0, n, step))
