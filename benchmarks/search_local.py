@@ -6,12 +6,13 @@ among them. Test labels are not looked at.
 
 - Solitude (nothing was published): hops and smoothing; then weight decay and dropout; then the two
   penalties. One setting serves a data set and a network: found at eps_a = 7.5, the middle of Table 3.
+- LPGNN with private lists, as Solitude's table has it: hops, weight decay, dropout, found at eps_a = 7.5 too.
 - L-DPGCN: the degrees' share and how pairs are ranked, at the published lr, weight decay and dropout.
 - FP-Blink (two shares, on a coarser grid than HoGS's paper names), FP-LDPGen and FP-Solitude (the features' share), and
   how far features are smoothed. One setting serves a data set, whatever the network and the budget: found with a GCN at
   epsilon 5, FP-Solitude at 8, where its noisy graph is small.
 
-    python benchmarks/search_local.py [solitude ldpgcn fp-blink fp-ldpgen fp-solitude] [--only cora-sage]
+    python benchmarks/search_local.py [solitude lpgnn ldpgcn fp-blink fp-ldpgen fp-solitude] [--only cora-sage]
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ HOPS = {"smoothing": ("mean", "symmetric"), "l_x": (2, 4, 8), "l_y": (0, 2, 4), 
         "gnn_dropout": (0.5,)}  # fmt: skip
 SOLITUDE = (HOPS, {"weight_decay": (0.01, 0.001), "gnn_dropout": (0.25, 0.5, 0.75)},
             {"lambda_1": (1e-3, 1e-2), "lambda_2": (1e-4, 1e-3)})  # fmt: skip
+PRIVATE_LPGNN = ({"k_x": (1, 2, 4, 8), "weight_decay": (0.01,), "gnn_dropout": (0.75,)},
+                 {"weight_decay": (0.01, 0.001), "gnn_dropout": (0.25, 0.5, 0.75)})  # fmt: skip
 SHARES = {"delta1": (0.5, 0.66, 0.75), "delta2": (0.5, 0.75)}
 
 
@@ -46,10 +49,13 @@ class Search:
 
 def searches() -> Iterator[Search]:
     """Yield all."""
-    for dataset in ("cora", "citeseer-lcc"):
+    for dataset in ("cora", "citeseer-lcc", "citeseer"):
         for gnn in ("sage", "gcn"):
             run = {"method": "solitude", "dataset": dataset, "gnn": gnn, "eps_adjacency": 7.5, "eps_features": 1.0}
             yield Search(f"solitude-{dataset}-{gnn}", run, SOLITUDE, general=("eps_adjacency",))
+            run = {**run, "method": "lpgnn", "eps_labels": float("inf"),
+                   "settings": {"adjacency": "private", "k_y": "0"}}  # fmt: skip
+            yield Search(f"lpgnn-{dataset}-{gnn}", run, PRIVATE_LPGNN)
     for epsilon in (5.0, 6.0):
         run = {"method": "ldpgcn", "dataset": "cora", "gnn": "gcn", "epsilon": epsilon, "split": "split42",
                "tuned": True}  # fmt: skip
@@ -82,8 +88,8 @@ def run(search: Search) -> None:
     for candidate in found.candidates:
         print(f"{search.name}: {100 * candidate.val_accuracy:.2f} {dict(candidate.query)} {dict(candidate.values)}",
               flush=True)  # fmt: skip
-    if search.run["method"] == "ldpgcn":
-        return  # its published settings stay; what was found is the default
+    if search.run["method"] in ("ldpgcn", "lpgnn"):
+        return  # published settings stay; what was found is the default, or stands in papers/solitude.py
     setting = setting_of(options, found, search.stages, search.query)
     setting = {key: value for key, value in setting.items() if key not in search.general}
     setting["source"] = SOURCE

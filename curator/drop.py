@@ -152,14 +152,14 @@ class _Loop:
         # The pass that begins step k + 1 also scores the weights after step k.
         for epoch in range(settings.epochs + 1):
             with torch.set_grad_enabled(epoch < settings.epochs):
-                hidden = model.hidden()
+                first = model.first()
             if epoch > 0:
-                new, classes = self._score(hidden.detach(), in_training)
+                new, classes = self._score(first.detach(), in_training)
                 if not len(self.val) or best.beaten_by(new, self.truth, self.by_loss):
                     best, best_epoch, predictions = new, epoch, classes
                     state = {name: value.detach().clone() for name, value in model.state_dict().items()}
             if epoch < settings.epochs:
-                scores = model.output(functional.dropout(hidden, settings.gnn_dropout))
+                scores = model.output(functional.dropout(model.trained(first), settings.gnn_dropout))
                 in_training = _accuracy(scores[self.train].argmax(dim=1), self.train_labels)
                 self._loss(scores).backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
@@ -181,8 +181,8 @@ class _Loop:
         return functional.nll_loss(log, self.target)
 
     @torch.no_grad()
-    def _score(self, hidden: Tensor, in_training: float) -> tuple[Epoch, Tensor]:
-        scores = self.model.output(hidden)
+    def _score(self, first: Tensor, in_training: float) -> tuple[Epoch, Tensor]:
+        scores = self.model.output(self.model.scored(first))
         classes = scores.argmax(dim=1)
         if not len(self.val):
             return Epoch(train=in_training), classes

@@ -126,10 +126,19 @@ class Network(nn.Module):
 
     def hidden(self) -> Tensor:
         """float32 (n, hidden): the first layer after its activation (ReLU unless set), before dropout."""
-        return self.activation(self._first())
+        return self.scored(self.first())
 
-    def _first(self) -> Tensor:
+    def first(self) -> Tensor:
+        """float32 (n, hidden): the first layer before its activation."""
         raise NotImplementedError
+
+    def scored(self, first: Tensor) -> Tensor:
+        """Return the first layer after its activation."""
+        return self.activation(first)
+
+    def trained(self, first: Tensor) -> Tensor:
+        """Return the same for a step of training: it differs where a network normalises over what it sees."""
+        return self.scored(first)
 
     def output(self, hidden: Tensor) -> Tensor:
         """float32 (n, classes): the second layer's scores."""
@@ -152,7 +161,7 @@ class GCN(Network):
         self.weight1, self.bias1 = _glorot(self.width, self.hidden_width), _zeros(self.hidden_width)
         self.weight2, self.bias2 = _glorot(self.hidden_width, self.classes), _zeros(self.classes)
 
-    def _first(self) -> Tensor:
+    def first(self) -> Tensor:
         return self.inputs @ self.weight1 + self.bias1
 
     def output(self, hidden: Tensor) -> Tensor:
@@ -177,7 +186,7 @@ class SAGE(Network):
         )
         self.own2 = _uniform(self.hidden_width, self.classes)
 
-    def _first(self) -> Tensor:
+    def first(self) -> Tensor:
         return self.neighbours @ self.weight1 + self.bias1 + self.inputs @ self.own1
 
     def output(self, hidden: Tensor) -> Tensor:
@@ -192,6 +201,8 @@ class GAT(Network):
     are: see :mod:`curator.pair_attention`.
     """
 
+    pairs: Tensor | None = None  # float32 (n, n), log weights by target and source
+
     def _bind(self, graph: Graph, device: torch.device) -> None:
         n = graph.features.shape[0]
         edges = _adjacency(graph).tocoo()
@@ -205,7 +216,6 @@ class GAT(Network):
                 np.r_[edges.data[other], loops],
             )
         )
-        self.pairs: Tensor | None = None
         if len(self.source) * CROWDED > n * n:
             weights = torch.zeros(n, n, device=device)
             self.pairs = weights.index_put_((self.target, self.source), self.weight.float(), accumulate=True).log_()
@@ -217,7 +227,7 @@ class GAT(Network):
         self.weight2, self.bias2 = _glorot(self.hidden_width, self.heads * self.classes), _zeros(self.classes)
         self.source2, self.target2 = _glorot(self.heads, self.classes), _glorot(self.heads, self.classes)
 
-    def _first(self) -> Tensor:
+    def first(self) -> Tensor:
         return self._attend(self.inputs @ self.weight1, self.source1, self.target1) + self.bias1
 
     def output(self, hidden: Tensor) -> Tensor:
@@ -258,7 +268,7 @@ class MLP(Network):
             _uniform_bias(self.hidden_width, self.classes),
         )
 
-    def _first(self) -> Tensor:
+    def first(self) -> Tensor:
         return self.inputs @ self.weight1 + self.bias1
 
     def output(self, hidden: Tensor) -> Tensor:

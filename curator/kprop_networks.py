@@ -20,6 +20,8 @@ from curator.propagation import adjacency_matrix, gcn_matrix, mean_matrix
 if TYPE_CHECKING:
     from curator.graph import Graph
 
+NEW_SHARE = 0.1  # of a pass in the running averages of batch normalisation
+
 
 class DenseSAGE(SAGE):
     """:class:`curator.gnn.SAGE` with the same weights and scores, for dense features."""
@@ -33,7 +35,7 @@ class DenseSAGE(SAGE):
         product = self.inputs @ torch.cat([self.weight1, self.own1], dim=1)
         return product[:, : self.hidden_width].contiguous(), product[:, self.hidden_width :]
 
-    def _first(self) -> Tensor:
+    def first(self) -> Tensor:
         taken, own = self.both()
         return self.spread @ taken + self.bias1 + own
 
@@ -41,9 +43,13 @@ class DenseSAGE(SAGE):
 class KPropGCN(GCN):
     """H = selu(bn(Z W1 + b1)), scores = S H W2 + b2; Z is what KProp made of the features.
 
-    Normalisation takes mean and variance over all nodes of the pass at hand: training and
-    scoring see the same nodes, so running averages would only lag behind.
+    bn is batch normalisation (Ioffe and Szegedy 2015) over all nodes: a step of training
+    normalises by the mean and variance of its own pass, and scoring by their running averages
+    (PyTorch's, with a tenth of every new pass).
     """
+
+    mean: Tensor
+    variance: Tensor
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         self.activation = torch.selu
@@ -54,9 +60,19 @@ class KPropGCN(GCN):
         super()._layers()
         self.scale = nn.Parameter(torch.ones(self.hidden_width))
         self.shift = nn.Parameter(torch.zeros(self.hidden_width))
+        self.register_buffer("mean", torch.zeros(self.hidden_width))
+        self.register_buffer("variance", torch.ones(self.hidden_width))
 
-    def _first(self) -> Tensor:
-        return functional.batch_norm(super()._first(), None, None, self.scale, self.shift, training=True)
+    def scored(self, first: Tensor) -> Tensor:
+        """Normalised by the running averages."""
+        return self.activation(self._normalised(first, training=False))
+
+    def trained(self, first: Tensor) -> Tensor:
+        """Normalised by what this pass sees, which enters the running averages."""
+        return self.activation(self._normalised(first, training=True))
+
+    def _normalised(self, first: Tensor, *, training: bool) -> Tensor:
+        return functional.batch_norm(first, self.mean, self.variance, self.scale, self.shift, training, NEW_SHARE)
 
 
 def _adjacency(graph: Graph) -> csr_array:

@@ -101,7 +101,7 @@ class _LearnedGCN(GCN):
         self.inputs = constant(graph.features, device)
         self.edges = Edges(graph.edge_index, graph.features.shape[0], device)
 
-    def _first(self) -> Tensor:
+    def first(self) -> Tensor:
         return self.edges.gcn(self.inputs @ self.weight1) + self.bias1
 
     def output(self, hidden: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ class _LearnedSAGE(DenseSAGE):
         self.inputs = constant(graph.features, device)
         self.edges = Edges(graph.edge_index, graph.features.shape[0], device)
 
-    def _first(self) -> Tensor:
+    def first(self) -> Tensor:
         taken, own = self.both()
         return self.edges.mean(taken) + self.bias1 + own
 

@@ -119,4 +119,47 @@ def test_the_first_versions_network() -> None:
     model = KPropGCN(graph, hidden=4, classes=CLASSES, device=CPU)
     first = torch.from_numpy(graph.features) @ model.weight1 + model.bias1
     normal = (first - first.mean(0)) / (first.var(0, unbiased=False) + 1e-5).sqrt()
-    torch.testing.assert_close(model.hidden(), torch.selu(normal * model.scale + model.shift), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(model.first(), first)
+    expected = torch.selu(normal * model.scale + model.shift)
+    torch.testing.assert_close(model.trained(first), expected, rtol=1e-4, atol=1e-5)
+    mean, variance = 0.1 * first.mean(0), 0.9 + 0.1 * first.var(0)
+    torch.testing.assert_close((model.mean, model.variance), (mean, variance))
+    settled = (first - mean) / (variance + 1e-5).sqrt()
+    expected = torch.selu(settled * model.scale + model.shift)
+    for _ in range(2):  # scoring moves no average
+        torch.testing.assert_close(model.hidden(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_first_versions_network_trains_and_scores_as_torchs_own() -> None:
+    graph = _graph()
+    noise = Noise(1.0, csr_array((N, N), dtype=np.float32), 0, by_loss=True)
+    settings = TrainingSettings(epochs=30, lr=0.05, gnn_dropout=0.0)
+    made: list[KPropGCN] = []
+
+    def make(device: torch.device) -> KPropGCN:
+        made.append(KPropGCN(graph, hidden=4, classes=CLASSES, device=device))
+        return made[-1]
+
+    got = train_denoised(make, graph, noise=noise, settings=settings, classes=CLASSES, seed=3, device="cpu")
+    torch.manual_seed(3)
+    ours = KPropGCN(graph, hidden=4, classes=CLASSES, device=CPU)
+    norm = torch.nn.BatchNorm1d(4)
+    weights = [ours.weight1, ours.bias1, ours.weight2, ours.bias2]
+    optimiser = torch.optim.Adam([*weights, *norm.parameters()], lr=0.05, weight_decay=settings.weight_decay)
+    x, labels = torch.from_numpy(graph.features), torch.from_numpy(graph.labels)
+    best, seen = np.inf, np.empty(0)
+    for _ in range(30):
+        norm.train()
+        scores = ours.output(torch.selu(norm(x @ ours.weight1 + ours.bias1)))
+        torch.nn.functional.cross_entropy(scores[graph.train], labels[graph.train]).backward()
+        optimiser.step()
+        optimiser.zero_grad()
+        norm.eval()
+        with torch.no_grad():
+            scores = ours.output(torch.selu(norm(x @ ours.weight1 + ours.bias1)))
+            loss = float(torch.nn.functional.cross_entropy(scores[graph.val], labels[graph.val]))
+        if loss < best:
+            best, seen = loss, scores.argmax(dim=1).numpy()
+    assert np.array_equal(got.predictions, seen)
+    with torch.no_grad():  # the model that is kept says what was reported
+        assert np.array_equal(made[0]().argmax(dim=1).numpy(), seen)
