@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from devices import datasets
 from papers.agreement import look_up
 from papers.entry import Entry, Page, cell
+from strategies.options import RunOptions
 
 TEXT, CCS = "Table 3 (version text)", "Features and labels (version ccs), Cora"
+SPLITS = "Table 3 (version text), a new split in every run"
 PAGE = Page(
     title="LPGNN: accuracy",
     head="""The graph is public and the split is one for all runs, as in the paper and its code: noise and weights
@@ -20,6 +23,8 @@ Version `ccs` is the published code (CCS 2021): labels too, GraphSAGE, "Drop". S
 References of Table 3: `raw`, `rnd` (random features), `ohd` (the degree, one-hot): the same network on features in
 clear, with one hop and self-loops, which is a GCN layer; none of them private.""",
     levels={"vector": "vector", "label": "label", "one edge": "relationship"},
+    tables={SPLITS: """The paper's one split is not published, and on the two smallest graphs another split moves a
+figure by more than a point: here every run has its own, which is what the agreement is judged by there."""},
 )
 # Table 2 of the first text: the references use the method's own lr, weight decay and dropout
 TABLE_2 = {
@@ -27,6 +32,7 @@ TABLE_2 = {
     "facebook": (0.01, 0.001, 0.5), "github": (0.01, 0.0, 0.5), "lastfm": (0.01, 0.001, 0.75),
 }  # fmt: skip
 SIZE = {"cora": 0, "citeseer": 1, "pubmed": 2, "facebook": 3, "github": 3, "lastfm": 3}
+NEW_SPLITS = ("cora", "citeseer")
 DENSE = ("cora", "citeseer", "pubmed")  # small enough for a file of random features
 PAIRS = ((1.0, 1.0), (1.0, 2.0), (1.0, float("inf")), (0.01, 1.0), (0.1, 1.0), (1.0, 0.5), (float("inf"), 1.0),
          (0.01, float("inf")), (0.1, float("inf")), (2.0, float("inf")))  # fmt: skip
@@ -45,16 +51,22 @@ def entries(home: Path) -> Iterator[Entry]:
         )  # fmt: skip
     for dataset in TABLE_2:
         yield from _text(home, dataset)
+    for dataset in NEW_SPLITS:
+        for entry in _text(home, dataset):
+            options = replace(entry.options, repeats_vary=RunOptions.repeats_vary)
+            judged = dataset == "cora" and entry.keys["eps_x"] == "1"
+            yield replace(entry, table=SPLITS, options=options, quick=False, level=0 if judged else entry.level)
 
 
 def _text(home: Path, dataset: str) -> Iterator[Entry]:
+    """Table 3 of a data set, on one split."""
     absent = "features absent" if dataset == "lastfm" else ""
     size = SIZE[dataset]
     for epsilon in (1.0, 0.1, 0.5, 2.0):
         options = cell("lpgnn", dataset, epsilon=epsilon, gnn="gcn", tuned=True, repeats_vary="noise",
                        settings={"version": "text"})  # fmt: skip
         paper = look_up("lpgnn", "paper", dataset=dataset, eps_x=f"{epsilon:.1f}", model="lpgnn")
-        level = 0 if dataset in ("cora", "pubmed", "facebook") and epsilon == 1 else size + 1
+        level = 0 if dataset in ("pubmed", "facebook") and epsilon == 1 else size + 1
         yield Entry(TEXT, {"data set": dataset, "eps_x": f"{epsilon:g}", "eps_y": "public", "model": "lpgnn"}, options,
                     paper, absent=absent, level=level, quick=epsilon == 1 and size < 2)  # fmt: skip
     lr, decay, dropout = TABLE_2[dataset]
