@@ -131,13 +131,17 @@ def _cells(methods: Sequence[str], options: RunOptions) -> list[Cell]:
         if name in methods[:place]:
             raise ValueError(f"{name} is named twice: a method stands in a comparison once")
     of_training = {entry.name for entry in fields(TrainingSettings)} - {"gnn"}
-    own = {name: {entry.name for entry in fields(find(name))} for name in methods}  # type: ignore[arg-type]
+    own = {
+        name: {entry.name for entry in fields(find(name))}  # type: ignore[arg-type]
+        | of_training - (set() if find(name).common_selection else {"selection"})
+        for name in methods
+    }
     for key in options.settings:
-        if key not in of_training.union(*own.values()):
+        if key not in set().union(*own.values()):
             raise ValueError(f"--set {key}: none of {', '.join(methods)} has such a parameter")
     cells = []
     for name in methods:
-        kept = {key: value for key, value in options.settings.items() if key in own[name] | of_training}
+        kept = {key: value for key, value in options.settings.items() if key in own[name]}
         gnn = options.gnn if find(name).default_gnn in GNNS else None
         cells.append(Cell(replace(options, method=name, settings=kept, gnn=gnn, engine="local", workers=None,
                                   ray_address=None, out=None), name))  # fmt: skip

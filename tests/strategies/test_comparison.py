@@ -76,6 +76,7 @@ def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
         (["hogs", "hogs"], {}, "hogs is named twice"),
         (["hgos"], {}, "hogs"),
         (["hogs", "raw"], {"settings": {"tua": "1"}}, "--set tua: none of hogs, raw has such a parameter"),
+        (["lpgnn"], {"settings": {"selection": "loss"}}, "--set selection: none of lpgnn has such a parameter"),
         (["hogs"], {"matching": ("everything", 1.0)}, "--match everything"),
         (["hogs"], {"matching": ("user", 0.0)}, "must be a finite number above 0"),
         (["hogs"], {"matching": ("user", 1.0), "epsilon": 2.0}, "with --epsilon"),
@@ -96,3 +97,6 @@ def test_a_parameter_goes_to_the_methods_that_have_it(tmp_path: Path) -> None:
     found = small(tmp_path, "hogs", "raw", settings={"tau": "0.5", "epochs": "2"}, gnn="sage")
     hogs, raw = (record["config"]["parameters"] for record in found.records)
     assert (hogs["tau"], hogs["epochs"], raw["epochs"], raw["gnn"]) == (0.5, 2, 2, "sage") and "tau" not in raw
+    found = small(tmp_path, "hogs", "lp-and", settings={"selection": "loss", "epochs": "2"})  # one chooses no epoch
+    hogs, null = (record["config"]["parameters"] for record in found.records)
+    assert hogs["selection"] == "loss" and "selection" not in null
