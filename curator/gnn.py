@@ -178,13 +178,13 @@ class SAGE(Network):
         self.spread = Constant(matrix, device)
 
     def _layers(self) -> None:
-        self.weight1, self.bias1 = _uniform(self.width, self.hidden_width), _uniform_bias(self.width, self.hidden_width)
-        self.own1 = _uniform(self.width, self.hidden_width)
+        self.weight1, self.bias1 = uniform(self.width, self.hidden_width), uniform_bias(self.width, self.hidden_width)
+        self.own1 = uniform(self.width, self.hidden_width)
         self.weight2, self.bias2 = (
-            _uniform(self.hidden_width, self.classes),
-            _uniform_bias(self.hidden_width, self.classes),
+            uniform(self.hidden_width, self.classes),
+            uniform_bias(self.hidden_width, self.classes),
         )
-        self.own2 = _uniform(self.hidden_width, self.classes)
+        self.own2 = uniform(self.hidden_width, self.classes)
 
     def first(self) -> Tensor:
         return self.neighbours @ self.weight1 + self.bias1 + self.inputs @ self.own1
@@ -262,10 +262,10 @@ class MLP(Network):
         self.inputs = constant(graph.features, device)
 
     def _layers(self) -> None:
-        self.weight1, self.bias1 = _uniform(self.width, self.hidden_width), _uniform_bias(self.width, self.hidden_width)
+        self.weight1, self.bias1 = uniform(self.width, self.hidden_width), uniform_bias(self.width, self.hidden_width)
         self.weight2, self.bias2 = (
-            _uniform(self.hidden_width, self.classes),
-            _uniform_bias(self.hidden_width, self.classes),
+            uniform(self.hidden_width, self.classes),
+            uniform_bias(self.hidden_width, self.classes),
         )
 
     def first(self) -> Tensor:
@@ -296,12 +296,14 @@ def _glorot(rows: int, columns: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
 
 
-def _uniform(rows: int, columns: int) -> nn.Parameter:
+def uniform(rows: int, columns: int) -> nn.Parameter:
+    """float32 (rows, columns): fresh weights as PyTorch's linear layer has them, at most 1 / sqrt(rows)."""
     bound = 1 / math.sqrt(max(1, rows))
     return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
 
 
-def _uniform_bias(rows: int, columns: int) -> nn.Parameter:
+def uniform_bias(rows: int, columns: int) -> nn.Parameter:
+    """float32 (columns,): its fresh bias, with the same bound."""
     bound = 1 / math.sqrt(max(1, rows))
     return nn.Parameter(torch.empty(columns).uniform_(-bound, bound))
 

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.gnn import GCN, SAGE, Constant, constant
+from curator.gnn import GCN, SAGE, Constant, constant, uniform, uniform_bias
 from curator.propagation import adjacency_matrix, gcn_matrix, mean_matrix
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class KPropGCN(GCN):
 
     bn is batch normalisation (Ioffe and Szegedy 2015) over all nodes: a step of training
     normalises by the mean and variance of its own pass, and scoring by their running averages
-    (PyTorch's, with a tenth of every new pass).
+    (PyTorch's, with a tenth of every new pass). Fresh weights are those of PyTorch's linear layer.
     """
 
     mean: Tensor
@@ -57,7 +57,9 @@ class KPropGCN(GCN):
         self.spread = Constant(gcn_matrix(_adjacency(graph)), device)
 
     def _layers(self) -> None:
-        super()._layers()
+        inputs, hidden, classes = self.width, self.hidden_width, self.classes
+        self.weight1, self.bias1 = uniform(inputs, hidden), uniform_bias(inputs, hidden)
+        self.weight2, self.bias2 = uniform(hidden, classes), uniform_bias(hidden, classes)
         self.scale = nn.Parameter(torch.ones(self.hidden_width))
         self.shift = nn.Parameter(torch.zeros(self.hidden_width))
         self.register_buffer("mean", torch.zeros(self.hidden_width))
