@@ -32,7 +32,7 @@ HOPS = {"smoothing": ("mean", "symmetric"), "l_x": (2, 4, 8), "l_y": (0, 2, 4), 
 SOLITUDE = (HOPS, {"weight_decay": (0.01, 0.001), "gnn_dropout": (0.25, 0.5, 0.75)},
             {"lambda_1": (1e-3, 1e-2), "lambda_2": (1e-4, 1e-3)})  # fmt: skip
 PRIVATE_LPGNN = ({"k_x": (1, 2, 4, 8), "weight_decay": (0.01,), "gnn_dropout": (0.75,)},
-                 {"weight_decay": (0.01, 0.001), "gnn_dropout": (0.25, 0.5, 0.75)})  # fmt: skip
+                 {"lr": (0.01, 0.001), "weight_decay": (0.1, 0.01, 0.001), "gnn_dropout": (0.5, 0.75)})  # fmt: skip
 SHARES = {"delta1": (0.5, 0.66, 0.75), "delta2": (0.5, 0.75)}
 
 
