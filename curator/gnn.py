@@ -208,7 +208,7 @@ class GAT(Network):
         edges = _adjacency(graph).tocoo()
         other = edges.row != edges.col
         nodes, loops = np.arange(n), np.ones(n, np.float32)
-        self.source, self.target, self.weight = (
+        source, target, weight = (
             torch.from_numpy(array).to(device)
             for array in (
                 np.r_[edges.col[other], nodes].astype(np.int64),
@@ -216,9 +216,11 @@ class GAT(Network):
                 np.r_[edges.data[other], loops],
             )
         )
-        if len(self.source) * CROWDED > n * n:
+        if len(source) * CROWDED > n * n:
             weights = torch.zeros(n, n, device=device)
-            self.pairs = weights.index_put_((self.target, self.source), self.weight.float(), accumulate=True).log_()
+            self.pairs = weights.index_put_((target, source), weight.float(), accumulate=True).log_()
+        else:
+            self.source, self.target, self.weight = source, target, weight
         self.inputs = constant(graph.features, device)
 
     def _layers(self) -> None:

@@ -167,15 +167,16 @@ def _fit(
                 hits = int((classes[val_nodes] == val_labels).sum())
                 accuracy = value = hits / len(val_nodes) if len(val_nodes) else math.nan
                 if settings.selection == "loss":
-                    value = -float(functional.cross_entropy(seen[val_nodes], val_labels))
-            if not len(val_nodes) or value > best_value:
+                    loss = float(functional.cross_entropy(seen[val_nodes], val_labels))
+                    value = -math.inf if math.isnan(loss) else -loss
+            if not len(val_nodes) or epoch == 1 or value > best_value:
                 best_value, best_accuracy, best_epoch, predictions = value, accuracy, epoch, classes
                 state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         if epoch == settings.epochs:
             break
         scores = model.output(functional.dropout(hidden, settings.gnn_dropout))
-        loss = functional.cross_entropy(scores[train_nodes], train_labels) if objective is None else objective(scores)
-        loss.backward()  # type: ignore[no-untyped-call]
+        error = functional.cross_entropy(scores[train_nodes], train_labels) if objective is None else objective(scores)
+        error.backward()  # type: ignore[no-untyped-call]
         if clip_norm < math.inf:
             torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
         optimiser.step()

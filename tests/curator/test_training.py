@@ -85,6 +85,15 @@ def test_the_epoch_of_the_smallest_validation_loss() -> None:
     assert by_loss.val_accuracy == np.mean(seen[graph.val] == graph.labels[graph.val]) <= by_accuracy.val_accuracy
 
 
+@pytest.mark.parametrize("selection", ["accuracy", "loss"])
+def test_a_training_that_diverges_still_ends_with_an_epoch(selection: str) -> None:
+    graph, _, _ = _graph()
+    huge = dataclasses.replace(graph, features=graph.features * np.float32(1e30))
+    settings = TrainingSettings(epochs=5, lr=1e20, selection=selection)
+    trained = train(huge, settings=settings, classes=3, seed=0, device="cpu")
+    assert trained.best_epoch >= 1 and len(trained.predictions) == len(graph.labels)
+
+
 def test_labels_of_other_nodes_change_nothing() -> None:
     graph, labels, _ = _graph()
     settings = TrainingSettings(epochs=20)
