@@ -108,9 +108,11 @@ def _to_torch(matrix: Any, device: torch.device) -> Tensor:
 class Network(nn.Module):
     """Two layers over one graph, which is bound as constants; only weights are parameters."""
 
-    def __init__(self, graph: Graph, *, hidden: int, classes: int, device: torch.device, heads: int = HEADS) -> None:
+    def __init__(
+        self, graph: Graph, *, hidden: int, classes: int, device: torch.device, heads: int = HEADS, loops: bool = True
+    ) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads, self.loops = heads, loops
         self.width, self.hidden_width, self.classes = graph.features.shape[1], hidden, classes
         self.activation: Callable[[Tensor], Tensor] = torch.relu
         self._device = device
@@ -196,29 +198,35 @@ class SAGE(Network):
 class GAT(Network):
     """Attention a_ij = softmax_j leakyrelu(p.z_j + q.z_i) over j in N(i) and i, z = X W (Velickovic et al. 2018).
 
-    A weighted edge counts weight times in the softmax. Where more than one pair in 20 is an
+    A weighted edge counts weight times in the softmax. Without ``loops`` a node does not attend to
+    itself, and one without neighbours takes nothing, 0. Where more than one pair in 20 is an
     edge, the list of edges with what is sent along each is larger and slower than all pairs
     are: see :mod:`curator.pair_attention`.
     """
 
     pairs: Tensor | None = None  # float32 (n, n), log weights by target and source
+    alone: Tensor | None = None  # bool (n, 1), who has nobody to attend to, where there are pairs and no loops
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         n = graph.features.shape[0]
         edges = _adjacency(graph).tocoo()
         other = edges.row != edges.col
-        nodes, loops = np.arange(n), np.ones(n, np.float32)
+        nodes = np.arange(n if self.loops else 0)
         source, target, weight = (
             torch.from_numpy(array).to(device)
             for array in (
                 np.r_[edges.col[other], nodes].astype(np.int64),
                 np.r_[edges.row[other], nodes].astype(np.int64),
-                np.r_[edges.data[other], loops],
+                np.r_[edges.data[other], np.ones(len(nodes), np.float32)],
             )
         )
         if len(source) * CROWDED > n * n:
             weights = torch.zeros(n, n, device=device)
-            self.pairs = weights.index_put_((target, source), weight.float(), accumulate=True).log_()
+            weights.index_put_((target, source), weight.float(), accumulate=True)
+            if not self.loops:
+                self.alone = ~weights.any(dim=1, keepdim=True)
+                weights.masked_fill_(self.alone, 1.0)  # a share of something, which is not taken
+            self.pairs = weights.log_()
         else:
             self.source, self.target, self.weight = source, target, weight
         self.inputs = constant(graph.features, device)
@@ -254,7 +262,8 @@ class GAT(Network):
     def _over_pairs(self, heads: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
         assert self.pairs is not None
         parts = zip(heads.unbind(1), sources.unbind(1), targets.unbind(1), strict=True)
-        return torch.stack([attend(*part, self.pairs) for part in parts]).mean(dim=0)
+        taken = torch.stack([attend(*part, self.pairs) for part in parts]).mean(dim=0)
+        return taken if self.alone is None else taken.masked_fill(self.alone, 0.0)
 
 
 class MLP(Network):
@@ -281,12 +290,12 @@ NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp
 
 
 def make_network(
-    name: str, graph: Graph, *, hidden: int, classes: int, device: torch.device, heads: int = HEADS
+    name: str, graph: Graph, *, hidden: int, classes: int, device: torch.device, heads: int = HEADS, loops: bool = True
 ) -> Network:
     """Return a network with fresh weights from torch's current random state; ValueError for an unknown name."""
     if name not in NETWORKS:
         raise ValueError(f"unknown GNN {name!r}{nearest(name, NETWORKS)} (known: {', '.join(NETWORKS)})")
-    return NETWORKS[name](graph, hidden=hidden, classes=classes, device=device, heads=heads)
+    return NETWORKS[name](graph, hidden=hidden, classes=classes, device=device, heads=heads, loops=loops)
 
 
 def _adjacency(graph: Graph) -> csr_array:

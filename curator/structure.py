@@ -126,12 +126,13 @@ class _LearnedGAT(GAT):
         n = graph.features.shape[0]
         self.inputs = constant(graph.features, device)
         self.edges = Edges(graph.edge_index, n, device)
-        nodes = torch.arange(n, device=device)
+        nodes = torch.arange(n if self.loops else 0, device=device)
+        self.own = torch.ones(len(nodes), device=device)
         self.source = torch.cat([self.edges.source, nodes])
         self.target = torch.cat([self.edges.target, nodes])
 
     def _attend(self, values: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
-        self.weight = torch.cat([self.edges.weight, torch.ones(self.edges.n, device=values.device)])
+        self.weight = torch.cat([self.edges.weight, self.own])
         return super()._attend(values, by_source, by_target)
 
 
@@ -168,7 +169,10 @@ def train_with_structure(
     rows, columns = graph.features.shape
     with threads_for(rows * columns), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(seed)
-        model = LEARNED[settings.gnn](graph, hidden=settings.hidden, classes=classes, device=where)
+        model = LEARNED[settings.gnn](
+            graph, hidden=settings.hidden, classes=classes, device=where, heads=settings.gat_heads,
+            loops=settings.gat_loops,
+        )  # fmt: skip
         predictions, epoch, accuracy, weights = _fit(model, graph, structure, settings, where)
     return Trained(model.cpu(), predictions, epoch, accuracy, time.perf_counter() - started), weights
 

@@ -42,6 +42,7 @@ class TrainingSettings:
         gnn_dropout: Share of hidden values dropped between the layers, in [0, 1).
         epochs: Number of steps.
         gat_heads: Attention heads of a ``gat``, averaged; HoGS's paper has 4, Blink's code 1.
+        gat_loops: Whether a node of a ``gat`` attends to itself; not in Blink's code on weighted graphs.
         selection: What the kept epoch is best at on the validation nodes, ``accuracy`` (HoGS, RGNN's
             code) or ``loss`` (Blink's code).
 
@@ -56,6 +57,7 @@ class TrainingSettings:
     gnn_dropout: float = 0.1
     epochs: int = 300
     gat_heads: int = HEADS
+    gat_loops: bool = True
     selection: str = "accuracy"
 
     def __post_init__(self) -> None:
@@ -136,8 +138,9 @@ def train(
     with threads_for(rows * columns), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(seed)
         model = make_network(
-            settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, heads=settings.gat_heads
-        )
+            settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, heads=settings.gat_heads,
+            loops=settings.gat_loops,
+        )  # fmt: skip
         best = _fit(model, graph, settings, where, objective, clip_norm)
     return Trained(model.cpu(), *best, time.perf_counter() - started)
 

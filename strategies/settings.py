@@ -41,8 +41,10 @@ class Settings:
         found = {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
         if self.training.gnn != "gat":
             del found["gat_heads"]
-        if self.training.selection == "accuracy":
-            del found["selection"]  # the rule of every run from before there was another: their hashes stay
+        # What every run had before there was a choice: their hashes stay.
+        for key in ("selection", "gat_loops"):
+            if found[key] == getattr(TrainingSettings, key):
+                del found[key]
         return found
 
 
@@ -72,8 +74,9 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
         if key not in of_training | of_method:
             known = sorted(of_training | of_method)
             raise ValueError(f"--set {key}: no such parameter{nearest(key, known)} (there are {', '.join(known)})")
-    if "gat_heads" in values and gnn != "gat":
-        raise ValueError(f"--set gat_heads: a {gnn} has no attention heads (--gnn gat)")
+    for key in ("gat_heads", "gat_loops"):
+        if key in values and gnn != "gat":
+            raise ValueError(f"--set {key}: a {gnn} has no attention heads (--gnn gat)")
     if "selection" in values and not method.common_selection:
         raise ValueError(f"--set selection: {options.method} chooses its epoch by a rule of its own")
     made = method.from_settings({key: value for key, value in values.items() if key in of_method})
@@ -93,6 +96,10 @@ def _number(key: str, value: Any) -> Any:
         return value
     if key == "selection":
         return value
+    if key == "gat_loops":
+        if value not in ("true", "false"):
+            raise ValueError(f"--set gat_loops={value}: must be true or false")
+        return value == "true"
     try:
         return int(value) if key in _WHOLE else float(value)
     except ValueError:

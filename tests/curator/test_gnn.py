@@ -148,6 +148,25 @@ def test_a_network_is_pygs_with_the_same_weights(name: str, heads: int) -> None:
         np.testing.assert_allclose(network().numpy(), expected.numpy(), atol=1e-5)
 
 
+@pytest.mark.usefixtures("way")
+def test_attention_without_a_node_itself() -> None:
+    graph = _graph(weighted=True)  # node 3 has no neighbour
+    torch.manual_seed(5)
+    network = make_network("gat", graph, hidden=HIDDEN, classes=CLASSES, device=CPU, heads=1, loops=False)
+    assert isinstance(network, gnn.GAT)
+    adjacency, x = _dense(graph)
+    w = {key: value.numpy().astype(float) for key, value in network.state_dict().items()}
+    values = x @ w["weight1"]
+    score = (values @ w["target1"][0])[:, None] + values @ w["source1"][0]
+    strength = adjacency * np.exp(np.where(score > 0, score, 0.2 * score))
+    share = strength / np.maximum(strength.sum(axis=1, keepdims=True), 1e-30)
+    with torch.no_grad():
+        np.testing.assert_allclose(network.first().numpy(), share @ values + w["bias1"], atol=1e-5)
+    assert not adjacency[3].any() and not (share @ values)[3].any()
+    network().sum().backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())
+
+
 def test_only_a_crowded_graph_has_its_pairs_as_a_matrix() -> None:
     rng = np.random.default_rng(0)
     for edges, crowded in ((300, False), (500, True)):

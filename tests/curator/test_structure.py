@@ -74,13 +74,13 @@ def _dense_gcn(matrix: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return (root[:, None] * looped * root) @ values
 
 
-@pytest.mark.parametrize("gnn", ["gcn", "sage", "gat"])
-def test_with_every_weight_at_one_it_is_the_plain_network(gnn: str) -> None:
+@pytest.mark.parametrize(("gnn", "loops"), [("gcn", True), ("sage", True), ("gat", True), ("gat", False)])
+def test_with_every_weight_at_one_it_is_the_plain_network(gnn: str, loops: bool) -> None:
     graph = _graph()
     torch.manual_seed(0)
-    plain = NETWORKS[gnn](graph, hidden=4, classes=CLASSES, device=CPU)
+    plain = NETWORKS[gnn](graph, hidden=4, classes=CLASSES, device=CPU, loops=loops)
     torch.manual_seed(0)
-    learned = LEARNED[gnn](graph, hidden=4, classes=CLASSES, device=CPU)
+    learned = LEARNED[gnn](graph, hidden=4, classes=CLASSES, device=CPU, loops=loops)
     torch.testing.assert_close(learned(), plain(), rtol=1e-4, atol=1e-5)
     assert set(learned.state_dict()) == set(plain.state_dict())
 
@@ -101,6 +101,15 @@ def test_training(gnn: str) -> None:
         graph, structure=_structure(graph, rate=0.0), settings=settings, classes=CLASSES, seed=1, device="cpu"
     )
     assert (still == 1).all()
+
+
+def test_the_heads_are_those_of_the_settings() -> None:
+    graph = _graph()
+    for heads in (1, 3):
+        settings = TrainingSettings(gnn="gat", epochs=1, gat_heads=heads)
+        given = {"structure": _structure(graph), "classes": CLASSES, "seed": 0, "device": "cpu"}
+        trained, _ = train_with_structure(graph, settings=settings, **given)  # type: ignore[arg-type]
+        assert len(trained.model.state_dict()["source1"]) == heads
 
 
 def test_bad_input_gets_one_clear_line() -> None:
