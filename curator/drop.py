@@ -30,7 +30,8 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
-from curator.gnn import Constant, Network
+from curator.constants import Constant
+from curator.gnn import Network
 from curator.threads import threads_for
 from curator.training import Adam, Trained, TrainingSettings, choose_device
 

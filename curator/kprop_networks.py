@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.gnn import GCN, SAGE, Constant, constant, uniform, uniform_bias
+from curator.constants import Constant, constant
+from curator.gnn import GCN, SAGE, uniform, uniform_bias
 from curator.propagation import adjacency_matrix, gcn_matrix, mean_matrix
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from curator.constants import Constant
 from curator.frequency import both_directions, unbias
-from curator.gnn import Constant
 from curator.propagation import adjacency_matrix
 from devices.facts import IntArray
 from devices.mechanisms import GRR

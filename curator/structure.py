@@ -29,7 +29,8 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
-from curator.gnn import GAT, GCN, Constant, constant
+from curator.constants import Constant, constant
+from curator.gnn import GAT, GCN
 from curator.kprop_networks import DenseSAGE
 from curator.threads import threads_for
 from curator.training import Adam, Trained, TrainingSettings, choose_device

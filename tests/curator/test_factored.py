@@ -7,9 +7,10 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
+from curator.constants import Constant, constant
 from curator.estimates import smoothed
 from curator.factored import Factored, of_reports
-from curator.gnn import NETWORKS, Constant, constant
+from curator.gnn import NETWORKS
 from curator.methods.base import Graph
 from curator.propagation import adjacency_matrix, kprop_matrix, mean_matrix, propagate
 from curator.reports import Reports

@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
 from curator import gnn
-from curator.gnn import HEADS, NETWORKS, Constant, make_network
+from curator.constants import Constant
+from curator.gnn import HEADS, NETWORKS, make_network
 from curator.methods import Graph
 
 N, D, CLASSES, HIDDEN = 25, 40, 3, 16
