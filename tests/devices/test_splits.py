@@ -87,6 +87,12 @@ def test_label_rate(population: Population, kind: str) -> None:
     np.testing.assert_array_equal(few.val, full.val)
 
 
+@pytest.mark.parametrize("kind", ["random", "split42"])
+def test_half_of_an_odd_number_is_the_whole_half(population: Population, kind: str) -> None:
+    half = make_split(kind, population, seed=3, label_rate=0.5)
+    np.testing.assert_array_equal(half.train, make_split(kind, population, seed=3).train)
+
+
 @pytest.mark.parametrize("rate", [0.0, -0.1, 0.6, float("nan"), float("inf"), 0.001])
 def test_impossible_label_rate(population: Population, rate: float) -> None:
     with pytest.raises(ValueError, match=f"--label-rate {rate}: training nodes may be up to 0.498"):
