@@ -39,10 +39,11 @@ class Network(nn.Module):
     """Two layers over one graph, which is bound as constants; only weights are parameters."""
 
     def __init__(
-        self, graph: Graph, *, hidden: int, classes: int, device: torch.device, heads: int = HEADS, loops: bool = True
-    ) -> None:
+        self, graph: Graph, *, hidden: int, classes: int, device: torch.device,
+        heads: int = HEADS, loops: bool = True, twice: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.heads, self.loops = heads, loops
+        self.heads, self.loops, self.twice = heads, loops, twice
         self.width, self.hidden_width, self.classes = graph.features.shape[1], hidden, classes
         self.activation: Callable[[Tensor], Tensor] = torch.relu
         self._device = device
@@ -128,7 +129,8 @@ class SAGE(Network):
 class GAT(Network):
     """Attention a_ij = softmax_j leakyrelu(p.z_j + q.z_i) over j in N(i) and i, z = X W (Velickovic et al. 2018).
 
-    A weighted edge counts weight times in the softmax. Without ``loops`` a node does not attend to
+    A weighted edge counts weight times in the softmax, and with ``twice`` what comes along it is
+    multiplied by its weight as well, as in Blink's dense layer. Without ``loops`` a node does not attend to
     itself, and one without neighbours takes nothing, 0. Where more than one pair in 20 is an
     edge, the list of edges with what is sent along each is larger and slower than all pairs
     are: see :mod:`curator.pair_attention`.
@@ -186,13 +188,15 @@ class GAT(Network):
         strength = self.weight[:, None] * torch.exp(score - largest.index_select(0, self.target))
         total = torch.zeros_like(largest).index_add(0, self.target, strength)
         share = strength / total.index_select(0, self.target)
+        if self.twice:
+            share = share * self.weight[:, None]
         sent = share[:, :, None] * heads.index_select(0, self.source)
         return torch.zeros_like(heads).index_add(0, self.target, sent).mean(dim=1)
 
     def _over_pairs(self, heads: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
         assert self.pairs is not None
         parts = zip(heads.unbind(1), sources.unbind(1), targets.unbind(1), strict=True)
-        taken = torch.stack([attend(*part, self.pairs) for part in parts]).mean(dim=0)
+        taken = torch.stack([attend(*part, self.pairs, twice=self.twice) for part in parts]).mean(dim=0)
         return taken if self.alone is None else taken.masked_fill(self.alone, 0.0)
 
 
@@ -220,12 +224,13 @@ NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp
 
 
 def make_network(
-    name: str, graph: Graph, *, hidden: int, classes: int, device: torch.device, heads: int = HEADS, loops: bool = True
-) -> Network:
+    name: str, graph: Graph, *, hidden: int, classes: int, device: torch.device,
+    heads: int = HEADS, loops: bool = True, twice: bool = False,
+) -> Network:  # fmt: skip
     """Return a network with fresh weights from torch's current random state; ValueError for an unknown name."""
     if name not in NETWORKS:
         raise ValueError(f"unknown GNN {name!r}{nearest(name, NETWORKS)} (known: {', '.join(NETWORKS)})")
-    return NETWORKS[name](graph, hidden=hidden, classes=classes, device=device, heads=heads, loops=loops)
+    return NETWORKS[name](graph, hidden=hidden, classes=classes, device=device, heads=heads, loops=loops, twice=twice)
 
 
 def _adjacency(graph: Graph) -> csr_array:

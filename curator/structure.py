@@ -171,8 +171,7 @@ def train_with_structure(
     with threads_for(rows * columns), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(seed)
         model = LEARNED[settings.gnn](
-            graph, hidden=settings.hidden, classes=classes, device=where, heads=settings.gat_heads,
-            loops=settings.gat_loops,
+            graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention,
         )  # fmt: skip
         predictions, epoch, accuracy, weights = _fit(model, graph, structure, settings, where)
     return Trained(model.cpu(), predictions, epoch, accuracy, time.perf_counter() - started), weights

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Objective = Callable[[Tensor], Tensor]
 SELECTIONS = ("accuracy", "loss")
+WEIGHTS = ("once", "twice")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,9 @@ class TrainingSettings:
         gnn_dropout: Share of hidden values dropped between the layers, in [0, 1).
         epochs: Number of steps.
         gat_heads: Attention heads of a ``gat``, averaged; HoGS's paper has 4, Blink's code 1.
-        gat_loops: Whether a node of a ``gat`` attends to itself; not in Blink's code on weighted graphs.
+        gat_loops: Whether a node of a ``gat`` attends to itself.
+        gat_weights: Whether an edge's weight counts ``once``, in the softmax of a ``gat``, or ``twice``, in
+            what comes along it too (Blink's code, for ``variant=soft`` and ``hybrid``).
         selection: What the kept epoch is best at on the validation nodes, ``accuracy`` (HoGS, RGNN's
             code) or ``loss`` (Blink's code).
 
@@ -58,6 +61,7 @@ class TrainingSettings:
     epochs: int = 300
     gat_heads: int = HEADS
     gat_loops: bool = True
+    gat_weights: str = "once"
     selection: str = "accuracy"
 
     def __post_init__(self) -> None:
@@ -72,8 +76,14 @@ class TrainingSettings:
             raise ValueError(f"--set weight_decay={self.weight_decay}: must be a finite number, 0 or more")
         if not 0 <= self.gnn_dropout < 1:
             raise ValueError(f"--set gnn_dropout={self.gnn_dropout}: must lie in [0, 1)")
-        if self.selection not in SELECTIONS:
-            raise ValueError(f"--set selection={self.selection}: must be {' or '.join(SELECTIONS)}")
+        for name, allowed in (("selection", SELECTIONS), ("gat_weights", WEIGHTS)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"--set {name}={getattr(self, name)}: must be {' or '.join(allowed)}")
+
+    @property
+    def attention(self) -> dict[str, Any]:
+        """What a network is made with for its attention."""
+        return {"heads": self.gat_heads, "loops": self.gat_loops, "twice": self.gat_weights == "twice"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +148,7 @@ def train(
     with threads_for(rows * columns), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(seed)
         model = make_network(
-            settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, heads=settings.gat_heads,
-            loops=settings.gat_loops,
+            settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention,
         )  # fmt: skip
         best = _fit(model, graph, settings, where, objective, clip_norm)
     return Trained(model.cpu(), *best, time.perf_counter() - started)

@@ -42,7 +42,7 @@ class Settings:
         if self.training.gnn != "gat":
             del found["gat_heads"]
         # What every run had before there was a choice: their hashes stay.
-        for key in ("selection", "gat_loops"):
+        for key in ("selection", "gat_loops", "gat_weights"):
             if found[key] == getattr(TrainingSettings, key):
                 del found[key]
         return found
@@ -74,7 +74,7 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
         if key not in of_training | of_method:
             known = sorted(of_training | of_method)
             raise ValueError(f"--set {key}: no such parameter{nearest(key, known)} (there are {', '.join(known)})")
-    for key in ("gat_heads", "gat_loops"):
+    for key in ("gat_heads", "gat_loops", "gat_weights"):
         if key in values and gnn != "gat":
             raise ValueError(f"--set {key}: a {gnn} has no attention heads (--gnn gat)")
     if "selection" in values and not method.common_selection:
@@ -94,7 +94,7 @@ def _number(key: str, value: Any) -> Any:
     """Read a training setting given as text; some are whole numbers."""
     if not isinstance(value, str):
         return value
-    if key == "selection":
+    if key in ("selection", "gat_weights"):
         return value
     if key == "gat_loops":
         if value not in ("true", "false"):

@@ -259,8 +259,7 @@ class LPGNN(Method):
             network = DenseSAGE(graph, hidden=settings.hidden, classes=classes, device=where)
         else:
             network = make_network(
-                settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, heads=settings.gat_heads,
-                loops=settings.gat_loops,
+                settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention
             )
         network.activation = torch.selu
         return network

@@ -150,20 +150,23 @@ def test_a_network_is_pygs_with_the_same_weights(name: str, heads: int) -> None:
 
 
 @pytest.mark.usefixtures("way")
-def test_attention_without_a_node_itself() -> None:
+@pytest.mark.parametrize(("loops", "twice"), [(False, False), (True, True), (False, True)])
+def test_attention_without_a_node_itself_and_with_weights_twice(loops: bool, twice: bool) -> None:
     graph = _graph(weighted=True)  # node 3 has no neighbour
     torch.manual_seed(5)
-    network = make_network("gat", graph, hidden=HIDDEN, classes=CLASSES, device=CPU, heads=1, loops=False)
+    network = make_network("gat", graph, hidden=HIDDEN, classes=CLASSES, device=CPU, heads=1, loops=loops, twice=twice)
     assert isinstance(network, gnn.GAT)
     adjacency, x = _dense(graph)
+    adjacency = adjacency + np.eye(N) * loops
     w = {key: value.numpy().astype(float) for key, value in network.state_dict().items()}
     values = x @ w["weight1"]
     score = (values @ w["target1"][0])[:, None] + values @ w["source1"][0]
     strength = adjacency * np.exp(np.where(score > 0, score, 0.2 * score))
     share = strength / np.maximum(strength.sum(axis=1, keepdims=True), 1e-30)
+    share = share * adjacency if twice else share
     with torch.no_grad():
         np.testing.assert_allclose(network.first().numpy(), share @ values + w["bias1"], atol=1e-5)
-    assert not adjacency[3].any() and not (share @ values)[3].any()
+    assert loops or not (share @ values)[3].any()
     network().sum().backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())
 

@@ -20,19 +20,23 @@ def _given(seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return values, sources, targets, weights
 
 
-def _literal(values: Tensor, sources: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+def _literal(values: Tensor, sources: Tensor, targets: Tensor, weights: Tensor, twice: bool) -> Tensor:
     score = targets[:, None] + sources[None, :]
     strength = weights * torch.exp(torch.where(score > 0, score, SLOPE * score))
-    return (strength / strength.sum(dim=1, keepdim=True)) @ values
+    share = strength / strength.sum(dim=1, keepdim=True)
+    return (share * weights if twice else share) @ values
 
 
+@pytest.mark.parametrize("twice", [False, True])
 @pytest.mark.parametrize("block", [1, 64, 7 * N, 2**18])
-def test_values_and_gradients_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+def test_values_and_gradients_are_those_of_the_formula(
+    monkeypatch: pytest.MonkeyPatch, block: int, twice: bool
+) -> None:
     monkeypatch.setattr(pair_attention, "_BLOCK", block)
     *given, weights = _given()
     ours = [part.clone().requires_grad_() for part in given]
     slow = [part.double().requires_grad_() for part in given]
-    got, expected = attend(*ours, weights.log()), _literal(*slow, weights.double())
+    got, expected = attend(*ours, weights.log(), twice=twice), _literal(*slow, weights.double(), twice)
     torch.testing.assert_close(got.double(), expected, atol=1e-6, rtol=1e-6)
     towards = torch.randn(N, K, generator=torch.Generator().manual_seed(1))
     (got * towards).sum().backward()
