@@ -55,17 +55,6 @@ class BlockModel:
         total[np.diag_indices(count)] /= 2  # inside a group both ends report
         return cls(groups, np.clip(degrees, 0, None).astype(np.float64), total)
 
-    def expected(self, nodes: IntArray) -> Floats:
-        """float64 (len(nodes), n): p_ij of these nodes with everybody, 0 with themselves."""
-        sums = self._sums()
-        a = self.groups[nodes]
-        product = sums * sums.T
-        rate = np.divide(self.edges, product, out=np.zeros_like(product), where=product > 0)
-        rate[np.diag_indices(len(rate))] *= 2
-        q = rate[a][:, self.groups] * self.weights[nodes][:, self.groups] * self.weights[:, a].T
-        q[np.arange(len(nodes)), nodes] = 0
-        return -np.expm1(-q)
-
     def sample(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Return the pairs (left < right) of a graph drawn from the model, in rising order."""
         n = len(self.groups)

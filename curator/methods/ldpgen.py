@@ -21,9 +21,10 @@ Where the published comparison goes another way:
 
 - The paper computes k1 from the data. Here it is fixed beforehand (k1 = 2): the devices were
   promised the whole plan, and more groups bring more noise.
-- ``graph="expected"`` trains on the matrix of all link probabilities instead of a graph
-  drawn from them. That reproduces the published figures, which are the same at every
-  epsilon (Cora 34.5); ``graph="sampled"``, the default, is LDPGen's own.
+- Its graph has one end's degree in a link's probability where LDPGen's model has both
+  (``graph="one-sided"``, :mod:`curator.one_sided`), and so says nothing of who knows whom:
+  the published figures are the same at every epsilon (Cora 34.5). ``graph="sampled"``, the
+  default, is LDPGen's own.
 - A silent device is taken to have the others' mean vector.
 
 The curator's coins come from a hash of the reports: the same reports give the same graph.
@@ -33,7 +34,6 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -42,16 +42,14 @@ from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
 from curator.chung_lu import BlockModel
-from curator.memory import available_memory
 from curator.methods.base import Budget, Grid
 from curator.methods.links import LinkMethod, Links, both_ways
+from curator.one_sided import draw_links, link_probabilities
 from curator.reports import Reports
 from devices.facts import IntArray, PublicFacts
 from devices.mechanisms import GroupDegrees, Mechanism
 
-GRAPHS = ("sampled", "expected")
-_BYTES_PER_PAIR = 40  # an entry of the expected graph: its ends, its weight, and the matrices a GNN makes of them
-_ROWS_AT_ONCE = 256
+GRAPHS = ("sampled", "one-sided")
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class LDPGen(LinkMethod):
         first_groups: Number of random groups of stage 0 (the paper's k0).
         groups: Number of groups of stage 1 (the paper's k1).
         grouping_seed: Of the random groups; public.
-        graph: ``sampled`` or ``expected``.
+        graph: ``sampled`` or ``one-sided``.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -97,7 +95,7 @@ class LDPGen(LinkMethod):
         return similar_people(reports, self.groups)
 
     def links(self, reports: Reports) -> Links:
-        """Draw the graph, or take all pairs with their probabilities."""
+        """Draw the graph."""
         return generated_links(reports, self.graph)
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
@@ -124,20 +122,13 @@ def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float
     ``method`` has the parameters of :class:`LDPGen`.
 
     Raises:
-        ValueError: for one-end reporting, more groups than people, or an expected graph that does not fit
-            into memory.
+        ValueError: for one-end reporting, or more groups than people.
     """
     if budget.reporting == "one-end":
         raise ValueError(f"{method.name} compares whole degrees, which --reporting one-end does not report")
     for name in ("first_groups", "groups"):
         if getattr(method, name) > facts.n:
             raise ValueError(f"--set {name}={getattr(method, name)}: there are only {facts.n:,} people to group")
-    needed, free = _BYTES_PER_PAIR * facts.n**2, available_memory()
-    if method.graph == "expected" and needed > free:
-        raise ValueError(
-            f"--set graph=expected: the probabilities of all pairs of {facts.n:,} people take about "
-            f"{needed / 2**30:,.1f} GiB of memory, and {free / 2**30:,.1f} GiB are free (graph=sampled takes little)"
-        )
     share = method.first_share
     first = GroupDegrees.from_epsilon(
         share * epsilon, n=facts.n, groups=method.first_groups, seed=method.grouping_seed
@@ -158,23 +149,18 @@ def similar_people(reports: Reports, groups: int) -> IntArray:
 
 
 def generated_links(reports: Reports, graph: str) -> Links:
-    """Return the pairs of a graph drawn from the reports, or all pairs and their probabilities."""
+    """Return the links of a graph drawn from the reports; those of ``one-sided`` have a direction."""
     if reports.group_degrees is None or reports.grouping is None:
         raise ValueError("ldpgen needs reports of degrees towards groups and the groups, and one of them is missing")
-    model = BlockModel.from_degrees(_vectors(reports), reports.grouping)
-    notes: Mapping[str, Any] = {"expected_edges": float(model.edges.sum()), "groups": len(np.unique(reports.grouping))}
-    if graph == "sampled":
-        left, right = model.sample(_coins(reports))
-        return both_ways(left, right), None, {**notes, "edges": len(left)}
-    n = reports.facts.n
-    parts = []
-    for start in range(0, n, _ROWS_AT_ONCE):
-        nodes = np.arange(start, min(n, start + _ROWS_AT_ONCE))
-        expected = model.expected(nodes)
-        row, column = np.nonzero(expected)
-        parts.append((column, nodes[row], expected[row, column].astype(np.float32)))
-    source, target, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return np.stack([source, target]).astype(np.int64), weight, {**notes, "edges": len(weight) // 2}
+    vectors, groups = _vectors(reports), reports.grouping
+    if graph == "one-sided":
+        groups = similar_people(reports, vectors.shape[1])
+        links = draw_links(link_probabilities(vectors, reports.grouping, groups), groups, _coins(reports))
+        return links, None, {"groups": len(np.unique(groups)), "edges": links.shape[1]}
+    model = BlockModel.from_degrees(vectors, groups)
+    left, right = model.sample(_coins(reports))
+    notes = {"expected_edges": float(model.edges.sum()), "groups": len(np.unique(groups)), "edges": len(left)}
+    return both_ways(left, right), None, notes
 
 
 def _vectors(reports: Reports) -> NDArray[np.float64]:

@@ -34,24 +34,17 @@ def _literal(degrees: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return p
 
 
-def test_probabilities_are_those_of_the_literal_formula() -> None:
-    rng = np.random.default_rng(0)
-    for k in (1, 2, 4):
-        groups, degrees = rng.integers(k, size=12), rng.integers(-3, 8, size=(12, k))
-        model = BlockModel.from_degrees(degrees, groups)
-        expected = model.expected(np.arange(12))
-        np.testing.assert_allclose(expected, _literal(degrees, groups), atol=1e-12)
-        np.testing.assert_allclose(expected, expected.T, atol=1e-12)
-
-
 def test_degrees_come_back_where_probabilities_are_small() -> None:
-    """A regular graph in two groups: the sum of q over everybody is the degree, but for oneself."""
-    n = 400
+    """A regular graph in two groups, drawn a hundred times: everybody has the reported degree on average."""
+    n, draws, rng = 400, 100, np.random.default_rng(5)
     groups = np.arange(n) % 2
     degrees = np.tile([3.0, 1.0], (n, 1))
     degrees[groups == 1] = [1.0, 2.0]
-    expected = BlockModel.from_degrees(degrees, groups).expected(np.arange(n)).sum(axis=1)
-    np.testing.assert_allclose(expected, np.where(groups == 0, 4, 3), rtol=0.02)
+    model, found = BlockModel.from_degrees(degrees, groups), np.zeros(n)
+    for _ in range(draws):
+        found += np.bincount(np.concatenate(model.sample(rng)), minlength=n)
+    mean = [found[groups == group].mean() / draws for group in (0, 1)]
+    np.testing.assert_allclose(mean, [4, 3], rtol=0.02)
 
 
 def test_a_drawn_graph_has_the_model_s_probabilities() -> None:
@@ -60,7 +53,7 @@ def test_a_drawn_graph_has_the_model_s_probabilities() -> None:
     A model without the factor 2 inside groups has half of q there: some 30 standard deviations away.
     """
     model = BlockModel.from_degrees(DEGREES, GROUPS)
-    p = model.expected(np.arange(5))
+    p = _literal(DEGREES, GROUPS)
     counts, rng = np.zeros((5, 5)), np.random.default_rng(7)
     for _ in range(4000):
         left, right = model.sample(rng)
@@ -74,7 +67,7 @@ def test_a_drawn_graph_has_the_model_s_probabilities() -> None:
 def test_nothing_reported_is_no_graph() -> None:
     model = BlockModel.from_degrees(np.zeros((5, 2)), GROUPS)
     left, right = model.sample(np.random.default_rng(0))
-    assert len(left) == len(right) == 0 and not model.expected(np.arange(5)).any()
+    assert len(left) == len(right) == 0
     lonely = BlockModel.from_degrees(np.array([[4.0], [0.0], [0.0]]), np.zeros(3, np.int64))
     assert len(lonely.sample(np.random.default_rng(0))[0]) == 0  # a pair of one with itself is no edge
 

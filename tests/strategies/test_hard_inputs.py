@@ -29,7 +29,7 @@ LOCAL = sorted(
     if not issubclass(kind, OwnerMethod) and "rounds" not in {entry.name for entry in fields(kind)}  # nor federated
 )
 SMALL: dict[str, dict[str, str]] = {
-    "rgnn": {"C": "4", "m": "3"}, "ldpgen": {"graph": "expected"}, "lpgnn": {"k_x": "2", "k_y": "2"},
+    "rgnn": {"C": "4", "m": "3"}, "ldpgen": {"graph": "one-sided"}, "lpgnn": {"k_x": "2", "k_y": "2"},
 }  # fmt: skip
 
 

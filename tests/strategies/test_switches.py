@@ -25,7 +25,7 @@ FORMS: list[tuple[str, dict[str, str]]] = [
     ("hogs", {"features": "kprop"}),
     ("hogs", {"topology": "or", "scaling": "debiased"}),
     ("ldpgcn", {"pairs": "directed"}),
-    ("ldpgen", {"graph": "expected", "groups": "4"}),
+    ("ldpgen", {"graph": "one-sided", "groups": "4"}),
 ]
 SMALL: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}}
 TRAINED = sorted(
