@@ -26,7 +26,8 @@ its weight counted twice (`gat_weights=twice`): see the notes."""},
 AS_PUBLISHED = (
     *(("blink-soft", dataset, gnn, epsilon) for dataset in ("cora", "citeseer") for gnn in ("gcn", "gat")
       for epsilon in (1, 2, 3)),
-    ("rr", "citeseer", "gcn", 5), ("ldpgcn", "citeseer", "gcn", 5), ("blink-hybrid", "cora", "sage", 4),
+    ("rr", "citeseer", "gcn", 5), ("ldpgcn", "citeseer", "gcn", 5), ("ldpgen", "citeseer", "gcn", 6),
+    ("blink-hybrid", "cora", "sage", 4),
 )  # fmt: skip
 VARIANTS = {"blink-hard": "hard", "blink-soft": "soft", "blink-hybrid": "hybrid"}
 BASELINES = ("rr", "symrr", "dprr", "ldpgcn", "ldpgen", "ldpgen, own")
@@ -83,7 +84,7 @@ def _entry(dataset: str, gnn: str, model: str, epsilon: int) -> Entry:
 
 
 def _groups(dataset: str, epsilon: int) -> int:
-    """Return LDPGen's k1 = 1 / n sum of f(d_i / 2), f(d) = d + (d^2 - 2 (1 + sqrt 5) d + 1) / eps_1, rounded up.
+    """Return LDPGen's k1 = 1 / n sum of f(d_i / 2), f(d) = d + (d^2 - 2 (1 + sqrt 5) d + 1) / eps_2, rounded up.
 
     That is what Blink's code computes from the noisy degrees d_i, always the same here (five draws an
     epsilon). A device has to know the plan before it says its degree, so here it is given.
