@@ -79,9 +79,8 @@ def _hogs(dataset: str) -> Iterator[Point]:
                 late = (gnn != "gcn") + (epsilon in (4, 6, 7))
                 if method == "fp-solitude" and epsilon < 5:
                     late = 8  # half a million reported ones and more, each with a weight to learn: minutes a run
-                if (method, gnn) != ("fp-solitude", "gat"):
-                    run = _run(method, dataset, epsilon=float(epsilon), gnn=gnn, **given)
-                    yield f"hogs-{number}", method, epsilon, run, late
+                run = _run(method, dataset, epsilon=float(epsilon), gnn=gnn, **given)
+                yield f"hogs-{number}", method, epsilon, run, late
     parts = {"hogs": {}, "Blink's links": {"topology": "blink"}, "KProp, K = 1": {"features": "kprop", "l": 1},
              "KProp, K = 2": {"features": "kprop", "l": 2}}  # fmt: skip
     for epsilon in (4, 8):
