@@ -49,7 +49,7 @@ def draw_links(probabilities: NDArray[np.float64], groups: IntArray, rng: np.ran
     Args:
         probabilities: float64 (n, k), towards each group.
         groups: int64 (n,), below k.
-        rng: The coins; as many are thrown as there are links, not pairs.
+        rng: The coins: a number of links for everybody and group, then where they lead; not one a pair.
     """
     sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for group in range(probabilities.shape[1]):

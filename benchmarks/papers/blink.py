@@ -67,8 +67,8 @@ def _entry(dataset: str, gnn: str, model: str, epsilon: int) -> Entry:
     if model in VARIANTS:
         options = cell("blink", dataset, tuned=True, settings={"variant": VARIANTS[model]}, **common)
     else:
-        groups = _groups(dataset, epsilon)
-        settings = {"graph": "one-sided", "groups": str(groups)} if model == "ldpgen" else {}
+        published = {"graph": "one-sided", "groups": str(_groups(dataset, epsilon))}
+        settings = published if model == "ldpgen" else {}
         options = cell(model.partition(",")[0], dataset, tuned=True, settings=settings, **common)
     found = {"dataset": dataset, "gnn": gnn, "eps": epsilon, "model": model}
     level = 1 + (dataset == "citeseer") + {"gcn": 0, "sage": 1, "gat": 2}[gnn]

@@ -58,14 +58,19 @@ def test_whether_a_node_attends_to_itself_is_a_parameter_of_a_gat() -> None:
     assert "gat_loops" not in resolve(RunOptions(gnn="gat"), HoGS, Budget()).parameters()
     with pytest.raises(ValueError, match="--set gat_loops=no: must be true or false"):
         resolve(RunOptions(gnn="gat", settings={"gat_loops": "no"}), HoGS, Budget())
+    with pytest.raises(ValueError, match="--set gat_loops: a gcn has no attention heads"):
+        resolve(RunOptions(settings={"gat_loops": "false"}), HoGS, Budget())
+
+
+def test_how_often_weights_count_is_a_parameter_of_a_gat() -> None:
     twice = resolve(RunOptions(gnn="gat", settings={"gat_weights": "twice"}), HoGS, Budget())
     assert twice.training.attention == {"heads": 4, "loops": True, "twice": True}
     assert twice.parameters()["gat_weights"] == "twice"
     assert "gat_weights" not in resolve(RunOptions(gnn="gat"), HoGS, Budget()).parameters()
     with pytest.raises(ValueError, match="--set gat_weights=2: must be once or twice"):
         resolve(RunOptions(gnn="gat", settings={"gat_weights": "2"}), HoGS, Budget())
-    with pytest.raises(ValueError, match="--set gat_loops: a gcn has no attention heads"):
-        resolve(RunOptions(settings={"gat_loops": "false"}), HoGS, Budget())
+    with pytest.raises(ValueError, match="--set gat_weights: a gcn has no attention heads"):
+        resolve(RunOptions(settings={"gat_weights": "twice"}), HoGS, Budget())
 
 
 def test_heads_are_a_parameter_of_a_gat_alone() -> None:
