@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,23 @@ class EgoFedAvg(FedAvg):
         self._note(heard, self._dtype)
         return super().aggregate_train(server_round, [reply for reply in heard if "arrays" in reply.content])
 
+    def state(self) -> dict[str, np.ndarray]:
+        """Return what was exchanged so far, as arrays."""
+        listed = [self.neighbours[node] for node in sorted(self.neighbours)]
+        return {
+            "senders": np.array(sorted(self.sent), np.int64),
+            "sent": np.array([self.sent[node] for node in sorted(self.sent)]),
+            "listers": np.array(sorted(self.neighbours), np.int64),
+            "ends": np.cumsum([len(each) for each in listed], dtype=np.int64),
+            "listed": np.array([node for each in listed for node in each], np.int64),
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Read :meth:`state` back."""
+        self.sent = dict(zip(state["senders"].tolist(), state["sent"], strict=True))
+        lists = [part.tolist() for part in np.split(state["listed"], state["ends"][:-1])]
+        self.neighbours = dict(zip(state["listers"].tolist(), lists, strict=False))
+
     def _note(self, replies: Iterable[Message], dtype: str) -> None:
         known = set(self.everybody)
         for reply in replies:
@@ -113,6 +131,47 @@ class EgoFedAvg(FedAvg):
             self.sent[node] = values
             if neighbours is not None:
                 self.neighbours[node] = [other + 1 for other in neighbours.tolist() if other + 1 in known]
+
+
+class _Continued(Strategy):
+    """A strategy whose rounds are numbered on from those that were done before: ``Strategy.start`` begins with 1."""
+
+    def __init__(self, strategy: Strategy, done: int) -> None:
+        self.strategy, self.done = strategy, done
+
+    def summary(self) -> None:
+        """Log the strategy's summary."""
+        self.strategy.summary()
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Return the strategy's messages."""
+        return self.strategy.configure_train(server_round + self.done, arrays, config, grid)
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Return the strategy's aggregate."""
+        return self.strategy.aggregate_train(server_round + self.done, replies)
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Return the strategy's messages."""
+        return self.strategy.configure_evaluate(server_round + self.done, arrays, config, grid)
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Return the strategy's aggregate."""
+        return self.strategy.aggregate_evaluate(server_round + self.done, replies)
+
+
+@dataclass
+class Best:
+    """The weights that evaluated best so far; None where nobody evaluated."""
+
+    accuracy: float = -1.0
+    weights: FloatArray | None = None
 
 
 @contextmanager
@@ -130,34 +189,36 @@ def seeded(seed: int) -> Iterator[None]:
 
 def run_rounds(
     strategy: Strategy, grid: TrainingGrid, weights: FloatArray, task: bytes, *, rounds: int,
-    after: Callable[[int, FloatArray], None] = lambda number, weights: None,
+    after: Callable[[int, FloatArray], None] = lambda number, weights: None, done: int = 0, best: Best | None = None,
 ) -> FloatArray:  # fmt: skip
     """Run the rounds under Flower's ``Strategy.start``.
 
     Args:
         strategy: Flower's, or a wrapper of it.
         grid: Who is asked.
-        weights: The initial global weights.
+        weights: The global weights to start with.
         task: The task's bytes.
         rounds: How many.
-        after: Called after every round (and with 0 before the first) with the global weights.
+        after: Called after every round (and before the first, with ``done``) with the global weights.
+        done: How many of the rounds were run before.
+        best: What evaluated best before; it is kept up to date.
 
     Returns:
         The weights of the round that evaluated best, or the last ones where nobody evaluates.
     """
-    best: list[tuple[float, FloatArray]] = []
+    best = best or Best()
     last = weights
 
     def note(number: int, arrays: ArrayRecord) -> None:
         nonlocal last
         last = arrays[WEIGHTS].numpy()
-        if grid.accuracy is not None and (not best or grid.accuracy > best[0][0]):
-            best[:] = [(grid.accuracy, last)]
+        if grid.accuracy is not None and grid.accuracy > best.accuracy:
+            best.accuracy, best.weights = grid.accuracy, last
         grid.accuracy = None
-        after(number, last)
+        after(number + done, last)
 
-    strategy.start(
-        grid, weights_record(weights), num_rounds=rounds, train_config=ConfigRecord({"task": task}),
+    (_Continued(strategy, done) if done else strategy).start(
+        grid, weights_record(weights), num_rounds=rounds - done, train_config=ConfigRecord({"task": task}),
         evaluate_config=ConfigRecord({"task": task}), evaluate_fn=note,
     )  # fmt: skip
-    return best[0][1] if best else last
+    return last if best.weights is None else best.weights

@@ -70,5 +70,5 @@ def isolated_repeat(plan: Plan, seeds: Seeds, split: Split, method: Isolate, tas
         guarantee=method.guarantee(population.facts, (), plan.budget), collected=Collected(),
         lifetime=nothing_known(complete=True), state=None, reconstruction=NO_GRAPH,
         seconds={"collect": 0.0, "reconstruct": 0.0, "train": seconds}, trained=None, lp_and_test=None, seeded=None,
-        federated={"rounds": 0, "rounds_answered": 0, "trained_on": len(split.train)}, phases={},
+        federated={"rounds": 0, "rounds_answered": 0, "checkpoint": 0, "trained_on": len(split.train)}, phases={},
     )  # fmt: skip

@@ -25,10 +25,11 @@ from devices.silo import Bound, Silo, SiloTask, pack_rows, read_rows
 from devices.splits import make_split
 from strategies import engines, evaluation
 from strategies.asking import RunFailed, ask_devices
+from strategies.checkpoint import CheckpointFile, Standing, run_kept_rounds
 from strategies.collect_once import Answers
-from strategies.federated import run_rounds, seeded, strategy_for
+from strategies.federated import seeded, strategy_for
 from strategies.federated_model import trained_model
-from strategies.federated_run import Tell
+from strategies.federated_training import Tell
 from strategies.grids import SiloGrid
 from strategies.lifetime import lifetime
 from strategies.options import Seeds
@@ -71,20 +72,30 @@ def silo_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell)
     def drops(node: int, round_: int) -> bool:
         return bool(method.dropping) and np.random.default_rng([seeds.split, round_, node]).random() < method.dropping
 
+    # Other answers (of a device that failed before) would make other silos: the key tells their checkpoints apart.
+    key = (plan.digest, questions[0].query.collection, collected.reports_sha256)
+    kept = CheckpointFile(folder if options.out is not None else None, number, key)
+    found = kept.load()
+    start = found or Standing(task.shape.initial(seeds.training))
+    if found is not None and start.done < method.rounds:
+        start.again += 1  # nobody says whether silos had answered: they keep no ledger, and nothing is promised of them
     started = time.perf_counter()
     with engines.quiet_flower(), seeded(seeds.training):
         grid = TrainingGrid(SiloGrid(rooms, method.silos), train=sample, drops=drops)
         exchanged = 0.0
-        if method.sums:
+        if found is None and method.sums:
             tell("exchange", None)
             exchange_silo_sums(grid, task, nodes, len(population))
             exchanged = time.perf_counter() - started
+        if found is None:
+            start.tally = grid.tally
 
         def after(round_: int, weights: FloatArray) -> None:
             tell("rounds", round_ / method.rounds)
 
-        weights = run_rounds(strategy_for(method), grid, task.shape.initial(seeds.training), task.to_bytes(),
-                             rounds=method.rounds, after=after)  # fmt: skip
+        weights = run_kept_rounds(
+            strategy_for(method), grid, start, task.to_bytes(), rounds=method.rounds, kept=kept, after=after
+        )
     if not grid.tally.rounds_answered:
         raise RunFailed(f"none of {method.silos} silos answered in {method.rounds} rounds")
     seconds = time.perf_counter() - started
@@ -103,6 +114,7 @@ def silo_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell)
     costs = {name: _per_silo(phase, method.silos) for name, phase in grid.tally.phases.items()}
     extra = {
         "rounds": method.rounds, "rounds_answered": grid.tally.rounds_answered, "trained_on": len(split.train),
+        "checkpoint": start.done, "begun_again": start.again,
         "silos": method.silos, "partition": method.partition,
         "members": [len(silo.members) for silo in silos], "edges_inside": float(inside.mean()) if len(inside) else None,
         "bytes_between_silos_and_server": sum(p.downlink_bytes + p.uplink_bytes for p in grid.tally.phases.values()),

@@ -31,6 +31,7 @@ from devices.population import Population
 from devices.splits import make_split
 from strategies import evaluation, run_folder
 from strategies.asking import Refused, RunFailed, ask_devices, public_knowledge, questions_of
+from strategies.checkpoint import remove_checkpoints
 from strategies.collect_once import Collected
 from strategies.federated_run import federated_repeat
 from strategies.lifetime import lifetime, nothing_known
@@ -98,6 +99,7 @@ def simulate(options: RunOptions, *, progress: Progress | None = None, collect: 
             if last.trained is not None:
                 run_folder.write_model(folder, last.trained.model.state_dict())
             run_folder.write_result(folder, record)
+            remove_checkpoints(folder)
             log.info("result written")
         for repeat in repeats:
             if repeat.state is not None:

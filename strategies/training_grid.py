@@ -9,7 +9,7 @@ device once, as one that answered, refused, stayed silent or failed. Only valid 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
 from devices.device import Refusal
-from devices.federated_wire import read_sender
+from devices.federated_wire import RECEIVE_TYPE, read_sender
 from devices.wire import read_reply
 from strategies.collect_once import Collected
 
@@ -49,6 +49,25 @@ class Tally:
     failed: set[int] = field(default_factory=set)
     phases: dict[str, Phase] = field(default_factory=dict)
     rounds_answered: int = 0
+    heard: int = 0  # answers that arrived and that a ledger has a row for
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values."""
+        return {
+            "asked": sorted(self.asked), "answered": sorted(self.answered.items()),
+            "refused": sorted(self.refused.items()), "failed": sorted(self.failed),
+            "phases": {name: phase.to_dict() for name, phase in self.phases.items()},
+            "rounds_answered": self.rounds_answered, "heard": self.heard,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Tally:
+        """Read :meth:`to_dict` back."""
+        phases = {name: Phase(**phase) for name, phase in values["phases"].items()}
+        return cls(
+            set(values["asked"]), Counter(dict(values["answered"])), dict(values["refused"]), set(values["failed"]),
+            phases, values["rounds_answered"], values["heard"],
+        )  # fmt: skip
 
     def collected(self, seconds: float) -> Collected:
         """Return the counts in the form that a result takes: a device that ever answered has reported."""
@@ -82,6 +101,10 @@ class TrainingGrid(Grid):
         self._drops = drops
         self._round, self._next = 1, MessageType.TRAIN
         self.accuracy: float | None = None
+
+    def go_on(self, done: int, tally: Tally) -> None:
+        """Continue after ``done`` rounds that were counted in ``tally``."""
+        self._round, self.tally = done + 1, tally
 
     def get_node_ids(self) -> Iterable[int]:
         """Return the nodes that are asked next."""
@@ -131,6 +154,7 @@ class TrainingGrid(Grid):
                 tally.failed.add(node)
                 continue
             tally.answered[node] += 1
+            tally.heard += reply.metadata.message_type != RECEIVE_TYPE
             valid.append(reply)
         return sorted(valid, key=lambda reply: reply.metadata.src_node_id)
 

@@ -16,7 +16,7 @@ from devices.enrolment import State
 from devices.federated_wire import WEIGHTS
 from strategies import Refused, RunFailed, RunOptions, federated_run, simulate
 from strategies.federated import EVERYBODY
-from strategies.federated_run import Training
+from strategies.federated_training import Training
 from strategies.options import Seeds
 from strategies.planning import plan_run
 
