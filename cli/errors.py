@@ -14,6 +14,10 @@ import click
 import typer
 from typer.core import TyperGroup
 
+INTERRUPTION = (
+    "interrupted: no half-written result is left; the same command goes on from the answers and rounds that are kept "
+    "(what is kept and what is asked again: docs/commands.md, Interrupted)"
+)
 FAILED, MISTAKE, REFUSED, INTERRUPTED = 1, 2, 3, 130
 DEBUG = "ldpsim.debug"
 
@@ -66,7 +70,7 @@ class OneLineErrors(TyperGroup):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            say("interrupted: nothing half-written is left, the same command goes on from here")
+            say(INTERRUPTION)
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
