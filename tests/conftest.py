@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,3 +20,14 @@ def data_dir() -> Path:
     if os.environ.get("CI", "").lower() in ("true", "1"):
         pytest.fail(f"{what}: the tests on real data cannot run")
     pytest.skip(f"{what}: this test needs the real data sets")
+
+
+@pytest.fixture(scope="session")
+def ray_here() -> Iterator[None]:
+    """One Ray for all tests: starting it takes seconds."""
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    yield
+    ray.shutdown()

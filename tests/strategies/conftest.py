@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -64,14 +62,3 @@ def enrolled(tmp_path: Path, population: Population, ask: Callable[..., tuple[Qu
         return enrol(tmp_path / f"state-{next(number)}", population, rules, seed=5)
 
     return make
-
-
-@pytest.fixture(scope="session")
-def ray_here() -> Iterator[None]:
-    """One Ray for all tests: starting it takes seconds."""
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    import ray
-
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    yield
-    ray.shutdown()
