@@ -8,7 +8,7 @@
 #   make figures  their figures (hours, likewise); make tables-quick: one column of each table, in runs/
 # PYTHON names another interpreter (3.11 or newer), PIP_ARGS adds to `pip install`, for example
 #   make run PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
-# for a PyTorch without CUDA; TEST_ARGS adds to pytest.
+# for a PyTorch without CUDA; TEST_ARGS adds to pytest, for example TEST_ARGS="-n 0 -x" for one process.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -29,9 +29,12 @@ run: $(READY)
 	$(BIN)/ldpsim run --clients 3000 --method hogs
 
 # The tests' networks are small: more threads would only wait for one another.
+# One worker a core, four at most: each needs a gigabyte. tests/conftest.py says which tests stay together.
+# Byte code is kept: the tests start many Python processes, and each would compile everything again.
 test: export OMP_NUM_THREADS ?= 1
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)
-	$(BIN)/python -m pytest -q -m "not slow and not deployment" $(TEST_ARGS)
+	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadgroup -m "not slow and not deployment" $(TEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

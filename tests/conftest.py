@@ -1,4 +1,4 @@
-"""Fixtures that every package's tests share."""
+"""Fixtures that every package's tests share, and the tests that stay together when several processes run them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# A test that has one of these marks or fixtures starts servers: Ray, Flower's runtime or a browser.
+SERVERS = frozenset({"flower", "deployment", "ray_here", "browser"})
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests that start servers into one group, which pytest-xdist gives to one worker."""
+    for item in items:
+        names = {mark.name for mark in item.iter_markers()} | set(getattr(item, "fixturenames", ()))
+        if names & SERVERS:
+            item.add_marker(pytest.mark.xdist_group("servers"))
 
 
 @pytest.fixture(scope="session")

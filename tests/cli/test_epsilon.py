@@ -31,9 +31,9 @@ def words(shown: Result) -> str:
 
 
 def test_as_json() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     found = document(*PRIVGNN)
-    assert time.monotonic() - started < 10  # a second on an idle core
+    assert time.process_time() - started < 10  # usually one second
     given = {key: found[key] for key in ("method", "queries", "gamma", "lambda", "classes", "delta", "sampling")}
     assert given == {
         "method": "privgnn", "queries": 1000, "gamma": 0.3, "lambda": 0.2, "classes": 10, "delta": 1e-4,

@@ -25,11 +25,13 @@ def test_phases_are_drawn_on_standard_error(capsys: pytest.CaptureFixture[str]) 
     with Progress(patience=0.0) as progress:
         for phase, share in (("collect", None), ("collect", 0.5), ("train", None), ("collect", 0.25)):
             progress(phase, share)
-        time.sleep(0.3)
-    out, err = capsys.readouterr()
-    assert out == ""
-    for expected in ("collect", "25%", "train", "done"):
-        assert expected in err
+        out, err, deadline = "", "", time.monotonic() + 20
+        while not all(expected in err for expected in ("collect", "25%", "train", "done")):
+            assert time.monotonic() < deadline, err
+            time.sleep(0.05)
+            more = capsys.readouterr()
+            out, err = out + more.out, err + more.err
+    assert out + capsys.readouterr().out == ""
 
 
 @pytest.mark.usefixtures("terminal")

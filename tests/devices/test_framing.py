@@ -80,7 +80,7 @@ def test_drop_by_drop_gains_no_time(pair: Pair) -> None:
     began = time.monotonic()
     with pytest.raises(FrameError, match="late"):
         framing.read_frame(pair[1], limit=1000, deadline=soon(0.5))
-    assert 0.4 < time.monotonic() - began < 3
+    assert 0.4 < time.monotonic() - began < 8
     stop.set()
     thread.join()
 

@@ -75,14 +75,14 @@ def test_small_graphs(n: int, classes: int) -> None:
 
 
 def test_fast_enough() -> None:
-    """3,000 people take some 0.05 s and 20,000 some 0.3 s on one core: room for a busy machine."""
+    """3,000 people take some 0.05 s and 20,000 some 0.3 s on one core: room for a slow machine."""
     generate(50)
-    start = time.perf_counter()
+    start = time.process_time()  # other tests run beside this one
     generate(3000, seed=1)
-    middle = time.perf_counter()
+    middle = time.process_time()
     generate(20000, seed=1)
     assert middle - start < 1
-    assert time.perf_counter() - middle < 5
+    assert time.process_time() - middle < 5
 
 
 @pytest.mark.parametrize(
