@@ -41,22 +41,22 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+	for script in benchmarks/speed/bench_*.py; do $(BIN)/python -m benchmarks.speed.$$(basename $$script .py) || exit 1; done
 
 torture: export OMP_NUM_THREADS ?= 1
 torture: $(READY)
-	$(BIN)/python -m strategies.torture --kills 1000 --devices 500
+	$(BIN)/python -m strategies.stress.kill --kills 1000 --devices 500
 	$(BIN)/python -m pytest -q -m slow tests/devices
 
 tables: $(READY)
-	$(BIN)/python benchmarks/tables.py
-	$(BIN)/python benchmarks/tables_privgnn.py
+	$(BIN)/python -m benchmarks.papers.tables
+	$(BIN)/python -m benchmarks.papers.tables_privgnn
 
 tables-quick: $(READY)
-	$(BIN)/python benchmarks/tables.py --quick
+	$(BIN)/python -m benchmarks.papers.tables --quick
 
 figures: $(READY)
-	$(BIN)/python benchmarks/figures.py
+	$(BIN)/python -m benchmarks.papers.figures
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

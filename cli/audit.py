@@ -40,8 +40,8 @@ def audit(
         raise ValueError("give the names of mechanisms or methods, or --all (and not both)")
     with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
         progress("starting", None)
-        from strategies.auditing import AuditOptions
-        from strategies.auditing import audit as run
+        from strategies.audit.audit import AuditOptions
+        from strategies.audit.audit import audit as run
 
         asked = AuditOptions(names=tuple(dict.fromkeys(names or ())), trials=trials, confidence=confidence, seed=seed,
                              workers=workers or cores())  # fmt: skip

@@ -91,7 +91,7 @@ def compare(
         progress("starting", None)
         from cli.report.gather import gather
         from cli.report.page import shown_rows, write_page
-        from strategies.comparison import compare as run
+        from strategies.experiments.compare import compare as run
 
         result = run(
             methods, replace(asked, settings=given), matching=match, engine=engine, workers=workers,

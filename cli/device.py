@@ -12,9 +12,9 @@ from cli.errors import ask_for_debug
 from cli.options import caps
 
 if TYPE_CHECKING:
-    from devices.enrolment import State
-    from devices.policy import Policy
-    from devices.population import Population
+    from devices.data.population import Population
+    from devices.enrolment.state import State
+    from devices.policy.policy import Policy
 
 device = typer.Typer(help="A device that lives in a vault: its data, secret and ledger in a process of its own.",
                      no_args_is_help=True)  # fmt: skip
@@ -43,8 +43,8 @@ def enrol(
     debug: Debug = False,
 ) -> None:
     """Make devices in a private folder: data, a new secret, a policy and an empty ledger. Once."""
-    from devices.enrolment import is_enrolled
-    from devices.vault_home import harden, served_alone
+    from devices.enrolment.state import is_enrolled
+    from devices.vault.folder import harden, served_alone
 
     harden()
     given = _Enrolment.read(data, policy, counters, state)
@@ -75,9 +75,9 @@ def serve(
     """Answer a query over a local socket, and nothing else, until SIGTERM."""
     from contextlib import ExitStack
 
-    from devices.enrolment import is_enrolled
-    from devices.vault import Vault
-    from devices.vault_home import check_socket_path, harden, listening, served_alone
+    from devices.enrolment.state import is_enrolled
+    from devices.vault.folder import check_socket_path, harden, listening, served_alone
+    from devices.vault.server import Vault
 
     harden()
     allowed = None if group is None else _group(group)
@@ -116,7 +116,7 @@ class _Enrolment:
         return cls(population, residents, _read_policy(policy, population), counters)
 
     def enrol(self, folder: Path) -> State:
-        from devices.enrolment import enrol
+        from devices.enrolment.state import enrol
 
         return enrol(
             folder, self.population, self.policy, seed=None, residents=self.residents, counters=self.counters
@@ -159,7 +159,7 @@ def _group(name: str) -> int:
 
 def _read_data(path: Path) -> tuple[Population, tuple[int, ...] | None]:
     from devices.datasets.npz_file import read_npz_file
-    from devices.own_data import read_own_data
+    from devices.enrolment.record_file import read_own_data
 
     if path.suffix == ".json":
         return read_own_data(path)
@@ -171,11 +171,11 @@ def _read_data(path: Path) -> tuple[Population, tuple[int, ...] | None]:
 def _read_policy(path: Path | None, population: Population) -> Policy:
     import numpy as np
 
-    from devices.policy_file import read_policy
+    from devices.policy.file import read_policy
 
     if path is None:
         # The default of everything else here too: HoGS's question at epsilon 8, labels being public.
-        from strategies.deployed import PublicFile, agreed_policy
+        from strategies.flower_app.deployed import PublicFile, agreed_policy
 
         return agreed_policy({}, PublicFile(population.facts, np.zeros(population.facts.n, np.int64)))
     policy = read_policy(path)
@@ -187,7 +187,7 @@ def _read_policy(path: Path | None, population: Population) -> Policy:
 
 
 def _open(folder: Path, data: Path | None) -> State:
-    from devices.enrolment import State
+    from devices.enrolment.state import State
 
     state = State(folder)
     if data is not None:
@@ -215,8 +215,8 @@ def policy(
     debug: Debug = False,
 ) -> None:
     """Print the policy of a device that answers one question of a method, once, with its caps on the loss."""
-    from devices.policy_file import write_policy
-    from strategies.deployed import PublicFile, agreed_policy
+    from devices.policy.file import write_policy
+    from strategies.flower_app.deployed import PublicFile, agreed_policy
 
     if on_requery not in ("refuse", "replay"):
         raise ValueError(f"--on-requery {on_requery}: refuse or replay is wanted")

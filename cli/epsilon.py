@@ -10,7 +10,7 @@ import typer
 from cli.errors import ask_for_debug
 
 if TYPE_CHECKING:
-    from curator.accountant import Account, Figure
+    from curator.privacy.accountant import Account, Figure
 
 _NAMES = {"privgnn": "PrivGnn", "pate-g": "PATE-G", "pate-m": "PATE-M"}
 _TARGETS = {
@@ -68,8 +68,8 @@ def epsilon(
 
     ldpsim epsilon privgnn --queries 1000 --lambda .2 --classes 10 --delta 1e-4
     """
-    from curator.accountant import FIGURES, METHODS, Release, account, largest_lambda
     from curator.names import nearest
+    from curator.privacy.accountant import FIGURES, METHODS, Release, account, largest_lambda
 
     if method not in METHODS:
         raise ValueError(

@@ -15,8 +15,8 @@ import typer
 from cli.errors import ask_for_debug
 
 if TYPE_CHECKING:
-    from devices.enrolment import State
-    from devices.ledger import Entry
+    from devices.enrolment.state import State
+    from devices.ledger.ledger import Entry
 
 Lifetime = dict[str, dict[str, float | None]]
 ledger = typer.Typer(help="What devices have released.", no_args_is_help=True)
@@ -45,7 +45,7 @@ def states_in(folder: Path) -> list[State]:
     Raises:
         ValueError: where there are none.
     """
-    from devices.enrolment import State, is_enrolled
+    from devices.enrolment.state import State, is_enrolled
 
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
@@ -78,8 +78,8 @@ def read_account(state: State, device: int | None = None) -> Account:
 
 
 def _rows_of(state: State, shard: int) -> list[Entry]:
-    from devices.enrolment import ledger_name
-    from devices.ledger import LedgerDamaged
+    from devices.enrolment.state import ledger_name
+    from devices.ledger.ledger import LedgerDamaged
 
     path = state.folder / ledger_name(shard)
     if not path.is_file():  # opening would make an empty one, which says that nobody answered
@@ -95,7 +95,7 @@ def _rows_of(state: State, shard: int) -> list[Entry]:
 
 
 def _lifetime_of_all(state: State) -> Lifetime:
-    from strategies.lifetime import lifetime
+    from strategies.results.lifetime import lifetime
 
     return {level: values for level, values in lifetime(state).items() if level != "complete"}
 

@@ -261,7 +261,7 @@ def caps(given: Sequence[str] | None) -> dict[str, float]:
     Raises:
         ValueError: for an unknown level, or a cap that is no number of 0 or more.
     """
-    from devices.policy import CAP_LEVELS
+    from devices.policy.policy import CAP_LEVELS
 
     found: dict[str, float] = {}
     for level, text in pairs("--cap", given).items():

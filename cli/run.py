@@ -96,7 +96,7 @@ def run(
             raise Failure(str(failed), FAILED) from failed
 
     if as_json:
-        from strategies.run_folder import plain
+        from strategies.results.folder import plain
 
         typer.echo(json.dumps(plain(result.record), indent=2, allow_nan=False))
     elif quiet:

@@ -67,7 +67,7 @@ def stress(
             typer.echo(f"{name:<16} {words}")
         return
     if fault and "help" in fault:
-        from strategies.faults import FAULTS
+        from strategies.adversaries.faults import FAULTS
 
         for name, known in FAULTS.items():
             typer.echo(f"{name:<19} {known.description}" + ("" if known.strike else f" [{known.test}]"))

@@ -37,8 +37,8 @@ def sweep(
     """Run a grid of simulations; cells that have a result are not run again."""
     with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
         progress("starting", None)
-        from strategies.sweep import run_sweep
-        from strategies.sweep_file import read_sweep
+        from strategies.experiments.sweep import run_sweep
+        from strategies.experiments.sweep_file import read_sweep
 
         cells = read_sweep(file)
         result = run_sweep(

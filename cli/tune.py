@@ -78,8 +78,8 @@ def tune(
     with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
         progress("starting", None)
         from strategies import Refused, RunFailed
-        from strategies.search import built_in, query_values, search
-        from strategies.tuned_file import as_toml, read_settings, setting_of, store
+        from strategies.experiments.tune import built_in, query_values, search
+        from strategies.experiments.tuned_file import as_toml, read_settings, setting_of, store
 
         if out is not None:
             read_settings(out)

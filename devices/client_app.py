@@ -5,7 +5,7 @@ Which device a message is for comes from the node's own configuration: ``partiti
 nothing about a state folder, as in Flower's simulation runtime, the run's configuration
 is used. Flower's node id is never an identity, and Flower's ``Context.state`` is never a
 ledger. Where the node names a ``socket``, the device lives behind it in a vault, and the
-ClientApp only carries messages (:mod:`devices.relay`).
+ClientApp only carries messages (:mod:`devices.vault.relay`).
 
 Flower puts the text of an exception into its reply. Nothing may therefore escape from
 here: whatever goes wrong is one of the fixed refusals.
@@ -21,11 +21,11 @@ from flwr.app import Context, Message, MessageType
 from flwr.clientapp import ClientApp
 
 from devices.device import Device, Refusal
-from devices.enrolment import State
-from devices.ledger import LedgerDamaged
+from devices.enrolment.state import State
+from devices.ledger.ledger import LedgerDamaged
 from devices.query import InvalidQuery
-from devices.relay import relay
-from devices.tasks import Kind
+from devices.training_task import Kind
+from devices.vault.relay import relay
 from devices.wire import introduction, read_query, reply
 
 _opened: list[State] = []
@@ -170,7 +170,7 @@ def receive(message: Message, context: Context) -> Message:
 
 
 def _take_part(message: Message, context: Context, kind: Kind | None) -> Message:
-    from devices import participation, silo
+    from devices.federated import participation, silo
 
     if context.node_config.get("silo-dir"):
         return silo.take_part(Path(str(context.node_config["silo-dir"])), message, kind)

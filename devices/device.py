@@ -15,14 +15,14 @@ from enum import Enum
 
 import numpy as np
 
-from devices import handover
-from devices.ledger import Collected, Ledger, LedgerDamaged, Replay, TrainingRelease
+from devices import raw_record as handover
+from devices.data.population import Record
+from devices.ledger.ledger import Collected, Ledger, LedgerDamaged, Replay, TrainingRelease
 from devices.mechanisms.base import Loss
 from devices.noise import NoiseStream, derive_key
-from devices.policy import Policy
-from devices.population import Record
+from devices.policy.policy import Policy
 from devices.query import Ask, InvalidQuery, Query
-from devices.tasks import Kind, Task
+from devices.training_task import Kind, Task
 
 _LENGTH = struct.Struct("<I").pack
 

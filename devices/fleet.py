@@ -3,7 +3,7 @@
 The fleet hands every message to the ClientApp itself, one by one, inside one ledger
 transaction. If the transaction fails, nothing was released, and every message of the
 batch is answered so. Rounds of a federated training are computed for all devices of a
-batch at once (:mod:`devices.participation`), with the results they have one by one.
+batch at once (:mod:`devices.federated.participation`), with the results they have one by one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from flwr.app import Context, Message, RecordDict, UserConfig
 
 from devices.client_app import app, open_state
 from devices.device import Refusal
-from devices.enrolment import SHARD, State
-from devices.ledger import LedgerDamaged
-from devices.participation import TOGETHER, answer_together
+from devices.enrolment.state import SHARD, State
+from devices.federated.participation import TOGETHER, answer_together
+from devices.ledger.ledger import LedgerDamaged
 from devices.wire import reply
 
 BATCH = 512

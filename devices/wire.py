@@ -10,8 +10,8 @@ from __future__ import annotations
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 
 from devices.device import Refusal, Report
-from devices.handover import is_hand_over
 from devices.query import InvalidQuery, Query
+from devices.raw_record import is_hand_over
 
 QUERY_TYPE = "query.report"
 HANDOVER_TYPE = "query.handover"

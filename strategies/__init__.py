@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from strategies.options import RunOptions
+from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
-    from strategies.simulation import Refused, RunFailed, RunResult, simulate
+    from strategies.runs.simulate import Refused, RunFailed, RunResult, simulate
 
 # Nothing is told to anybody. Flower and Ray read these when they are imported, which comes
 # after this line.
@@ -24,7 +24,7 @@ __all__ = ["NO_TELEMETRY", "Refused", "RunFailed", "RunOptions", "RunResult", "s
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from strategies import simulation as module
+        from strategies.runs import simulate as module
 
         return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

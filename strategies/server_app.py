@@ -2,7 +2,7 @@
 
 Three ways to be started, told apart by the run's configuration and the nodes' own word:
 
-- ``job`` names a folder: run the collection written there (:mod:`strategies.flower_job`)
+- ``job`` names a folder: run the collection written there (:mod:`strategies.engines.flower_job`)
   and write what came in. This is how ``ldpsim run --engine flower`` uses Flower.
 - Nothing is given and no node has a device of its own (``flwr run .`` on the simulation
   runtime): one device is enrolled for every node, and the whole simulation is run.
@@ -17,10 +17,10 @@ from pathlib import Path
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from strategies.collect_once import Collected, CollectOnce, run_collection
-from strategies.federated_job import is_training, run_training
-from strategies.flower_job import Job, save_collected, save_failure
-from strategies.roster import collection_of, introduce, wait_for_nodes
+from strategies.engines.flower_job import Job, save_collected, save_failure
+from strategies.flower_app.roster import collection_of, introduce, wait_for_nodes
+from strategies.flower_app.training_job import is_training, run_training
+from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 
 app = ServerApp()
 
@@ -43,7 +43,7 @@ def run_on_grid(grid: Grid, context: Context) -> None:
     if context.run_config.get("job"):
         run_job(grid, Path(str(context.run_config["job"])))
     else:
-        from strategies.flower_alone import run_alone
+        from strategies.flower_app.alone import run_alone
 
         run_alone(grid, context)
 

@@ -58,7 +58,7 @@ def test_every_adversary_stands_there() -> None:
 
 
 def test_every_fault_stands_there() -> None:
-    from strategies.faults import FAULTS
+    from strategies.adversaries.faults import FAULTS
 
     told = {cells[0].strip("`"): cells for cells in rows("Faults")}
     assert set(told) == set(FAULTS)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from papers.agreement import look_up
-from papers.entry import Entry, Page, cell
+from benchmarks.papers.agreement import look_up
+from benchmarks.papers.entry import Entry, Page, cell
 
 PAGE = Page(
     title="Blink and its baselines: accuracy",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from papers.entry import Entry, cell
+from benchmarks.papers.entry import Entry, cell
 
 RUNS = 3
 INF = float("inf")

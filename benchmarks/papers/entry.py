@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from papers.agreement import Figure
-from strategies.options import RunOptions
+from benchmarks.papers.agreement import Figure
+from strategies.setup.options import RunOptions
 
 RUNS = 10
 NOT_HERE = "not run here"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.papers.agreement import look_up
+from benchmarks.papers.entry import Entry, Page, cell
 from devices import datasets
-from papers.agreement import look_up
-from papers.entry import Entry, Page, cell
-from strategies.options import RunOptions
+from strategies.setup.options import RunOptions
 
 TEXT, CCS = "Table 3 (version text)", "Features and labels (version ccs), Cora"
 SPLITS = "Table 3 (version text), a new split in every run"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from papers.agreement import Figure, bound, verdict
-from papers.entry import NOT_HERE, Entry, Page, command
+from benchmarks.papers.agreement import Figure, bound, verdict
+from benchmarks.papers.entry import NOT_HERE, Entry, Page, command
 
 NOTES = Path(__file__).parents[1] / "notes"
 
@@ -71,7 +71,7 @@ def markdown(paper: str, page: Page, rows: Sequence[Row]) -> str:
 _RULE = """Test accuracy in %, mean ± standard deviation of single runs (number of runs). "Agrees" means |difference| <=
 max(1.5 points, 3 sqrt(s^2/n + s'^2/n')) with at least ten runs of ours, where a published confidence half-width was
 turned into a standard deviation first; otherwise the difference stands there in bold. The last columns are what *holds*
-for one collection, by level, not what is claimed. Written by `benchmarks/tables.py`."""
+for one collection, by level, not what is claimed. Written by `benchmarks/papers/tables.py`."""
 
 
 def _table(page: Page, rows: Sequence[Row]) -> str:
@@ -99,7 +99,7 @@ def _commands(paper: str, rows: Sequence[Row]) -> Iterator[str]:
     yield "## Commands"
     yield (
         f"Every cell's command stands in the last column of [{paper}.csv]({paper}.csv). All that are missing are run\n"
-        f"by `python benchmarks/tables.py {paper}`"
+        f"by `python -m benchmarks.papers.tables {paper}`"
         + (f"; {len(missing)} of them were not run here, for want of time." if missing else ".")
     )
     if absent:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.papers.agreement import look_up
+from benchmarks.papers.entry import Entry, Page, cell
 from devices import datasets
-from papers.agreement import look_up
-from papers.entry import Entry, Page, cell
 
 TABLE_1, ABLATION = "Table 1", "Ablation (eps_x 1, eps_y 0.5)"
 PAGE = Page(

@@ -26,8 +26,8 @@ from cli.report.rows import LEVELS, TRUST
 from cli.report.shell import command_of
 from cli.report.tables import data_link, tables
 from cli.report.words import bytes_, claim, level, method_names, percent, seconds
-from devices.durable import write_atomically
-from strategies.levels import CLOSE
+from devices.atomic_files import write_atomically
+from strategies.results.levels import CLOSE
 
 _SAME = 1e-6  # relative: losses that differ by rounding only are equal
 

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strategies.levels import held
+from strategies.results.levels import held
 
 # Shown level by level, with the switch's word, what changes, and the parts of `privacy.holds` it is made of.
 LEVELS = {

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from cli.report.rows import number, text
-from strategies.options import RunOptions
+from strategies.setup.options import RunOptions
 
 # Where a run happens and what is kept of it is the reader's own business.
 _NOT_SAID = ("data_dir", "engine", "workers", "ray_address", "state", "out", "save_reports", "from_reports",

@@ -28,7 +28,7 @@ _GROUPING = 2
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """What a device holds, in the form in which mechanisms read it (``devices.population.Record``)."""
+    """What a device holds, in the form in which mechanisms read it (``devices.data.population.Record``)."""
 
     feature_indices: np.ndarray
     feature_values: np.ndarray

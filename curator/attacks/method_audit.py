@@ -26,8 +26,8 @@ from curator.attacks.bounds import lower_bound
 from curator.attacks.examples import Person
 from curator.attacks.laws import NotWalkable, law_of, worst_ratio
 from curator.attacks.mechanism_audit import AuditRow, Effort, Stream
-from curator.guarantee import Guarantee
 from curator.methods import Budget, Method, Question
+from curator.privacy.guarantee import Guarantee
 from devices.facts import PublicFacts, Split
 from devices.mechanisms import Mechanism, gaussian
 

@@ -20,7 +20,7 @@ from scipy.integrate import quad
 
 from curator.attacks.bounds import lower_bound
 from curator.attacks.mechanism_audit import AuditRow, Effort
-from curator.methods.owner import Answers, OwnerMethod
+from curator.methods.owner.owner import Answers, OwnerMethod
 from curator.teachers.release import noisy_labels
 
 CLASSES = 3

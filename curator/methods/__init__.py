@@ -15,63 +15,66 @@ from curator.methods.base import Budget, Graph, Method, Question
 from curator.names import nearest
 
 if TYPE_CHECKING:
-    from curator.methods.blink import Blink
-    from curator.methods.dprr import DPRR
-    from curator.methods.fp_blink import FPBlink
-    from curator.methods.fp_ldpgen import FPLDPGen
-    from curator.methods.hogs import HoGS
-    from curator.methods.ldpgcn import LDPGCN
-    from curator.methods.ldpgen import LDPGen
-    from curator.methods.lp_and import LPAnd
-    from curator.methods.lpgnn import LPGNN
-    from curator.methods.noisy import Noisy
-    from curator.methods.owner import OwnerMethod
-    from curator.methods.public_graph import OneHotDegree, RandomFeatures
-    from curator.methods.references import MLP, Raw, Reference
-    from curator.methods.rgnn import RGNN
-    from curator.methods.rr import RR
-    from curator.methods.solitude import FPSolitude, Solitude
-    from curator.methods.symrr import SymRR
+    from curator.methods.local.blink import Blink
+    from curator.methods.local.dprr import DPRR
+    from curator.methods.local.fp_blink import FPBlink
+    from curator.methods.local.fp_ldpgen import FPLDPGen
+    from curator.methods.local.hogs import HoGS
+    from curator.methods.local.ldpgcn import LDPGCN
+    from curator.methods.local.ldpgen import LDPGen
+    from curator.methods.local.lp_and import LPAnd
+    from curator.methods.local.lpgnn import LPGNN
+    from curator.methods.local.noisy import Noisy
+    from curator.methods.local.rgnn import RGNN
+    from curator.methods.local.rr import RR
+    from curator.methods.local.solitude import FPSolitude, Solitude
+    from curator.methods.local.symrr import SymRR
+    from curator.methods.owner.owner import OwnerMethod
+    from curator.methods.references.public_graph import OneHotDegree, RandomFeatures
+    from curator.methods.references.references import MLP, Raw, Reference
 
 # name -> module and class
 BUILT_IN: dict[str, tuple[str, str]] = {
-    "hogs": ("hogs", "HoGS"),
-    "lpgnn": ("lpgnn", "LPGNN"),
-    "rgnn": ("rgnn", "RGNN"),
-    "solitude": ("solitude", "Solitude"),
-    "fp-solitude": ("solitude", "FPSolitude"),
-    "blink": ("blink", "Blink"),
-    "fp-blink": ("fp_blink", "FPBlink"),
-    "rr": ("rr", "RR"),
-    "symrr": ("symrr", "SymRR"),
-    "dprr": ("dprr", "DPRR"),
-    "ldpgcn": ("ldpgcn", "LDPGCN"),
-    "ldpgen": ("ldpgen", "LDPGen"),
-    "fp-ldpgen": ("fp_ldpgen", "FPLDPGen"),
-    "lp-and": ("lp_and", "LPAnd"),
-    "noisy": ("noisy", "Noisy"),
-    "mlp": ("references", "MLP"),
-    "raw": ("references", "Raw"),
-    "rnd": ("public_graph", "RandomFeatures"),
-    "ohd": ("public_graph", "OneHotDegree"),
-    "privgnn": ("privgnn", "PrivGnn"),
-    "pate-g": ("pate", "PateG"),
-    "pate-m": ("pate", "PateM"),
-    "b1": ("owner", "B1"),
-    "b1-sampled": ("owner", "B1Sampled"),
-    "b2": ("owner", "B2"),
-    "isolate": ("federated", "Isolate"),
-    "fedavg-mlp": ("federated", "FedAvgMLP"),
-    "fedavg-gnn": ("federated", "FedAvgGNN"),
-    "fedprox": ("federated", "FedProx"),
-    "fedgcn": ("federated", "FedGCN"),
-    "dp-fedavg": ("private_federated", "DPFedAvg"),
-    "ldp-fedavg": ("private_federated", "LDPFedAvg"),
-    "silo-fedavg-gcn": ("silos", "Silos"),
-    "silo-fedprox": ("silos", "SiloFedProx"),
-    "silo-fedgcn": ("silos", "SiloFedGCN"),
+    "hogs": ("local.hogs", "HoGS"),
+    "lpgnn": ("local.lpgnn", "LPGNN"),
+    "rgnn": ("local.rgnn", "RGNN"),
+    "solitude": ("local.solitude", "Solitude"),
+    "fp-solitude": ("local.solitude", "FPSolitude"),
+    "blink": ("local.blink", "Blink"),
+    "fp-blink": ("local.fp_blink", "FPBlink"),
+    "rr": ("local.rr", "RR"),
+    "symrr": ("local.symrr", "SymRR"),
+    "dprr": ("local.dprr", "DPRR"),
+    "ldpgcn": ("local.ldpgcn", "LDPGCN"),
+    "ldpgen": ("local.ldpgen", "LDPGen"),
+    "fp-ldpgen": ("local.fp_ldpgen", "FPLDPGen"),
+    "lp-and": ("local.lp_and", "LPAnd"),
+    "noisy": ("local.noisy", "Noisy"),
+    "mlp": ("references.references", "MLP"),
+    "raw": ("references.references", "Raw"),
+    "rnd": ("references.public_graph", "RandomFeatures"),
+    "ohd": ("references.public_graph", "OneHotDegree"),
+    "privgnn": ("owner.privgnn", "PrivGnn"),
+    "pate-g": ("owner.pate", "PateG"),
+    "pate-m": ("owner.pate", "PateM"),
+    "b1": ("owner.owner", "B1"),
+    "b1-sampled": ("owner.owner", "B1Sampled"),
+    "b2": ("owner.owner", "B2"),
+    "isolate": ("federated.fedavg", "Isolate"),
+    "fedavg-mlp": ("federated.fedavg", "FedAvgMLP"),
+    "fedavg-gnn": ("federated.fedavg", "FedAvgGNN"),
+    "fedprox": ("federated.fedavg", "FedProx"),
+    "fedgcn": ("federated.fedavg", "FedGCN"),
+    "dp-fedavg": ("federated.private", "DPFedAvg"),
+    "ldp-fedavg": ("federated.private", "LDPFedAvg"),
+    "silo-fedavg-gcn": ("federated.silos", "Silos"),
+    "silo-fedprox": ("federated.silos", "SiloFedProx"),
+    "silo-fedgcn": ("federated.silos", "SiloFedGCN"),
 }
-_CLASSES = {name: module for module, name in BUILT_IN.values()} | {"Reference": "references", "OwnerMethod": "owner"}
+_CLASSES = {name: module for module, name in BUILT_IN.values()} | {
+    "Reference": "references.references",
+    "OwnerMethod": "owner.owner",
+}
 
 __all__ = [
     "BUILT_IN", "DPRR", "LDPGCN", "LPGNN", "MLP", "RGNN", "RR", "Blink", "Budget", "FPBlink", "FPLDPGen",

@@ -8,14 +8,14 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from curator.graph import Graph
-from curator.guarantee import Guarantee
 from curator.names import nearest
-from curator.question import Budget, Question, Reporting
-from curator.reports import Reports
+from curator.privacy.guarantee import Guarantee
+from curator.reports.question import Budget, Question, Reporting
+from curator.reports.reports import Reports
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 
 if TYPE_CHECKING:
-    from curator.training import Trained, TrainingSettings
+    from curator.learning.training import Trained, TrainingSettings
 
 # All that a method's author needs from here.
 __all__ = ["TRAINING_GRID", "Budget", "Graph", "Grid", "Method", "Question", "Reporting"]
@@ -75,9 +75,9 @@ class Method:
     def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
         """Train on what :meth:`reconstruct` returned; a method with a loss of its own overrides this.
 
-        See :func:`curator.training.train` for the arguments and errors.
+        See :func:`curator.learning.training.train` for the arguments and errors.
         """
-        from curator.training import train  # torch is only needed from here on
+        from curator.learning.training import train  # torch is only needed from here on
 
         return train(graph, settings=settings, classes=classes, seed=seed, device=device)
 

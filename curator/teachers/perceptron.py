@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from curator.learning.training import Adam
 from curator.teachers.sage import SageSettings
-from curator.training import Adam
 from devices.facts import IntArray
 
 

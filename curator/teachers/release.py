@@ -2,7 +2,7 @@
 
 Noise has scale 1 / lambda in every class, drawn for each query and each lambda on its own,
 so one set of teachers may serve several lambdas; each of them is a release of its own.
-Only the label leaves. What that costs: :mod:`curator.accountant`.
+Only the label leaves. What that costs: :mod:`curator.privacy.accountant`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import difflib
 from pathlib import Path
 from typing import Any
 
+from devices.data.population import Population
 from devices.datasets import (
     amazon,
     citation_full,
@@ -24,7 +25,6 @@ from devices.datasets.files import Entry, default_root, locate
 from devices.datasets.npz_file import read_npz_file
 from devices.datasets.pyg_file import read_pyg_file
 from devices.datasets.sampling import induced_sample
-from devices.population import Population
 
 GENERATED = "generated"
 SMALLEST_GENERATED = 20

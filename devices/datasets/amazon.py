@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from devices.data.population import Population
 from devices.datasets.arrays import from_pyg
 from devices.datasets.files import Entry, Form
-from devices.population import Population
 
 _FILE = "amazon_electronics_computers.npz"
 _URL = f"https://github.com/shchur/gnn-benchmark/raw/master/data/npz/{_FILE}"

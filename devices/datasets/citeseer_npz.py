@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from devices.data.population import Population
 from devices.datasets.files import Entry, Form
 from devices.datasets.npz_file import read_npz_file
 from devices.datasets.sampling import subset
-from devices.population import Population
 
 _FILE = "citeseer_lcc.npz"
 _SOURCE = (

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.data.population import Population
 from devices.datasets.files import Entry, Form
 from devices.datasets.npz_file import read_npz_file
 from devices.facts import PublicFacts
-from devices.population import Population
 
 _SOURCE = "https://github.com/karuna-bhaila/RGNN, RGNN/datasets/{}, as arrays edge_index, x, cat_card, labels"
 

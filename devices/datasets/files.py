@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from devices.population import Population
+from devices.data.population import Population
 
 PROBE_SECONDS = 5.0
 

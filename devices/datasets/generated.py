@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.population import Population, build_population
+from devices.data.population import Population, build_population
 
 CLIENTS = 3000
 FEATURES = 256

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from devices.data.population import Population, build_population
 from devices.datasets.files import Entry, Form
 from devices.datasets.musae import read_raw
 from devices.datasets.sampling import subset
-from devices.population import Population, build_population
 
 FEATURES = 7842
 # the ten largest of the 18 published countries, a public constant

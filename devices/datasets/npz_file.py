@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.data.population import Population, build_population
 from devices.datasets.arrays import csr_of, edges_of, labels_of, split_of
-from devices.population import Population, build_population
 
 _PARTS = ("train", "val", "test")
 

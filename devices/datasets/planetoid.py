@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from devices.data.population import Population
 from devices.datasets.arrays import from_pyg
 from devices.datasets.files import Entry, Form
-from devices.population import Population
 
 _PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 _URL = "https://github.com/kimiyoung/planetoid/raw/master/data"

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from devices.data.population import Population
 from devices.datasets.arrays import from_pyg
-from devices.population import Population
 
 
 def read_pyg_file(name: str, path: Path) -> Population:

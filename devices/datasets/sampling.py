@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.data.population import Population
 from devices.facts import Split
-from devices.population import Population
 
 
 def subset(population: Population, nodes: NDArray[np.integer]) -> Population:

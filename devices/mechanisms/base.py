@@ -21,7 +21,7 @@ from devices.facts import PublicFacts
 from devices.noise import NoiseStream
 
 if TYPE_CHECKING:
-    from devices.population import Record
+    from devices.data.population import Record
 
 BoolArray = NDArray[np.bool_]
 ONE = 1 << 64

@@ -20,7 +20,7 @@ from devices.mechanisms.neighbour_list import AboutList, Reporting
 from devices.noise import NoiseStream
 
 if TYPE_CHECKING:
-    from devices.population import Record
+    from devices.data.population import Record
 
 
 class InClear(Mechanism):

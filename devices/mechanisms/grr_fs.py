@@ -36,7 +36,7 @@ from devices.mechanisms.subset_mixture import exact_loss
 from devices.noise import NoiseStream
 
 if TYPE_CHECKING:
-    from devices.population import Record
+    from devices.data.population import Record
 
 
 @dataclass(frozen=True)

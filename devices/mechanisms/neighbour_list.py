@@ -15,7 +15,7 @@ from devices.facts import PublicFacts
 from devices.mechanisms.base import BoolArray, Mechanism
 
 if TYPE_CHECKING:
-    from devices.population import Record
+    from devices.data.population import Record
 
 Reporting = Literal["both", "one-end"]
 

@@ -26,7 +26,7 @@ from devices.mechanisms.bits import pack_plain, unpack_plain
 from devices.noise import NoiseStream
 
 if TYPE_CHECKING:
-    from devices.population import Record
+    from devices.data.population import Record
 
 GRID = 1 << 16
 

@@ -6,7 +6,7 @@ constant and public, so it is never reported. Device i reports about every j != 
 
 Loss of one bit: eps = ln((1 - p) / p). Of the whole list: (number of bits) * eps. Of an
 undirected edge: 2 eps when both ends report it, eps with ``one-end``
-(:mod:`curator.guarantee`).
+(:mod:`curator.privacy.guarantee`).
 """
 
 from __future__ import annotations

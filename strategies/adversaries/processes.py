@@ -14,7 +14,7 @@ from devices.wire import QUERY_TYPE, query_content
 from strategies.adversaries.curator import AdversarialCurator, Shot, rebudgeted, recollected
 from strategies.adversaries.outcome import Outcome
 from strategies.adversaries.target import Target
-from strategies.flower_internals import assume_identity, set_message_id
+from strategies.engines.flower_internals import assume_identity, set_message_id
 
 PROCESSES = 2
 _WAIT = 120.0

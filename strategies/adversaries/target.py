@@ -12,12 +12,12 @@ import numpy as np
 from flwr.serverapp import Grid
 
 from devices.client_app import release_states
-from devices.enrolment import State
+from devices.data.population import Population
+from devices.enrolment.state import State
 from devices.facts import PublicFacts
-from devices.population import Population
 from devices.query import Query
-from strategies.engines import quiet_flower
-from strategies.grids import LocalGrid
+from strategies.engines.collect import quiet_flower
+from strategies.engines.grids import LocalGrid
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from typing import Literal
 
 from flwr.app import Context, Message, RecordDict, UserConfig
 
-from strategies.grids import LocalGrid
+from strategies.engines.grids import LocalGrid
 from strategies.stress.protections import UnguardedApp
 
 Order = Literal["serial", "copy-then-write"]

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from flwr.app import ConfigRecord, Context, Message
 
+from devices.data.population import Population
 from devices.device import Refusal, Report, pack_parts, pack_report
 from devices.noise import NoiseStream, derive_key
-from devices.population import Population
 from devices.query import InvalidQuery, Query
 from devices.wire import read_query, reply
 

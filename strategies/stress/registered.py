@@ -1,4 +1,4 @@
-"""Adversaries and faults against the real devices (:mod:`strategies.adversaries`, :mod:`strategies.faults`).
+"""Adversaries and faults against the real devices (:mod:`strategies.adversaries`, :mod:`strategies.adversaries.faults`).
 
 Each number of asks gets devices of its own. What an adversary learned is added up like
 everything else: only distinct answers count.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from devices.query import Query
 from strategies.adversaries import ADVERSARIES, Outcome, Target
-from strategies.faults import FAULTS
+from strategies.adversaries.faults import FAULTS
 from strategies.stress.tallies import Tally
 
 # Faults that need a process or a file system of their own have tests instead.

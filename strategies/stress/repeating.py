@@ -20,7 +20,7 @@ from flwr.serverapp.strategy import Strategy
 from devices.device import Refusal
 from devices.query import Query
 from devices.wire import message_type, query_content, read_reply
-from strategies.grids import LocalGrid
+from strategies.engines.grids import LocalGrid
 from strategies.stress.grids import batches, start_run
 from strategies.stress.tallies import Tally
 

@@ -21,14 +21,14 @@ from typing import Any, Literal
 
 from devices import datasets
 from devices.client_app import release_states
-from devices.enrolment import enrol
+from devices.data.population import Population
+from devices.enrolment.state import enrol
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.policy import policy_for
-from devices.population import Population
+from devices.policy.policy import policy_for
 from devices.query import Ask, Query
-from strategies.engines import quiet_flower
-from strategies.grids import LocalGrid
-from strategies.options import Seeds
+from strategies.engines.collect import quiet_flower
+from strategies.engines.grids import LocalGrid
+from strategies.setup.options import Seeds
 from strategies.stress.grids import UnguardedGrid
 from strategies.stress.options import StressOptions, StressResult, adversaries
 from strategies.stress.protections import REAL, UnguardedApp

@@ -26,10 +26,10 @@ from curator.attacks.averaging import (
 )
 from curator.attacks.edges import EdgeAttack, attack_edges
 from curator.attacks.recovery import bit_recovery, label_recovery
+from devices.data.population import Population
 from devices.device import Report, unpack_report
 from devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
 from devices.mechanisms.base import ONE
-from devices.population import Population
 from devices.query import Ask, Query
 
 LARGEST = 10_000  # people; what an adversary knows of all pairs is held in memory

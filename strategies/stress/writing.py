@@ -11,8 +11,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from devices.durable import write_atomically
-from strategies import run_folder
+from devices.atomic_files import write_atomically
+from strategies.results import folder as run_folder
 from strategies.stress.figure import draw
 from strategies.stress.options import StressResult
 

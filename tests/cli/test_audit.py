@@ -7,12 +7,12 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-import strategies.auditing as auditing
+import strategies.audit.audit as auditing
 from cli.main import app
 from curator import methods
 from curator.attacks.mechanism_audit import AuditRow
 from devices import mechanisms
-from strategies.auditing import AuditOptions, audit, everything, failed
+from strategies.audit.audit import AuditOptions, audit, everything, failed
 
 runner = CliRunner()
 

@@ -20,9 +20,9 @@ from cli.main import app
 from curator.methods import HoGS
 from curator.methods.base import Budget
 from devices.device import Refusal, Report
-from devices.enrolment import State
-from devices.vault_client import VaultDevice
-from strategies.deployed import PublicFile
+from devices.enrolment.state import State
+from devices.vault.client import VaultDevice
+from strategies.flower_app.deployed import PublicFile
 
 ROOT = Path(__file__).resolve().parents[2]
 FACTS: dict[str, Any] = {"n": 4, "d": 16, "classes": 3}

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from cli.ledger import read_account, states_in
 from cli.main import app
+from devices.data.population import build_population
 from devices.device import Report
-from devices.enrolment import State, enrol
+from devices.enrolment.state import State, enrol
 from devices.mechanisms import OneBit, RandomizedResponse
-from devices.policy import policy_for
-from devices.population import build_population
+from devices.policy.policy import policy_for
 from devices.query import Ask, Query
 
 Listing = Callable[[Path], dict[str, str]]
@@ -115,7 +115,7 @@ def test_one_device_and_all_of_them_agree(state: Path) -> None:
 
 
 def test_an_unbounded_loss_is_called_unprotected(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from devices.ledger import Entry
+    from devices.ledger.ledger import Entry
 
     with sqlite3.connect(state / "ledger.sqlite") as db:
         db.execute("UPDATE release SET loss_bit = 9e999, loss_vector = 9e999 WHERE attribute = 'features'")
@@ -164,9 +164,9 @@ def test_an_edited_row_is_found(state: Path, change: str) -> None:
 
 
 def test_rows_of_a_later_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import devices.enrolment
+    import devices.enrolment.state
 
-    monkeypatch.setattr(devices.enrolment, "SHARD", 5)
+    monkeypatch.setattr(devices.enrolment.state, "SHARD", 5)
     make(tmp_path, silent=0)
     assert sorted(path.name for path in tmp_path.glob("ledger*.sqlite")) == [
         "ledger-0001.sqlite", "ledger-0002.sqlite", "ledger.sqlite",

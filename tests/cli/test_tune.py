@@ -23,7 +23,7 @@ def tune(*arguments: object) -> Result:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often people were asked, one entry a collection."""
-    from strategies import tuning
+    from strategies.experiments import trial as tuning
 
     asked: list[int] = []
     ask = tuning.ask_devices

@@ -7,8 +7,8 @@ from dataclasses import fields
 import pytest
 
 import curator.tuned
+from curator.learning.training import TrainingSettings
 from curator.methods import BUILT_IN, find
-from curator.training import TrainingSettings
 from curator.tuned import settings_of
 
 STORED = [name for name in BUILT_IN if settings_of(name)]

@@ -15,12 +15,12 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from devices import wire
 from devices.client_app import open_state
+from devices.data.population import Population, Record, build_population
 from devices.device import Device, Refusal, Report
-from devices.enrolment import State, enrol
+from devices.enrolment.state import State, enrol
 from devices.fleet import Fleet
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.policy import Cap, Policy
-from devices.population import Population, Record, build_population
+from devices.policy.policy import Cap, Policy
 from devices.query import Ask, Query
 
 N, D, CLASSES = 12, 10, 3

@@ -13,12 +13,12 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 
 from devices import client_app, wire
 from devices.client_app import app, default_state_folder, open_state, state_folder
+from devices.data.population import Population
 from devices.device import Device, Refusal, Report
-from devices.enrolment import State, enrol
-from devices.ledger import LedgerDamaged
+from devices.enrolment.state import State, enrol
+from devices.ledger.ledger import LedgerDamaged
 from devices.mechanisms import GRR
-from devices.policy import Policy
-from devices.population import Population
+from devices.policy.policy import Policy
 from devices.query import Query
 
 Folder = Callable[..., Path]

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import devices.device
+from devices.data.population import Population, Record
 from devices.device import (
     Device,
     Refusal,
@@ -24,12 +25,11 @@ from devices.device import (
     unpack_parts,
     unpack_report,
 )
-from devices.enrolment import enrol
+from devices.enrolment.state import enrol
 from devices.facts import PublicFacts
-from devices.ledger import Ledger, LedgerDamaged
+from devices.ledger.ledger import Ledger, LedgerDamaged
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.policy import Cap, Policy, policy_for
-from devices.population import Population, Record
+from devices.policy.policy import Cap, Policy, policy_for
 from devices.query import Ask, Query
 
 PACKAGE = str(Path(devices.device.__file__).parent)

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 from flwr.app import Message, RecordDict
 
-from devices import enrolment, fleet, wire
+from devices import fleet, wire
 from devices.client_app import open_state
+from devices.data.population import Population
 from devices.device import Refusal, Report
-from devices.enrolment import State, enrol
+from devices.enrolment import state as enrolment
+from devices.enrolment.state import State, enrol
 from devices.fleet import Fleet
-from devices.ledger import Ledger
-from devices.policy import Policy
-from devices.population import Population
+from devices.ledger.ledger import Ledger
+from devices.policy.policy import Policy
 from devices.query import Query
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from devices.data.population import Population
 from devices.device import Refusal, Report, unpack_report
 from devices.mechanisms import ClearFeatures, ClearLabel, Degree, GroupDegrees, RandomizedResponse
-from devices.policy import Cap
-from devices.population import Population
+from devices.policy.policy import Cap
 from devices.query import Ask, Query
 
 N, D, CLASSES = 12, 10, 3

@@ -24,8 +24,8 @@ from safetensors.numpy import load_file
 
 from curator.methods import find
 from strategies import Refused, RunOptions, simulate
-from strategies.flower_processes import Flower
-from strategies.grids import LocalGrid
+from strategies.engines.flower_processes import Flower
+from strategies.engines.grids import LocalGrid
 from strategies.server_app import run_on_grid
 from tests.golden.runs import DEFAULTS, Block, Golden
 

@@ -10,12 +10,12 @@ import pytest
 from curator.methods import HoGS, Question
 from curator.methods.base import Budget
 from devices.client_app import open_state
+from devices.data.population import Population
+from devices.data.splits import make_split
 from devices.datasets.generated import generate
-from devices.enrolment import State, enrol
-from devices.policy import policy_for
-from devices.population import Population
-from devices.splits import make_split
-from strategies.flower_internals import assume_identity
+from devices.enrolment.state import State, enrol
+from devices.policy.policy import policy_for
+from strategies.engines.flower_internals import assume_identity
 
 SMALL = 40
 

@@ -9,11 +9,11 @@ import pytest
 from flwr.app import Context, Message, RecordDict
 
 from curator.methods import Question
-from devices.enrolment import State
-from strategies.engines import collect
-from strategies.flower_job import Job, load_collected, load_failure
-from strategies.grids import LocalGrid
-from strategies.roster import collection_of, introduce, wait_for_nodes
+from devices.enrolment.state import State
+from strategies.engines.collect import collect
+from strategies.engines.flower_job import Job, load_collected, load_failure
+from strategies.engines.grids import LocalGrid
+from strategies.flower_app.roster import collection_of, introduce, wait_for_nodes
 from strategies.server_app import collect_on_grid, run_on_grid
 
 Ask = Callable[..., tuple[Question, ...]]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cli.report.shell import command_of
-from strategies.options import RunOptions
+from strategies.setup.options import RunOptions
 
 
 def test_a_plain_run_says_only_what_it_is(record: dict[str, Any]) -> None:

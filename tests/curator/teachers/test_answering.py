@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from curator.accounting.label import label_probabilities
+from curator.privacy.label import label_probabilities
 from curator.teachers.answering import Teaching, on_simplex, posteriors
 from curator.teachers.graph import PlainGraph
 from curator.teachers.release import log_posteriors, noisy_labels

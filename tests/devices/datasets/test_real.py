@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from devices.data.population import Population
 from devices.datasets import TABLE, describe, load
 from devices.datasets.fair_graphs import categories, columns_of
 from devices.datasets.lastfm import COUNTRIES, GRAPH_ONLY
-from devices.population import Population
 
 # nodes, edges, features, classes, edge homophily, features a node
 FIGURES = {

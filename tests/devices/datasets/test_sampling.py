@@ -9,11 +9,11 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from devices.data.population import Population, build_population
 from devices.datasets import load
 from devices.datasets.generated import generate
 from devices.datasets.sampling import induced_sample, subset
 from devices.facts import Split
-from devices.population import Population, build_population
 
 
 def _components(population: Population) -> np.ndarray:

@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
+from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import ClearAdjacency, Degree, GroupDegrees, NoisyRow, RandomizedResponse
 from devices.mechanisms.group_degrees import random_grouping
 from devices.noise import NoiseStream
-from devices.population import Record
 from devices.query import Ask
 
 N = 5

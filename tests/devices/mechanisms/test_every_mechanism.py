@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from devices import mechanisms
+from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import (
     GRR,
@@ -29,8 +30,7 @@ from devices.mechanisms import (
     RandomizedResponse,
 )
 from devices.noise import NoiseStream
-from devices.policy import policy_for
-from devices.population import Record
+from devices.policy.policy import policy_for
 from devices.query import Ask, InvalidQuery, Query
 
 N, D, C = 9, 11, 3

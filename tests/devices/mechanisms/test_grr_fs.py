@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
+from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import GRRFS
 from devices.mechanisms.base import probability_threshold
 from devices.noise import NoiseStream
-from devices.population import Record
 
 
 def mechanism_of(domains: tuple[int, ...], m: int, epsilon: float = 1.0) -> GRRFS:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from devices.data.population import Population
 from devices.datasets.generated import generate
-from devices.enrolment import enrol
+from devices.enrolment.state import enrol
 from devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
-from devices.policy import Cap, policy_for
-from devices.population import Population
+from devices.policy.policy import Cap, policy_for
 from devices.query import Ask, Query
 from strategies.adversaries import Target
 from strategies.adversaries.plans import two_stages

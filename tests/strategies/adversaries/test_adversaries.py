@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import devices.device
-from devices.enrolment import State
-from devices.ledger import Ledger, Release
-from devices.policy import Policy
+from devices.enrolment.state import State
+from devices.ledger.ledger import Ledger, Release
+from devices.policy.policy import Policy
 from devices.wire import TEXTS
 from strategies.adversaries import ADVERSARIES, Target
 from strategies.adversaries.outcome import Outcome
-from strategies.lifetime import lifetime
+from strategies.results.lifetime import lifetime
 
 ASKS = 25
 PROCESSES = {"parallel", "two-supernodes"}

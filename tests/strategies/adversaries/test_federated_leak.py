@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message
 
-from devices.enrolment import State, enrol
+from devices.data.population import Population
+from devices.enrolment.state import State, enrol
 from devices.fleet import Fleet
-from devices.population import Population
 from strategies.adversaries.models import crafted_models, invert_update
-from strategies.flower_internals import assume_identity
-from strategies.lifetime import lifetime
+from strategies.engines.flower_internals import assume_identity
+from strategies.results.lifetime import lifetime
 
-wire = pytest.importorskip("devices.federated_wire")
-tasks = pytest.importorskip("devices.tasks")
+wire = pytest.importorskip("devices.federated.wire")
+tasks = pytest.importorskip("devices.training_task")
 HIDDEN = 4
 
 Ask = Callable[..., list[Message]]
@@ -31,7 +31,7 @@ Ask = Callable[..., list[Message]]
 @pytest.fixture
 def training(tmp_path: Path, people: Population) -> Callable[..., tuple[Any, Ask]]:
     """Enrol everybody for a training, and send each a model."""
-    from devices.policy import policy_for_training  # type: ignore[attr-defined]
+    from devices.policy.policy import policy_for_training  # type: ignore[attr-defined]
 
     def make(noise: Any = None) -> tuple[Any, Ask]:
         assume_identity(run_id=1)

@@ -18,7 +18,7 @@ from devices.query import InvalidQuery, Query
 from devices.wire import QUERY_TYPE, TEXTS, query_content, read_reply
 from strategies.adversaries import Target
 from strategies.adversaries.malformed import hostile_bytes, hostile_shot
-from strategies.flower_internals import assume_identity
+from strategies.engines.flower_internals import assume_identity
 
 MESSAGES = 10_000
 

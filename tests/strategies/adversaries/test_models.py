@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from devices.population import Population
+from devices.data.population import Population
 from strategies.adversaries import ADVERSARIES, Target
 from strategies.adversaries.models import crafted_models, invert_update
 

@@ -12,7 +12,7 @@ from strategies.adversaries import ADVERSARIES, Outcome, Release, Target
 from strategies.adversaries.curator import rebudgeted, recollected
 from strategies.adversaries.plans import two_stages
 from strategies.adversaries.varying import every_mechanism
-from strategies.flower_internals import assume_identity
+from strategies.engines.flower_internals import assume_identity
 
 N, D, C = 12, 10, 3
 BITS, TRUTH = OneBit.from_epsilon(1.0, d=D), GRR.from_epsilon(1.0, categories=C)

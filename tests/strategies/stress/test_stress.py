@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from curator.attacks.averaging import weight_of
+from devices.data.population import Population, build_population
 from devices.datasets.generated import generate
-from devices.population import Population, build_population
 from strategies.stress import running
 from strategies.stress.figure import draw, worst
 from strategies.stress.options import StressOptions, StressResult

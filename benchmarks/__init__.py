@@ -1,0 +1,1 @@
+"""Benchmarks: ratios of speed, and the papers' tables and figures."""

@@ -1,0 +1,76 @@
+"""Write docs/results/compare.md from the folder of a comparison.
+
+    ldpsim compare hogs rgnn lpgnn fedavg-mlp silo-fedavg-gcn dp-fedavg raw --dataset cora --repeats 5
+    python -m benchmarks.papers.compare_page runs/compare-cora-...
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from cli.report.gather import gather
+from cli.report.page import shown_rows, verdict
+from cli.report.words import bytes_, level, percent, seconds
+from strategies.results.folder import COMPARISON
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "results" / "compare.md"
+LEVELS = ("relationship", "vector", "user", "central_node")
+HEAD = """# Methods side by side
+
+One-shot collections under local privacy, federated training and the unprotected reference, on the same {nodes:,} people
+of {name}: same splits, same seeds, {repeats} repeat{plural}, each on devices of its own. The command:
+
+```sh
+{command}
+```
+
+![The page of a comparison](../images/compare.png)
+
+| method | test accuracy, % | trusted | edge | all features | whole record | a person, centrally | bytes a device | rounds | seconds |
+|---|---|---|---|---|---|---|---|---|---|
+"""  # noqa: E501 - a row of a table is one line
+TAIL = """
+Edge, features, record, person: the epsilon that *holds* when that changes; "not asked": nothing about it leaves a
+device. Bytes are payload as encoded, down and up, over all rounds. Seconds are of one repeat on a machine with
+{cores} cores that did other work too: compare them with one another only.
+
+{verdict}
+
+`benchmarks/papers/compare_page.py` writes this page from the comparison's folder.
+"""
+TRUSTED = {"reports": "nobody", "owner": "the curator", "open": "everybody"}
+
+
+def main(folder: Path) -> None:
+    """Write the page of the last comparison in a folder."""
+    named = json.loads((folder / COMPARISON).read_text())["folders"]
+    found = gather([folder], only=[folder / name for name in named if name])
+    found.left_out.clear()  # runs of other comparisons of these people
+    rows = shown_rows(found)
+    people = found.results[0].people
+    words = ["ldpsim", "compare", *(row["method"] for row in rows), "--dataset", people["name"]]
+    if rows[0]["repeats"] > 1:
+        words += ["--repeats", str(rows[0]["repeats"])]
+    text = HEAD.format(nodes=people["nodes"], name=people["name"], repeats=rows[0]["repeats"],
+                       plural="s" * (rows[0]["repeats"] > 1), command=shlex.join(words))  # fmt: skip
+    text += "".join(f"| {' | '.join(_cells(row))} |\n" for row in rows)
+    text += "".join(f"\n{entry.what} failed: {entry.why}\n" for entry in found.failed)
+    line = textwrap.fill(verdict(rows, found.match)["line"], 115)
+    DOCUMENT.write_text(text + TAIL.format(cores=os.cpu_count(), verdict=line))
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    accuracy = percent(row["test"]) + ("" if row["std"] is None else f" ± {percent(row['std'])}")
+    silo = f", {bytes_(row['silo'])} a silo" if row["silo"] else ""
+    return [row["label"], accuracy, TRUSTED[row["trust"]], *(level(row["levels"][name]) for name in LEVELS),
+            bytes_(row["bytes"]) + silo, str(row["rounds"]), seconds(row["seconds"]["total"])]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""Benchmarks of time, memory and bytes; they print ratios."""

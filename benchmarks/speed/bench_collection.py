@@ -1,0 +1,151 @@
+"""Seconds and memory of one collection in one process, and the ratio to Flower's own runtime.
+
+    python -m benchmarks.speed.bench_collection [--devices 3000] [--ray] [--flower]
+    python -m benchmarks.speed.bench_collection --devices 20000
+
+Every device reports an adjacency row by randomised response and 256 features by the 1-bit
+mechanism; the ledger is ``synchronous=FULL``. Cold: everybody releases. Replay: the same
+question again, from the ledgers. Each measurement is a process of its own; memory is its
+peak resident set above that before the collection, with everything imported and enrolled.
+``--flower`` asks the same devices' twins through ``flwr run`` (minutes at 3,000).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+EPS_ADJACENCY, EPS_FEATURES = 7.2, 0.8
+MIB = 1 << 20
+
+
+def resident() -> int:
+    """Resident set of this process now, in bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+class Peak:
+    """Largest resident set while a block runs, sampled every few milliseconds."""
+
+    def __enter__(self) -> Peak:
+        self.before = self.peak = resident()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.005):
+            self.peak = max(self.peak, resident())
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        self.after = resident()
+        self.peak = max(self.peak, self.after)
+
+
+def measure(devices: int, seed: int, folder: Path, engine: str) -> dict[str, Any]:
+    """Enrol, collect, ask again; run in a fresh process."""
+    from curator.methods.base import Question
+    from devices.datasets.generated import generate
+    from devices.enrolment.state import enrol
+    from devices.mechanisms import OneBit, RandomizedResponse
+    from devices.policy.policy import policy_for
+    from devices.query import Ask, Query
+    from strategies.engines.collect import collect
+
+    population = generate(devices, seed=seed)
+    facts = population.facts
+    adjacency = RandomizedResponse.from_epsilon(EPS_ADJACENCY, n=facts.n)
+    features = OneBit.from_epsilon(EPS_FEATURES, d=facts.d)
+    query = Query("bench", ((Ask("adjacency", (adjacency,)), Ask("features", (features,))),))
+    began = time.perf_counter()
+    enrol(folder, population, policy_for([query], facts), seed=seed).close()
+    result: dict[str, Any] = {"enrol": time.perf_counter() - began}
+    del population
+    for name in ("cold", "replay") if engine == "local" else ("cold",):
+        with Peak() as memory:
+            wall, cpu = time.perf_counter(), time.process_time()
+            collected = collect(folder, [Question(query)], devices=devices, engine=engine)
+            result[name] = collected.seconds
+            result[f"{name}_wall"] = time.perf_counter() - wall
+            result[f"{name}_cpu"] = time.process_time() - cpu
+        result[f"{name}_memory"] = memory.peak - memory.before
+        result[f"{name}_kept"] = memory.after - memory.before
+        done = collected.reported if name == "cold" else collected.replayed
+        if done != devices:
+            raise SystemExit(f"{devices - done} of {devices} devices did not answer: {dict(collected.refused)}")
+        result["digest"], result["uplink"] = collected.reports_sha256, collected.uplink_bytes
+    result["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return result
+
+
+def in_a_process(devices: int, seed: int, engine: str) -> dict[str, Any]:
+    """Run :func:`measure` in an interpreter of its own."""
+    with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
+        arguments = ["--devices", str(devices), "--seed", str(seed), "--measure", engine, "--state", f"{folder}/state"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            [sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True, env=environment
+        )
+        return json.loads(done.stdout.splitlines()[-1])
+
+
+def line(name: str, result: dict[str, Any], which: str, devices: int) -> None:
+    """Print one round."""
+    seconds = result[which]
+    print(
+        f"  {name:<14} {seconds:7.3f} s  {devices / seconds:8,.0f} devices/s"
+        f"  {1e6 * result[f'{which}_cpu'] / devices:6.0f} us CPU a device"
+        f"  peak RSS +{result[f'{which}_memory'] / MIB:.0f} MiB (+{result[f'{which}_kept'] / MIB:.0f} after)"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--devices", type=int, default=3000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--repeats", type=int, default=3, help="processes measured; the fastest cold round counts")
+    parser.add_argument("--flower", action="store_true", help="also through Flower's own simulation runtime")
+    parser.add_argument("--ray", action="store_true", help="also through Ray actors on this machine")
+    parser.add_argument("--measure", choices=("local", "ray", "flower"), help=argparse.SUPPRESS)
+    parser.add_argument("--state", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.measure:
+        print(json.dumps(measure(given.devices, given.seed, given.state, given.measure)))
+        return
+    n = given.devices
+    print(f"collection of {n:,} devices, {n:,}-bit rows, 256 features, ledger synchronous=FULL")
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}")
+    runs = [in_a_process(n, given.seed, "local") for _ in range(given.repeats)]
+    best = min(runs, key=lambda run: run["cold"])
+    line("local, cold", best, "cold", n)
+    line("local, replay", best, "replay", n)
+    print(f"  enrolment      {best['enrol']:7.3f} s; process peak RSS {best['peak'] / MIB:.0f} MiB; "
+          f"{best['uplink'] / n:,.0f} bytes up a device")  # fmt: skip
+    for engine in (name for name in ("ray", "flower") if getattr(given, name)):
+        other = in_a_process(n, given.seed, engine)
+        print(f"  {engine:<14} {other['cold']:7.3f} s in its round, {other['cold_wall']:.1f} s with its start and end")
+        print(f"                 {other['cold_wall'] / best['cold_wall']:.1f} x local from call to return, "
+              f"{other['cold'] / best['cold']:.1f} x within the round (same ClientApp, same strategy)")  # fmt: skip
+        if other["digest"] != best["digest"]:
+            raise SystemExit(f"the reports through {engine} are not those of local")
+        print("                 reports byte-identical")
+
+
+if __name__ == "__main__":
+    main()

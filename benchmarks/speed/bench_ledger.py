@@ -1,0 +1,167 @@
+"""What durability costs a device, and how fast and flat a storm of retries is answered.
+
+    python -m benchmarks.speed.bench_ledger [--devices 1000] [--storm 100000] [--disk DIR]
+
+Durability: the time of a release alone (a commit each, ``synchronous=FULL``) and in a
+batch (a commit for all), less the same with a ledger that syncs nothing; a release with a
+counter kept apart (`devices/ledger/counter.py`) beside it. The storm: retries of an answered
+question through Flower's ClientApp in batches, one process, one core; memory is the
+resident set after the first tenth and at the end. Run it on the disk that matters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+from flwr.app import Message
+
+from devices.data.population import Population
+from devices.datasets.generated import generate
+from devices.device import Device
+from devices.enrolment.state import enrol
+from devices.fleet import Fleet
+from devices.ledger.counter import FileCounter
+from devices.ledger.ledger import Ledger
+from devices.mechanisms import OneBit, RandomizedResponse
+from devices.policy.policy import policy_for
+from devices.query import Ask, Query
+from devices.wire import QUERY_TYPE, query_content
+from strategies.engines.flower_internals import assume_identity
+
+MIB = 1 << 20
+FEATURES = 64
+
+
+def question(n: int) -> Query:
+    """Adjacency and features, as HoGS asks."""
+    adjacency = Ask("adjacency", (RandomizedResponse.from_epsilon(4.0, n=n),))
+    return Query("bench", ((adjacency, Ask("features", (OneBit.from_epsilon(1.0, d=FEATURES),))),))
+
+
+@contextmanager
+def ledger(folder: Path, kind: str) -> Iterator[Ledger]:
+    """A new ledger: ``full``, ``off`` (nothing is synced) or ``counted``."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        counter = FileCounter(Path(place) / "count")
+        if kind == "counted":
+            counter.create()
+        made = Ledger(Path(place) / "ledger.sqlite", counter=counter if kind == "counted" else None)
+        if kind == "off":
+            made._db.execute("PRAGMA synchronous=OFF")
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def release(folder: Path, kind: str, people: Population, *, batch: bool) -> float:
+    """Milliseconds a release."""
+    query = question(len(people))
+    policy = policy_for([query], people.facts)
+    with ledger(folder, kind) as entered:
+        devices = [Device(i, people.record(i), i.to_bytes(32, "little"), policy, entered) for i in range(len(people))]
+        devices[0].answer(query)  # what is computed once a question is computed now
+        began = time.perf_counter()
+        if batch:
+            with entered.transaction():
+                for device in devices[1:]:
+                    device.answer(query)
+        else:
+            for device in devices[1:]:
+                device.answer(query)
+        return 1000 * (time.perf_counter() - began) / (len(devices) - 1)
+
+
+def durability(folder: Path, devices: int) -> None:
+    """Print what a release costs with and without syncing; medians of five rounds, taken in turn."""
+    people = generate(devices, FEATURES, 4, seed=0, words=8.0)
+    found: dict[tuple[str, bool], list[float]] = {}
+    syncs = []
+    for _ in range(5):
+        syncs.append(one_sync(folder))
+        for kind in ("full", "off", "counted"):
+            for batch in (False, True):
+                found.setdefault((kind, batch), []).append(release(folder, kind, people, batch=batch))
+    print(f"release, ms a device ({devices} devices, median of 5)   alone    in a batch")
+    middle = {key: statistics.median(values) for key, values in found.items()}
+    rows = (("full", "synchronous=FULL"), ("off", "nothing synced"), ("counted", "FULL and a counter apart"))
+    for kind, text in rows:
+        print(f"  {text:44} {middle[kind, False]:8.4f} {middle[kind, True]:12.4f}")
+    for kind, text in (("full", "durability: FULL less nothing synced"), ("counted", "with the counter")):
+        alone, batch = (middle[kind, b] - middle["off", b] for b in (False, True))
+        print(f"  {text:44} {alone:8.4f} {batch:12.4f}")
+    sync = statistics.median(syncs)
+    alone = middle["full", False] - middle["off", False]
+    print(f"  a write of 4 KiB and an fsync on this disk: {sync:.4f}; durability alone is {alone / sync:.1f} of them")
+
+
+def one_sync(folder: Path) -> float:
+    """Milliseconds of a write of a page and a sync: what durability costs at the least on this disk."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        began = time.perf_counter()
+        for _ in range(200):
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+        return 1000 * (time.perf_counter() - began) / 200
+
+
+def resident() -> float:
+    """Resident set of this process now, in MiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / MIB
+
+
+def storm(folder: Path, devices: int, messages: int) -> None:
+    """Print the rate of retries and what they leave in memory."""
+    people = generate(devices, FEATURES, 4, seed=0, words=8.0)
+    query = question(devices)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        state = Path(place) / "state"
+        enrol(state, people, policy_for([query], people.facts), seed=0).close()
+        content, fleet = query_content(query), Fleet(state)
+
+        def retries(count: int) -> Iterator[Message]:
+            for number in range(count):
+                yield Message(content, 1 + number % devices, QUERY_TYPE)
+
+        for _ in fleet.answer(retries(devices)):
+            pass
+        answers = fleet.answer(retries(messages))
+        began, cpu = time.perf_counter(), time.process_time()
+        early = 0.0
+        for part in range(10):
+            for reply in islice(answers, messages // 10):
+                assert reply.content["report"]["replayed"]  # type: ignore[index]
+            early = early or resident()
+            print(f"  {(part + 1) * 10:3}%  {resident():8.1f} MiB", flush=True)
+        seconds, spent = time.perf_counter() - began, time.process_time() - cpu
+        rate, busy = messages / seconds, messages / spent
+        print(f"storm: {messages:,} retries of {devices} devices in {seconds:.1f} s: {rate:,.0f} a second, "
+              f"{busy:,.0f} a second of processor time; memory {resident() - early:+.1f} MiB since a tenth")
+
+
+def main() -> None:
+    """Print both."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--devices", type=int, default=1000)
+    parser.add_argument("--storm", type=int, default=100_000)
+    parser.add_argument("--disk", type=Path, default=Path(tempfile.gettempdir()))
+    given = parser.parse_args()
+    assume_identity(run_id=1)
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}")
+    durability(given.disk, given.devices)
+    storm(given.disk, given.devices, given.storm)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Training of graph neural networks."""

@@ -1,0 +1,82 @@
+"""LPGNN's networks where they differ from :mod:`curator.learning.networks`: what is dense stays one matrix.
+
+Features under the multi-bit mechanism are dense once propagated, and a row is long beside the
+hidden width. Aggregating after the multiplication then costs nothing, M (X W) for (M X) W, and
+leaves one pass over one matrix where GraphSAGE has two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+from torch.nn import functional
+
+from curator.learning.networks import GCN, SAGE, uniform, uniform_bias
+from curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix
+from curator.linear.torch_matrix import Constant, constant
+
+if TYPE_CHECKING:
+    from curator.graph import Graph
+
+NEW_SHARE = 0.1  # of a pass in the running averages of batch normalisation
+
+
+class DenseSAGE(SAGE):
+    """:class:`curator.learning.networks.SAGE` with the same weights and scores, for dense features."""
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        self.inputs = constant(graph.features, device)
+        self.spread = Constant(mean_matrix(_adjacency(graph)), device)
+
+    def both(self) -> tuple[Tensor, Tensor]:
+        """float32 (n, hidden) each: X W1, to be aggregated, and X V1, a node's own."""
+        product = self.inputs @ torch.cat([self.weight1, self.own1], dim=1)
+        return product[:, : self.hidden_width].contiguous(), product[:, self.hidden_width :]
+
+    def first(self) -> Tensor:
+        taken, own = self.both()
+        return self.spread @ taken + self.bias1 + own
+
+
+class KPropGCN(GCN):
+    """H = selu(bn(Z W1 + b1)), scores = S H W2 + b2; Z is what KProp made of the features.
+
+    bn is batch normalisation (Ioffe and Szegedy 2015) over all nodes: a step of training
+    normalises by the mean and variance of its own pass, and scoring by their running averages
+    (PyTorch's, with a tenth of every new pass). Fresh weights are those of PyTorch's linear layer.
+    """
+
+    mean: Tensor
+    variance: Tensor
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        self.activation = torch.selu
+        self.inputs = constant(graph.features, device)
+        self.spread = Constant(gcn_matrix(_adjacency(graph)), device)
+
+    def _layers(self) -> None:
+        inputs, hidden, classes = self.width, self.hidden_width, self.classes
+        self.weight1, self.bias1 = uniform(inputs, hidden), uniform_bias(inputs, hidden)
+        self.weight2, self.bias2 = uniform(hidden, classes), uniform_bias(hidden, classes)
+        self.scale = nn.Parameter(torch.ones(self.hidden_width))
+        self.shift = nn.Parameter(torch.zeros(self.hidden_width))
+        self.register_buffer("mean", torch.zeros(self.hidden_width))
+        self.register_buffer("variance", torch.ones(self.hidden_width))
+
+    def scored(self, first: Tensor) -> Tensor:
+        """Normalised by the running averages."""
+        return self.activation(self._normalised(first, training=False))
+
+    def trained(self, first: Tensor) -> Tensor:
+        """Normalised by what this pass sees, which enters the running averages."""
+        return self.activation(self._normalised(first, training=True))
+
+    def _normalised(self, first: Tensor, *, training: bool) -> Tensor:
+        return functional.batch_norm(first, self.mean, self.variance, self.scale, self.shift, training, NEW_SHARE)
+
+
+def _adjacency(graph: Graph) -> csr_array:
+    return adjacency_matrix(graph.features.shape[0], graph.edge_index, graph.edge_weight)

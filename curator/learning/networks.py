@@ -1,0 +1,258 @@
+"""Two-layer graph networks for full-batch training: GCN, GraphSAGE (mean), GAT, and an MLP.
+
+Layers as in PyTorch Geometric (same formulas and initialisation), cut where a training loop
+on one fixed graph can save: the first layer's aggregation of the input is a constant
+matrix, computed once; and its output does not depend on dropout, so one pass serves both
+the training step and the validation of the same weights. Hence the two halves,
+:meth:`Network.hidden` and :meth:`Network.output`.
+
+Each has ``hidden`` units, ReLU, dropout, and one output per class. GAT has 4 heads (or as many
+as are asked for) in both layers, averaged, so that its hidden width is the stated one; edge
+weights scale the attention before it is normalised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+from torch.nn import functional
+
+from curator.learning.pair_attention import SLOPE, attend
+from curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
+from curator.linear.torch_matrix import Constant, constant
+from curator.names import nearest
+
+if TYPE_CHECKING:
+    from curator.graph import Graph
+
+HEADS = 4
+CROWDED = 20  # GAT takes all pairs where more than one in so many is an edge (benchmarks/speed/bench_gat.py)
+
+
+class Network(nn.Module):
+    """Two layers over one graph, which is bound as constants; only weights are parameters."""
+
+    def __init__(
+        self, graph: Graph, *, hidden: int, classes: int, device: torch.device,
+        heads: int = HEADS, loops: bool = True, twice: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.heads, self.loops, self.twice = heads, loops, twice
+        self.width, self.hidden_width, self.classes = graph.features.shape[1], hidden, classes
+        self.activation: Callable[[Tensor], Tensor] = torch.relu
+        self._device = device
+        self._bind(graph, device)
+        self._layers()
+        self.to(device)
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        raise NotImplementedError
+
+    def _layers(self) -> None:
+        raise NotImplementedError
+
+    def hidden(self) -> Tensor:
+        """float32 (n, hidden): the first layer after its activation (ReLU unless set), before dropout."""
+        return self.scored(self.first())
+
+    def first(self) -> Tensor:
+        """float32 (n, hidden): the first layer before its activation."""
+        raise NotImplementedError
+
+    def scored(self, first: Tensor) -> Tensor:
+        """Return the first layer after its activation."""
+        return self.activation(first)
+
+    def trained(self, first: Tensor) -> Tensor:
+        """Return the same for a step of training: it differs where a network normalises over what it sees."""
+        return self.scored(first)
+
+    def output(self, hidden: Tensor) -> Tensor:
+        """float32 (n, classes): the second layer's scores."""
+        raise NotImplementedError
+
+    def forward(self) -> Tensor:
+        """Scores without dropout."""
+        return self.output(self.hidden())
+
+
+class GCN(Network):
+    """H = relu(S X W1 + b1), Z = S H W2 + b2, S = D^-1/2 (A + I) D^-1/2 (Kipf and Welling 2017)."""
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        matrix = gcn_matrix(_adjacency(graph))
+        self.inputs = constant(propagate(matrix, graph.features), device)
+        self.spread = Constant(matrix, device)
+
+    def _layers(self) -> None:
+        self.weight1, self.bias1 = _glorot(self.width, self.hidden_width), _zeros(self.hidden_width)
+        self.weight2, self.bias2 = _glorot(self.hidden_width, self.classes), _zeros(self.classes)
+
+    def first(self) -> Tensor:
+        return self.inputs @ self.weight1 + self.bias1
+
+    def output(self, hidden: Tensor) -> Tensor:
+        return self.spread @ (hidden @ self.weight2) + self.bias2
+
+
+class SAGE(Network):
+    """H = relu(M X W1 + b1 + X V1), the same again; M the mean over neighbours (Hamilton et al. 2017)."""
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        matrix = mean_matrix(_adjacency(graph))
+        self.neighbours = constant(propagate(matrix, graph.features), device)
+        self.inputs = constant(graph.features, device)
+        self.spread = Constant(matrix, device)
+
+    def _layers(self) -> None:
+        self.weight1, self.bias1 = uniform(self.width, self.hidden_width), uniform_bias(self.width, self.hidden_width)
+        self.own1 = uniform(self.width, self.hidden_width)
+        self.weight2, self.bias2 = (
+            uniform(self.hidden_width, self.classes),
+            uniform_bias(self.hidden_width, self.classes),
+        )
+        self.own2 = uniform(self.hidden_width, self.classes)
+
+    def first(self) -> Tensor:
+        return self.neighbours @ self.weight1 + self.bias1 + self.inputs @ self.own1
+
+    def output(self, hidden: Tensor) -> Tensor:
+        return self.spread @ (hidden @ self.weight2) + self.bias2 + hidden @ self.own2
+
+
+class GAT(Network):
+    """Attention a_ij = softmax_j leakyrelu(p.z_j + q.z_i) over j in N(i) and i, z = X W (Velickovic et al. 2018).
+
+    A weighted edge counts weight times in the softmax, and with ``twice`` what comes along it is
+    multiplied by its weight as well, as in Blink's dense layer. Without ``loops`` a node does not attend to
+    itself, and one without neighbours takes nothing, 0. Where more than one pair in 20 is an
+    edge, the list of edges with what is sent along each is larger and slower than all pairs
+    are: see :mod:`curator.learning.pair_attention`.
+    """
+
+    pairs: Tensor | None = None  # float32 (n, n), log weights by target and source
+    alone: Tensor | None = None  # bool (n, 1), who has nobody to attend to, where there are pairs and no loops
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        n = graph.features.shape[0]
+        edges = _adjacency(graph).tocoo()
+        other = edges.row != edges.col
+        nodes = np.arange(n if self.loops else 0)
+        source, target, weight = (
+            torch.from_numpy(array).to(device)
+            for array in (
+                np.r_[edges.col[other], nodes].astype(np.int64),
+                np.r_[edges.row[other], nodes].astype(np.int64),
+                np.r_[edges.data[other], np.ones(len(nodes), np.float32)],
+            )
+        )
+        if len(source) * CROWDED > n * n:
+            weights = torch.zeros(n, n, device=device)
+            weights.index_put_((target, source), weight.float(), accumulate=True)
+            if not self.loops:
+                self.alone = ~weights.any(dim=1, keepdim=True)
+                weights.masked_fill_(self.alone, 1.0)  # a share of something, which is not taken
+            self.pairs = weights.log_()
+        else:
+            self.source, self.target, self.weight = source, target, weight
+        self.inputs = constant(graph.features, device)
+
+    def _layers(self) -> None:
+        self.weight1, self.bias1 = _glorot(self.width, self.heads * self.hidden_width), _zeros(self.hidden_width)
+        self.source1, self.target1 = _glorot(self.heads, self.hidden_width), _glorot(self.heads, self.hidden_width)
+        self.weight2, self.bias2 = _glorot(self.hidden_width, self.heads * self.classes), _zeros(self.classes)
+        self.source2, self.target2 = _glorot(self.heads, self.classes), _glorot(self.heads, self.classes)
+
+    def first(self) -> Tensor:
+        return self._attend(self.inputs @ self.weight1, self.source1, self.target1) + self.bias1
+
+    def output(self, hidden: Tensor) -> Tensor:
+        return self._attend(hidden @ self.weight2, self.source2, self.target2) + self.bias2
+
+    def _attend(self, values: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
+        heads = values.view(len(values), self.heads, -1)
+        scores = (heads * by_source).sum(-1), (heads * by_target).sum(-1)
+        return self._along_edges(heads, *scores) if self.pairs is None else self._over_pairs(heads, *scores)
+
+    def _along_edges(self, heads: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
+        score = sources.index_select(0, self.source) + targets.index_select(0, self.target)
+        score = functional.leaky_relu(score, SLOPE)
+        place = self.target[:, None].expand(-1, self.heads)
+        largest = torch.full_like(sources, -math.inf).scatter_reduce(0, place, score.detach(), "amax")
+        strength = self.weight[:, None] * torch.exp(score - largest.index_select(0, self.target))
+        total = torch.zeros_like(largest).index_add(0, self.target, strength)
+        share = strength / total.index_select(0, self.target)
+        if self.twice:
+            share = share * self.weight[:, None]
+        sent = share[:, :, None] * heads.index_select(0, self.source)
+        return torch.zeros_like(heads).index_add(0, self.target, sent).mean(dim=1)
+
+    def _over_pairs(self, heads: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
+        assert self.pairs is not None
+        parts = zip(heads.unbind(1), sources.unbind(1), targets.unbind(1), strict=True)
+        taken = torch.stack([attend(*part, self.pairs, twice=self.twice) for part in parts]).mean(dim=0)
+        return taken if self.alone is None else taken.masked_fill(self.alone, 0.0)
+
+
+class MLP(Network):
+    """H = relu(X W1 + b1), Z = H W2 + b2: no graph."""
+
+    def _bind(self, graph: Graph, device: torch.device) -> None:
+        self.inputs = constant(graph.features, device)
+
+    def _layers(self) -> None:
+        self.weight1, self.bias1 = uniform(self.width, self.hidden_width), uniform_bias(self.width, self.hidden_width)
+        self.weight2, self.bias2 = (
+            uniform(self.hidden_width, self.classes),
+            uniform_bias(self.hidden_width, self.classes),
+        )
+
+    def first(self) -> Tensor:
+        return self.inputs @ self.weight1 + self.bias1
+
+    def output(self, hidden: Tensor) -> Tensor:
+        return hidden @ self.weight2 + self.bias2
+
+
+NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": MLP}
+
+
+def make_network(
+    name: str, graph: Graph, *, hidden: int, classes: int, device: torch.device,
+    heads: int = HEADS, loops: bool = True, twice: bool = False,
+) -> Network:  # fmt: skip
+    """Return a network with fresh weights from torch's current random state; ValueError for an unknown name."""
+    if name not in NETWORKS:
+        raise ValueError(f"unknown GNN {name!r}{nearest(name, NETWORKS)} (known: {', '.join(NETWORKS)})")
+    return NETWORKS[name](graph, hidden=hidden, classes=classes, device=device, heads=heads, loops=loops, twice=twice)
+
+
+def _adjacency(graph: Graph) -> csr_array:
+    return adjacency_matrix(graph.features.shape[0], graph.edge_index, graph.edge_weight)
+
+
+def _glorot(rows: int, columns: int) -> nn.Parameter:
+    bound = math.sqrt(6 / (rows + columns))
+    return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
+
+
+def uniform(rows: int, columns: int) -> nn.Parameter:
+    """float32 (rows, columns): fresh weights as PyTorch's linear layer has them, at most 1 / sqrt(rows)."""
+    bound = 1 / math.sqrt(max(1, rows))
+    return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
+
+
+def uniform_bias(rows: int, columns: int) -> nn.Parameter:
+    """float32 (columns,): its fresh bias, with the same bound."""
+    bound = 1 / math.sqrt(max(1, rows))
+    return nn.Parameter(torch.empty(columns).uniform_(-bound, bound))
+
+
+def _zeros(size: int) -> nn.Parameter:
+    return nn.Parameter(torch.zeros(size))

@@ -1,0 +1,1 @@
+"""Linear propagation on sparse and factored matrices."""

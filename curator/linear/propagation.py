@@ -1,0 +1,148 @@
+"""Propagation on sparse matrices: the one place for GCN, mean and label propagation.
+
+A matrix acts on features from the left: entry (i, j) is what node i takes from node j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array, eye_array, issparse
+
+from curator.linear.factored import Factored
+from curator.reports.reports import Reports
+from devices.facts import IntArray, PublicKnowledge
+from devices.mechanisms import RandomizedResponse
+
+_COLUMNS_AT_ONCE = 128
+_LABEL_STEPS = 50
+
+
+def adjacency_matrix(n: int, edge_index: IntArray, edge_weight: Any = None) -> csr_array:
+    """float32 (n, n): entry (target, source) is the edge's weight; repeated edges add up."""
+    weight = np.ones(edge_index.shape[1], np.float32) if edge_weight is None else np.asarray(edge_weight, np.float32)
+    matrix = csr_array((weight, (edge_index[1], edge_index[0])), shape=(n, n))
+    matrix.sum_duplicates()
+    return matrix
+
+
+def gcn_matrix(adjacency: csr_array) -> csr_array:
+    """D^-1/2 (A + I) D^-1/2, D the row sums of A + I (Kipf and Welling 2017)."""
+    looped = csr_array(adjacency + eye_array(adjacency.shape[0], dtype=np.float32, format="csr"))
+    root = diags_array(1 / np.sqrt(_row_sums(looped)))
+    return csr_array(root @ looped @ root).astype(np.float32)
+
+
+def kprop_matrix(adjacency: csr_array, *, self_loops: bool = False) -> csr_array:
+    """D^-1/2 A D^-1/2 *without* self-loops (LPGNN's KProp), D the row sums of A; 0 for a node without any.
+
+    With ``self_loops`` it is :func:`gcn_matrix`. A directed graph has one D, of its rows.
+    """
+    if self_loops:
+        return gcn_matrix(adjacency)
+    sums = _row_sums(adjacency)
+    root = diags_array(np.divide(1, np.sqrt(sums), out=np.zeros_like(sums), where=sums > 0))
+    return csr_array(root @ adjacency @ root).astype(np.float32)
+
+
+def mean_matrix(adjacency: csr_array) -> csr_array:
+    """D^-1 A: the weighted mean over the neighbours, 0 for a node without any."""
+    sums = _row_sums(adjacency)
+    inverse = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+    return csr_array(diags_array(inverse) @ adjacency).astype(np.float32)
+
+
+def _row_sums(matrix: csr_array) -> NDArray[np.float64]:
+    return np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
+
+
+def propagate(matrix: csr_array, features: Any, hops: int = 1) -> Any:
+    """Return matrix^hops @ features; float32, sparse where the features are.
+
+    Dense features are taken a strip of columns at a time: beside the result no second
+    copy of them exists. A product (:class:`curator.linear.factored.Factored`) stays one.
+    """
+    if isinstance(features, Factored):
+        for _ in range(hops):
+            features = features.propagated(matrix)
+        return features
+    if issparse(features):
+        for _ in range(hops):
+            features = csr_array(matrix @ features)
+        return features
+    result = np.empty(features.shape, np.float32)
+    for start in range(0, features.shape[1], _COLUMNS_AT_ONCE):
+        strip = features[:, start : start + _COLUMNS_AT_ONCE]
+        for _ in range(hops):
+            strip = matrix @ strip
+        result[:, start : start + _COLUMNS_AT_ONCE] = strip
+    return result
+
+
+def bit_strips(packed: NDArray[np.uint8], d: int) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Yield (columns, float32 (n, columns)) of packed bits, a strip of columns at a time."""
+    width = _COLUMNS_AT_ONCE // 8
+    for start in range(0, packed.shape[1], width):
+        columns = slice(8 * start, min(8 * (start + width), d))
+        bits = np.unpackbits(packed[:, start : start + width], axis=1, count=columns.stop - columns.start)
+        yield columns, bits.astype(np.float32)
+
+
+def label_propagation(
+    adjacency: csr_array, labels: IntArray, sources: IntArray, classes: int, steps: int = _LABEL_STEPS
+) -> NDArray[np.int64]:
+    """Spread the labels of ``sources`` over the graph and return every node's class.
+
+    Each step takes the mean over the neighbours and puts the known labels back (Zhu and
+    Ghahramani 2002). A node that no label reaches gets the most frequent class.
+
+    Args:
+        adjacency: Symmetric CSR (n, n).
+        labels: int64 (n,); only those of ``sources`` are read, and -1 is skipped.
+        sources: Node indices.
+        classes: Number of classes.
+        steps: Number of steps.
+    """
+    sources = sources[labels[sources] >= 0]
+    known = np.zeros((adjacency.shape[0], classes), np.float32)
+    known[sources, labels[sources]] = 1
+    share = known.sum(axis=0)
+    mean = mean_matrix(adjacency)
+    spread = known
+    for _ in range(steps):
+        spread = mean @ spread
+        spread[sources] = known[sources]
+    spread[spread.sum(axis=1) == 0] = share
+    return np.argmax(spread, axis=1).astype(np.int64)
+
+
+def lp_and(reports: Reports, public: PublicKnowledge) -> NDArray[np.int64]:
+    """The null model: label propagation on pairs whose every reported bit is 1; no features.
+
+    With both ends reporting these are the pairs with two ones; where only one end
+    reported, the pairs with that one. Labels come from the training nodes.
+
+    Returns:
+        int64 (n,): every node's class.
+    """
+    labels = public.labels if reports.labels is None else reports.labels
+    agreed = agreed_pairs(reports)
+    return label_propagation(agreed, labels, public.split.train, public.facts.classes)
+
+
+def agreed_pairs(reports: Reports) -> csr_array:
+    """Symmetric float32 (n, n): pairs about which every end that reported said 1."""
+    assert reports.adjacency is not None
+    one_end = reports.mechanism("adjacency", RandomizedResponse).reporting == "one-end"
+    ones = reports.adjacency.astype(np.float32)
+    reported = reports.reported("adjacency")
+    if one_end:
+        return csr_array(ones + ones.T)
+    both = csr_array(ones.multiply(ones.T))
+    alone = ones.tocoo()
+    kept = ~reported[alone.col]
+    single = csr_array((alone.data[kept], (alone.row[kept], alone.col[kept])), shape=ones.shape)
+    return csr_array(both + single + single.T)

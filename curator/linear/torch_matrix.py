@@ -1,0 +1,84 @@
+"""Constant matrices that multiply a network's variables from the left: dense, sparse, or a product."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array, issparse
+from torch import Tensor
+
+from curator.linear.factored import Factored
+
+_SPARSE_BELOW = 0.2  # share of non-zero entries under which a sparse product is faster
+
+
+class Constant:
+    """A constant matrix, dense or sparse, that multiplies variables from the left.
+
+    Args:
+        matrix: float32 numpy array or scipy sparse matrix.
+        device: Where it lives.
+    """
+
+    def __init__(self, matrix: Any, device: torch.device) -> None:
+        self.shape = matrix.shape
+        sparse = issparse(matrix)
+        if sparse and matrix.nnz > _SPARSE_BELOW * math.prod(matrix.shape):
+            matrix, sparse = matrix.toarray(), False
+        self.sparse = sparse
+        self.matrix = _to_torch(matrix, device) if sparse else torch.from_numpy(np.ascontiguousarray(matrix)).to(device)
+        # the backward pass multiplies by the transpose; a sparse one is sorted anew once
+        self.transposed = _to_torch(matrix.T, device) if sparse else None
+
+    def __matmul__(self, right: Tensor) -> Tensor:
+        if self.sparse:
+            product: Tensor = _SparseProduct.apply(right, self.matrix, self.transposed)  # type: ignore[no-untyped-call]
+            return product
+        return self.matrix @ right
+
+
+class Product:
+    """A :class:`curator.linear.factored.Factored` that multiplies variables from the left, factor by factor."""
+
+    def __init__(self, features: Factored, device: torch.device) -> None:
+        self.shape = features.shape
+        self.base = Constant(features.base, device)
+        known = {id(step): Constant(step, device) for step in features.steps}
+        self.steps = [known[id(step)] for step in features.steps]
+        self.left, self.right = (torch.from_numpy(part).to(device) for part in (features.left, features.right))
+
+    def __matmul__(self, right: Tensor) -> Tensor:
+        product = self.base @ right
+        for step in self.steps:
+            product = step @ product
+        return product + self.left @ (self.right @ right)
+
+
+def constant(matrix: Any, device: torch.device) -> Constant | Product:
+    """Return the features of a graph, dense, sparse or a product, as a constant."""
+    return Product(matrix, device) if isinstance(matrix, Factored) else Constant(matrix, device)
+
+
+class _SparseProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, right: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
+        ctx.transposed = transposed
+        return matrix @ right
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.transposed @ gradient, None, None
+
+
+def _to_torch(matrix: Any, device: torch.device) -> Tensor:
+    rows = csr_array(matrix)
+    rows.sort_indices()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "sparse CSR is in beta"
+        parts = (torch.from_numpy(rows.indptr.astype(np.int32)), torch.from_numpy(rows.indices.astype(np.int32)))
+        values = torch.from_numpy(rows.data.astype(np.float32))
+        return torch.sparse_csr_tensor(*parts, values, size=rows.shape).to(device)

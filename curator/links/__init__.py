@@ -1,0 +1,1 @@
+"""Reconstruction of links from noisy adjacency rows."""

@@ -1,0 +1,202 @@
+"""HoGS Section III-C, exactly, without an n x n array of bytes or floats.
+
+A pair about which r of its two ends reported, t of them a one, has (eq. 7 to 9)
+
+    P = s / (s + (1 - s) ratio^(2 t - r)),   ratio = p / (1 - p),
+
+p being the flip probability of the threshold that was really used. Two reports give
+exponents 2, 0, -2; a single one (the other device is silent, or one-end reporting) gives
+1 or -1; a pair about which nobody reported is never an edge. s = 1 gives P = 1 whatever was
+reported, s = 0 gives P = 0.
+
+Nearly all pairs have exponent -2 (or -1) and would need s >= s0 close to 1: those come
+from :mod:`curator.links.near_duplicates`. The others have a bit set and are looked at one by
+one. Where that would be most of all pairs, tiles of all pairs are computed instead.
+Every path ends in :func:`posterior` of :meth:`Rows.cosine`, so all give the same edges
+with the same P as the dense algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from curator.links.near_duplicates import candidates
+from curator.links.similarity import BoolArray, FloatArray, IntArray, Rows
+
+TILE = 1024
+_ROWS_AT_ONCE = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Bits:
+    """Who reported what about the pairs.
+
+    Args:
+        ones: bool CSR (n, n), row i the ones that i reported.
+        reported: bool (n,): whose rows came in.
+        one_end: Device i reports about j < i only.
+        ratio: p / (1 - p) of the flip threshold.
+    """
+
+    ones: csr_array = field(repr=False)
+    reported: BoolArray = field(repr=False)
+    one_end: bool
+    ratio: float
+
+    def reports(self, left: IntArray, right: IntArray) -> NDArray[np.int8]:
+        """int8: how many ends reported about each pair, left < right."""
+        own = self.reported[right].astype(np.int8)
+        return own if self.one_end else own + self.reported[left]
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Pairs that are likely enough, by left and then right, left < right.
+
+    Args:
+        left, right: int64 (m,), the pairs.
+        probability: float64 (m,), P of each pair.
+        looked_at: Number of pairs whose similarity was computed, some more than once.
+        path: ``pairs`` or ``tiles``.
+    """
+
+    left: IntArray = field(repr=False)
+    right: IntArray = field(repr=False)
+    probability: FloatArray = field(repr=False)
+    looked_at: int
+    path: str
+
+
+def posterior(cosine: FloatArray, exponent: NDArray[np.int8], ratio: float) -> FloatArray:
+    """P of eq. 9 for the similarity and 2 t - r of each pair; float64, same shape."""
+    odds = np.array([ratio**power for power in (-2, -1, 0, 1, 2)])[exponent + 2]
+    against = (1 - cosine) * odds
+    total = cosine + against
+    return np.divide(cosine, total, out=np.zeros_like(total), where=total > 0)
+
+
+def link_probabilities(bits: Bits, rows: Rows, least: float, *, path: str = "auto") -> Links:
+    """Return every pair with P >= least.
+
+    Args:
+        bits: The adjacency reports.
+        rows: Feature rows of the same nodes.
+        least: Smallest P of interest, above 0.
+        path: ``pairs``, ``tiles`` or ``auto`` (whichever is faster): same result.
+    """
+    n = len(rows)
+    everything = n * (n - 1) / 2
+    limit = rows.dense_share * everything
+    unreported = None
+    # csr memory and time of the pairs path grow with the ones, those of the tiles do not
+    if path == "pairs" or (path == "auto" and bits.ones.nnz <= limit):
+        unreported = _near_duplicates(bits, rows, least, np.inf if path == "pairs" else limit - bits.ones.nnz)
+    parts: Iterator[_Part]
+    if unreported is not None:
+        taken = "pairs"
+        parts = _chain(_with_a_one(bits), unreported)
+    else:
+        taken = "tiles"
+        parts = _chain(_tiles(bits, rows, least))
+    found: list[tuple[IntArray, IntArray, FloatArray]] = []
+    looked_at = 0 if taken == "pairs" else int(everything)
+    for left, right, exponent in parts:
+        looked_at += len(left)
+        probability = posterior(rows.cosine(left, right), exponent, bits.ratio)
+        kept = probability >= least
+        found.append((left[kept], right[kept], probability[kept]))
+    left, right, probability = (np.concatenate(column) for column in zip(*found, strict=True))
+    _, first = np.unique(left * n + right, return_index=True)
+    return Links(left[first], right[first], probability[first], looked_at, taken)
+
+
+_Part = tuple[IntArray, IntArray, NDArray[np.int8]]
+
+
+def _chain(*parts: Iterator[_Part]) -> Iterator[_Part]:
+    yield np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int8)
+    for part in parts:
+        yield from part
+
+
+def _with_a_one(bits: Bits) -> Iterator[_Part]:
+    """Yield all pairs about which at least one end reported a one."""
+    n = bits.ones.shape[0]
+    ones = bits.ones.astype(np.int8)
+    transposed = csr_array(ones.T)
+    for start in range(0, n, _ROWS_AT_ONCE):
+        both = (ones[start : start + _ROWS_AT_ONCE] + transposed[start : start + _ROWS_AT_ONCE]).tocoo()
+        upper = both.col > both.row + start
+        left = both.row[upper].astype(np.int64) + start
+        right = both.col[upper].astype(np.int64)
+        yield left, right, (2 * both.data[upper] - bits.reports(left, right)).astype(np.int8)
+
+
+def _near_duplicates(bits: Bits, rows: Rows, least: float, limit: float) -> Iterator[_Part] | None:
+    """Return the pairs with reports, but no one, that may still pass; None where they are too many."""
+    similar = bits.reported[~rows.empty]
+    if len(similar) < 2 or not similar.any():
+        return iter(())
+    exponent = -1 if bits.one_end or not similar.all() else -2
+    # P >= least needs s >= s0; 1 - s0 without cancellation:
+    gap = (1 - least) / (1 - least + least * bits.ratio**exponent)
+    batches = candidates(rows, gap, limit)
+    return None if batches is None else _unreported(bits, rows, 1 - gap, batches)
+
+
+def _unreported(bits: Bits, rows: Rows, bound: float, batches: Iterator[tuple[IntArray, IntArray]]) -> Iterator[_Part]:
+    for left, right in batches:
+        close = rows.cosine(left, right) >= bound - 1e-9
+        left, right = left[close], right[close]
+        reports = bits.reports(left, right)
+        fresh = reports > 0
+        if fresh.any():
+            fresh &= ~_entries(bits.ones, left, right) & ~_entries(bits.ones, right, left)
+        yield left[fresh], right[fresh], -reports[fresh]
+
+
+def _entries(ones: csr_array, rows: IntArray, columns: IntArray) -> BoolArray:
+    """bool (m,): is (rows[k], columns[k]) among the ones?"""
+    return np.asarray(ones[rows, columns], dtype=np.bool_).ravel() if len(rows) else np.zeros(0, np.bool_)
+
+
+def _tiles(bits: Bits, rows: Rows, least: float) -> Iterator[_Part]:
+    """Yield, tile by tile, the pairs that may pass by the block product's similarity."""
+    n = len(rows)
+    packed = pack_rows(bits.ones)
+    for top in range(0, n, TILE):
+        lines = slice(top, min(top + TILE, n))
+        for side in range(top, n, TILE):
+            columns = slice(side, min(side + TILE, n))
+            ones = _tile(packed, lines, columns) + _tile(packed, columns, lines).T
+            own = bits.reported[columns].astype(np.int8)
+            reports = np.broadcast_to(own, ones.shape)
+            if not bits.one_end:
+                reports = own + bits.reported[lines].astype(np.int8)[:, None]
+            exponent = 2 * ones - reports
+            cosine = np.minimum(rows.block(lines, columns) + rows.slack, 1)
+            likely = (posterior(cosine, exponent, bits.ratio) >= least) & (reports > 0)
+            if top == side:
+                likely = np.triu(likely, 1)
+            left, right = np.nonzero(likely)
+            yield left + top, right + side, exponent[left, right]
+
+
+def pack_rows(ones: csr_array) -> NDArray[np.uint8]:
+    """uint8 (n, ceil(n / 8)): the rows of a sparse 0/1 matrix as packed bits."""
+    n = ones.shape[0]
+    packed = np.zeros((n, (n + 7) // 8), np.uint8)
+    for start in range(0, n, _ROWS_AT_ONCE):
+        packed[start : start + _ROWS_AT_ONCE] = np.packbits(ones[start : start + _ROWS_AT_ONCE].toarray(), axis=1)
+    return packed
+
+
+def _tile(packed: NDArray[np.uint8], rows: slice, columns: slice) -> NDArray[np.int8]:
+    # TILE is a multiple of 8, so every tile begins at a whole byte.
+    part = packed[rows, columns.start // 8 : (columns.stop + 7) // 8]
+    return np.unpackbits(part, axis=1, count=columns.stop - columns.start).view(np.int8)

@@ -1,0 +1,142 @@
+"""Pairs of rows whose cosine may reach a bound close to 1, without looking at all pairs.
+
+A HoGS pair that nobody reported needs such a cosine. Two exact filters; each may return
+pairs that do not reach the bound, neither loses one that does.
+
+*Blocks* (bits). Rows with a and b ones and cosine s differ in a + b - 2 s sqrt(a b)
+positions. With s >= s0 that is at most r = floor(2 a_max (1 - s0)): min(a, b) >= s0^2
+max(a, b), and the number grows with the smaller of the two. Cut the columns into r + 1
+blocks: a pair that differs in at most r positions agrees exactly in one of them. r = 0
+leaves only identical rows.
+
+*Prefixes* (any rows). Order the columns from the rarest. A row's prefix ends where the rest
+of it has norm below s0 times the row's. If two rows share no column of either's prefix,
+all that they share lies in the rest, and by Cauchy-Schwarz their cosine is below s0; so
+the rarest column that they share lies in both prefixes (Chaudhuri et al. 2006; Bayardo
+et al. 2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curator.links.similarity import BitRows, IntArray, Rows
+
+# Sorting more entries than this takes more memory and time than the filter saves.
+_MOST_ENTRIES = 1 << 22
+# What rounding in s and in the bound can amount to, many times over.
+_ROUNDING = 1e-12
+_GROUPED_AT_ONCE = 1 << 20
+
+Pairs = tuple[IntArray, IntArray]
+Keys = NDArray[np.uint64]
+
+
+def candidates(rows: Rows, gap: float, limit: float) -> Iterator[Pairs] | None:
+    """Return batches of pairs (left < right) that hold every pair with cosine >= 1 - gap.
+
+    Args:
+        rows: The rows; empty ones are in no pair.
+        gap: 1 - s0, at least 0.
+        limit: Largest number of pairs worth looking at.
+
+    Returns:
+        Batches, in which a pair may stand more than once; None where every filter
+        would return more than ``limit`` pairs.
+    """
+    gap += _ROUNDING
+    kept = np.flatnonzero(~rows.empty)
+    if len(kept) < 2:
+        return iter(())
+    best: _Groups | None = _Blocks.fit(rows, kept, gap) if isinstance(rows, BitRows) else None
+    if best is None or best.pairs > min(limit, 8 * len(kept)):
+        other = _Prefixes.fit(rows, gap)
+        if best is None or (other is not None and other.pairs < best.pairs):
+            best = other
+    return None if best is None or best.pairs > limit else _pairs(best)
+
+
+class _Groups:
+    """Members with keys; two members of one key are a candidate pair."""
+
+    def lists(self) -> Iterator[tuple[Keys, IntArray]]:
+        raise NotImplementedError
+
+    @cached_property
+    def pairs(self) -> float:
+        """Number of candidate pairs, repeated ones counted again."""
+        total = 0.0
+        for keys, _ in self.lists():
+            sizes = np.unique(keys, return_counts=True)[1].astype(np.float64)
+            total += float((sizes * (sizes - 1) / 2).sum())
+        return total
+
+
+class _Blocks(_Groups):
+    """For each block of columns, a hash of what every row has there."""
+
+    def __init__(self, rows: BitRows, kept: IntArray, edges: NDArray[np.int64]) -> None:
+        self.rows, self.kept, self.edges = rows, kept, edges
+
+    @classmethod
+    def fit(cls, rows: BitRows, kept: IntArray, gap: float) -> _Blocks | None:
+        differ = 2 * float(rows.ones.max()) * gap
+        width = rows.packed.shape[1]
+        return None if differ >= width else cls(rows, kept, np.linspace(0, width, int(differ) + 2).astype(np.int64))
+
+    def lists(self) -> Iterator[tuple[Keys, IntArray]]:
+        # Equal rows have equal hashes; a collision of others only costs a look.
+        odd = np.random.default_rng(0).integers(1 << 63, size=self.edges[-1], dtype=np.uint64) * np.uint64(2)
+        for first, last in zip(self.edges[:-1], self.edges[1:], strict=True):
+            keys = np.zeros(len(self.kept), np.uint64)
+            for column in range(first, last):
+                keys += self.rows.packed[self.kept, column].astype(np.uint64) * (odd[column] + np.uint64(1))
+            yield keys, self.kept
+
+
+class _Prefixes(_Groups):
+    """The (column, row) entries of all rows' prefixes."""
+
+    def __init__(self, keys: Keys, members: IntArray) -> None:
+        self.keys, self.members = keys, members
+
+    @classmethod
+    def fit(cls, rows: Rows, gap: float) -> _Prefixes | None:
+        if rows.entries > _MOST_ENTRIES:
+            return None
+        matrix = rows.sparse()
+        holders = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        rank = np.empty(len(holders), np.int64)
+        rank[np.argsort(holders, kind="stable")] = np.arange(len(holders))
+        row_of = np.repeat(np.arange(len(rows)), np.diff(matrix.indptr))
+        order = np.lexsort((rank[matrix.indices], row_of))
+        squares = matrix.data[order] ** 2
+        squares /= np.bincount(row_of, weights=squares, minlength=len(rows))[row_of]
+        before = np.cumsum(squares) - squares
+        before -= before[matrix.indptr[:-1][row_of]]
+        # The entry is needed while it and what follows have norm s0 or more.
+        needed = 1 - before >= (1 - gap) ** 2 - 1e-9
+        return cls(matrix.indices[order][needed].astype(np.uint64), row_of[needed])
+
+    def lists(self) -> Iterator[tuple[Keys, IntArray]]:
+        yield self.keys, self.members
+
+
+def _pairs(groups: _Groups) -> Iterator[Pairs]:
+    for keys, members in groups.lists():
+        order = np.argsort(keys, kind="stable")
+        keys, members = keys[order], members[order]
+        places = np.flatnonzero(keys[1:] == keys[:-1])  # members whose successor has the same key
+        distance = 1
+        while len(places):
+            for start in range(0, len(places), _GROUPED_AT_ONCE):
+                part = places[start : start + _GROUPED_AT_ONCE]
+                one, other = members[part], members[part + distance]
+                yield np.minimum(one, other), np.maximum(one, other)
+            distance += 1
+            places = places[places + distance < len(keys)]
+            places = places[keys[places + distance] == keys[places]]

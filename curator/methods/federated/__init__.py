@@ -1,0 +1,1 @@
+"""Methods whose devices or silos train a shared network in rounds."""

@@ -1,0 +1,209 @@
+"""Federated baselines: what is trained where, and what that leaves unprotected.
+
+Nothing here trains: the rounds are Flower's (``strategies``), the local steps run on
+devices or in silos (``devices``). Here stand the parameters and the guarantees.
+
+With one person a device, FedAvg of a GCN has no edge to train on: a device's own node has
+no neighbour on the device. ``fedavg-mlp`` is that method by its right name; edges enter with
+``fedavg-gnn`` and ``fedgcn`` (neighbours' values go through the server) or with silos.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from curator.methods.base import Budget, Graph, Method, Question
+from curator.privacy.guarantee import LEVELS, Claim, Guarantee, Level
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+
+_FEDAVG = "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data (FedAvg)"
+_LEAK = (
+    "an update is a function of the record and nothing bounds how much it says: from the gradient of a single "
+    "example features and label are read off exactly (Zhu et al. 2019; the first layer's is the feature row times a "
+    "number, so its non-zero rows are the words)"
+)
+SCALINGS = ("unit", "row", "none")
+SERVER_OPTIMISERS = ("average", "adam")
+
+
+@dataclass(frozen=True)
+class Federated(Method):
+    """A training in rounds.
+
+    Args:
+        rounds: Number of rounds.
+        fraction: Share of the training devices (or silos) asked in a round.
+        local_steps: Gradient steps an answer.
+        server_optimiser: ``average`` (FedAvg) or ``adam`` (FedAdam, Reddi et al. 2021).
+        server_lr: FedAdam's learning rate.
+        dropping: Share of those asked who drop out of each round after it began.
+        evaluate_every: Every how many rounds validation devices judge the model, and the
+            best one is kept; 0: never, and the last one is kept.
+        scaling: Of a record's features: ``unit`` (length 1: one learning rate then fits people
+            with few and with many), ``row`` (divided by their sum) or ``none``.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    rounds: int = 100
+    fraction: float = 1.0
+    local_steps: int = 1
+    server_optimiser: str = "average"
+    server_lr: float = 0.01
+    dropping: float = 0.0
+    evaluate_every: int = 0
+    scaling: str = "unit"
+
+    trust: ClassVar[str] = "trusted curator"
+    private: ClassVar[tuple[str, ...]] = ()
+    mechanisms: ClassVar[tuple[str, ...]] = ()
+    common_selection: ClassVar[bool] = False
+    sees: ClassVar[str] = "own"  # what a device looks at: see devices/training_task.py
+    silo: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("features", "label")
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "local_steps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"--set {name}={getattr(self, name)}: must be 1 or more")
+        if self.evaluate_every < 0:
+            raise ValueError(f"--set evaluate_every={self.evaluate_every}: must be 0 or more")
+        if not 0 < self.fraction <= 1:
+            raise ValueError(f"--set fraction={self.fraction:g}: must be above 0 and at most 1")
+        if not 0 <= self.dropping < 1:
+            raise ValueError(f"--set dropping={self.dropping:g}: must be 0 or more and below 1")
+        if self.scaling not in SCALINGS:
+            raise ValueError(f"--set scaling={self.scaling}: must be one of {', '.join(SCALINGS)}")
+        if self.server_optimiser not in SERVER_OPTIMISERS:
+            allowed = ", ".join(SERVER_OPTIMISERS)
+            raise ValueError(f"--set server_optimiser={self.server_optimiser}: must be one of {allowed}")
+        if not (math.isfinite(self.server_lr) and self.server_lr > 0):
+            raise ValueError(f"--set server_lr={self.server_lr:g}: must be a finite number above 0")
+
+    @property
+    def mu(self) -> float:
+        """Weight of FedProx's term."""
+        return 0.0
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Nothing is asked in the sense of reports."""
+        return ()
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Refused: there are no reports (TypeError)."""
+        raise TypeError(f"{self.name} is trained in rounds, not on reports")
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """Everything that is used is unprotected: the server sees every update in clear."""
+        return unprotected(self.uses, trust=self.trust)
+
+
+def unprotected(uses: Sequence[str], *, trust: str, detail: str = "the server sees every update in clear") -> Guarantee:
+    """Return the guarantee of a training without noise."""
+    open_, unused = Level("unprotected", detail=detail), Level("not asked")
+    level = {name: open_ if name in uses else unused for name in ("adjacency", "features", "label")}
+    holds = {
+        "bit_adjacency": level["adjacency"], "bit_feature": level["features"], "relationship": level["adjacency"],
+        "vector": level["features"], "label": level["label"], "user": open_, "node": open_, "central_node": open_,
+    }  # fmt: skip
+    claim = Claim("raw data stay on the device; no figure is claimed", None)
+    return Guarantee(trust, claim, holds, (_LEAK,))
+
+
+@dataclass(frozen=True)
+class FedAvgMLP(Federated):
+    """FedAvg of a perceptron on each device's own features and label."""
+
+    rounds: int = 100
+    local_steps: int = 5
+    scaling: str = "none"
+
+    name: ClassVar[str] = "fedavg-mlp"
+    paper: ClassVar[str] = _FEDAVG
+    default_gnn: ClassVar[str] = "mlp"
+    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.3}
+
+
+@dataclass(frozen=True)
+class FedProx(FedAvgMLP):
+    """FedAvg-MLP with FedProx's proximal term.
+
+    Args:
+        proximal_mu: Its weight.
+    """
+
+    proximal_mu: float = 0.1
+
+    name: ClassVar[str] = "fedprox"
+    paper: ClassVar[str] = "Li et al., Federated Optimization in Heterogeneous Networks (FedProx)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (math.isfinite(self.proximal_mu) and self.proximal_mu > 0):
+            raise ValueError(f"--set proximal_mu={self.proximal_mu:g}: must be a finite number above 0")
+
+    @property
+    def mu(self) -> float:
+        """Weight of FedProx's term."""
+        return self.proximal_mu
+
+
+@dataclass(frozen=True)
+class Isolate(FedAvgMLP):
+    """Every training device trains alone and sends nothing; scored is each one's own network, and the mean reported."""
+
+    rounds: int = 1
+    local_steps: int = 50
+
+    name: ClassVar[str] = "isolate"
+    paper: ClassVar[str] = "reference: no party talks to another"
+    trust: ClassVar[str] = "untrusted curator"
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """Nothing leaves a device."""
+        nothing = Level("not asked", detail="nothing leaves the device")
+        return Guarantee(self.trust, Claim("nothing leaves the device", None), dict.fromkeys(LEVELS, nothing))
+
+
+@dataclass(frozen=True)
+class FedAvgGNN(Federated):
+    """FedAvg of a two-layer GCN: each device on its own ego net.
+
+    Neighbours' representations (the first layer's products and hidden units, of the model
+    of the round before) go through the server in every round; they are constants in a
+    device's gradient.
+    """
+
+    rounds: int = 100
+    local_steps: int = 5
+    scaling: str = "none"
+
+    name: ClassVar[str] = "fedavg-gnn"
+    paper: ClassVar[str] = _FEDAVG
+    sees: ClassVar[str] = "ego"
+    uses: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
+    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.5}
+
+
+@dataclass(frozen=True)
+class FedGCN(Federated):
+    """FedGCN with one person a device: the neighbours' sums are exchanged once, before training."""
+
+    rounds: int = 100
+    local_steps: int = 5
+    scaling: str = "none"
+
+    name: ClassVar[str] = "fedgcn"
+    paper: ClassVar[str] = "Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs"
+    sees: ClassVar[str] = "sums"
+    uses: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
+    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.5}

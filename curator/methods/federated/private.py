@@ -1,0 +1,188 @@
+"""FedAvg under differential privacy: central noise (dp-fedavg), or on each device (ldp-fedavg)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from curator.methods.base import Budget, Question
+from curator.methods.federated.fedavg import Federated
+from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon
+from curator.privacy.guarantee import LEVELS, Claim, Guarantee, Level
+from devices.facts import PublicFacts
+from devices.mechanisms import gaussian, round_up
+
+CLIPPINGS = ("fixed", "adaptive")
+
+
+def small_delta(people: int) -> float:
+    """The largest power of ten below 1 / people."""
+    return float(10.0 ** (math.ceil(math.log10(1 / people)) - 1))
+
+
+@dataclass(frozen=True)
+class DPFedAvg(Federated):
+    """FedAvg-MLP whose server clips every update and adds Gaussian noise to their mean (Flower's wrapper).
+
+    The server sees every update in clear: what is private is the models that it hands on.
+    ``--epsilon`` is what holds for them (replace one device's record), and the noise
+    multiplier follows from it; ``noise_multiplier`` sets it instead.
+
+    Args:
+        clip: Largest L2 norm of an update; the first one where clipping is adaptive.
+        clipping: ``fixed``, or ``adaptive`` (Andrew et al. 2021).
+        noise_multiplier: Noise deviation over clip / sampled devices; 0: from --epsilon.
+        delta: 0: the largest power of ten below 1 / training devices.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    rounds: int = 30
+    local_steps: int = 5
+    scaling: str = "none"
+    clip: float = 1.0
+    clipping: str = "fixed"
+    noise_multiplier: float = 0.0
+    delta: float = 0.0
+
+    name: ClassVar[str] = "dp-fedavg"
+    paper: ClassVar[str] = "McMahan et al., Learning Differentially Private Recurrent Language Models (DP-FedAvg)"
+    default_gnn: ClassVar[str] = "mlp"
+    mechanisms: ClassVar[tuple[str, ...]] = ("gaussian",)
+    private: ClassVar[tuple[str, ...]] = ("features", "label")
+    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.3}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_noise(self.clip, self.delta)
+        if self.clipping not in CLIPPINGS:
+            raise ValueError(f"--set clipping={self.clipping}: must be one of {', '.join(CLIPPINGS)}")
+        if not (math.isfinite(self.noise_multiplier) and self.noise_multiplier >= 0):
+            raise ValueError(f"--set noise_multiplier={self.noise_multiplier:g}: must be a finite number, 0 or more")
+
+    def asked(self, people: int) -> Rounds:
+        """What is accounted for ``people`` training devices."""
+        sample = max(1, round(self.fraction * people))
+        return Rounds(rounds=self.rounds, people=people, sample=sample, delta=self.delta or small_delta(people))
+
+    def multiplier(self, people: int, budget: Budget) -> float:
+        """The noise multiplier in force."""
+        return self.noise_multiplier or noise_multiplier_for(self.asked(people), budget.epsilon)
+
+    def guarantee_after(self, people: int, rounds: int, multiplier: float) -> Guarantee:
+        """Return what holds after the rounds that were really run."""
+        asked = Rounds(**{**vars(self.asked(people)), "rounds": rounds})
+        holds, printed = central_epsilon(asked, multiplier), printed_epsilon(asked, multiplier)
+        how = "all of them asked in every round" if asked.sample == people else f"{asked.sample} drawn a round"
+        detail = (
+            f"the models after {rounds} rounds, one of {people} training devices replaced by another ({how}); "
+            "the server itself sees every update in clear"
+        )
+        seen = Level("unprotected", detail="the server sees every update in clear, before it adds noise")
+        unused = Level("not asked")
+        levels = {name: unused if name in ("bit_adjacency", "relationship") else seen for name in LEVELS}
+        levels["central_node"] = Level("bounded", holds, asked.delta, detail)
+        reasons = (
+            f"claimed as usual: a person is added or removed, and each is drawn with probability {asked.rate:g} "
+            "independently (Poisson); what is run draws a fixed number of devices, so two data sets differ in a "
+            "replaced device and the mean moves by twice the clipping norm",
+            "Flower adds noise in floating point from numpy's generator, not on a grid: figures are for real numbers",
+        )
+        statement = f"({printed:.4g}, {asked.delta:g})-DP for a device, central (dp-accounting)"
+        return Guarantee(self.trust, Claim(statement, printed), levels, reasons)
+
+    def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
+        """(shift, sigma, times): how far a replaced device moves a round's mean, its noise, and the rounds."""
+        people = max(2, facts.n // 2)
+        sample = self.asked(people).sample
+        return 2 * self.clip / sample, self.multiplier(people, budget) * self.clip / sample, self.rounds
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """As :meth:`guarantee_after` all rounds, where half of the people train."""
+        people = max(2, facts.n // 2)
+        return self.guarantee_after(people, self.rounds * collections, self.multiplier(people, budget))
+
+
+@dataclass(frozen=True)
+class LDPFedAvg(Federated):
+    """FedAvg-MLP whose devices clip their update and add Gaussian noise before it leaves.
+
+    ``--epsilon`` is what all answers of one device lose together (at ``delta`` together);
+    devices take turns, so each takes part in rounds * fraction rounds, and refuses beyond.
+
+    Args:
+        clip: Largest L2 norm of an update.
+        delta: Of all of a device's answers together; 0: the largest power of ten below 1 / n.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    rounds: int = 10
+    fraction: float = 0.2
+    local_steps: int = 5
+    scaling: str = "none"
+    clip: float = 1.0
+    delta: float = 0.0
+
+    name: ClassVar[str] = "ldp-fedavg"
+    paper: ClassVar[str] = "FedAvg with local noise on the update (analytic Gaussian, Balle and Wang 2018)"
+    trust: ClassVar[str] = "untrusted curator"
+    private: ClassVar[tuple[str, ...]] = ("features", "label")
+    mechanisms: ClassVar[tuple[str, ...]] = ("gaussian_update",)
+    default_gnn: ClassVar[str] = "mlp"
+    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.3}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_noise(self.clip, self.delta)
+        if self.evaluate_every:
+            raise ValueError(f"--set evaluate_every={self.evaluate_every}: an evaluation says what a device's label is")
+        turns = 1 / self.fraction
+        if abs(turns - round(turns)) > 1e-9:
+            raise ValueError(f"--set fraction={self.fraction:g}: devices take turns; it must be 1 / a whole number")
+
+    @property
+    def answers(self) -> int:
+        """In how many rounds a device takes part, at most."""
+        return math.ceil(self.rounds / round(1 / self.fraction))
+
+    def each(self, facts: PublicFacts, budget: Budget) -> tuple[float, float]:
+        """Epsilon and delta of one answer."""
+        return budget.epsilon / self.answers, (self.delta or small_delta(facts.n)) / self.answers
+
+    def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
+        """(shift, sigma, times): how far another record moves a device's update, its noise, and the updates."""
+        epsilon, delta = self.each(facts, budget)
+        return 2 * self.clip, gaussian.calibrate(epsilon, delta, shift=2 * self.clip), self.answers
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """What a device loses that takes part in every round of its turn."""
+        epsilon, delta = self.each(facts, budget)
+        return self.guarantee_of(epsilon, delta, self.answers * collections, budget.epsilon)
+
+    def guarantee_of(self, epsilon: float, delta: float, answers: int, asked: float) -> Guarantee:
+        """What ``answers`` answers of this loss come to: losses and deltas add."""
+        total = round_up(answers * epsilon)
+        detail = f"{answers} updates of epsilon {epsilon:.6g}, each bounded for any change of the record"
+        whole = Level("bounded", total, answers * delta, detail)
+        unused = Level("not asked")
+        levels = dict.fromkeys(LEVELS, whole)
+        levels |= {"bit_adjacency": unused, "relationship": unused,
+                   "central_node": Level("not asked", detail="nobody's raw data reach the curator")}  # fmt: skip
+        claim = Claim(f"({asked:g}, {answers * delta:g})-LDP for all updates of a device", asked)
+        return Guarantee(self.trust, claim, levels, ())
+
+
+def _check_noise(clip: float, delta: float) -> None:
+    if not (math.isfinite(clip) and clip > 0):
+        raise ValueError(f"--set clip={clip:g}: must be a finite number above 0")
+    if not 0 <= delta < 1:
+        raise ValueError(f"--delta {delta:g}: must be above 0 and below 1 / n")

@@ -1,0 +1,1 @@
+"""Methods whose devices report under local differential privacy."""

@@ -1,0 +1,104 @@
+"""Degree-preserving randomised response (Hidano and Murakami 2022), as in Blink's comparison.
+
+Device i reports its degree with Laplace noise for eps_1 = share eps, d~_i, and its row by
+randomised response for eps_2 = (1 - share) eps, which keeps a bit with probability p.
+Each reported 1 survives with probability
+
+    q_i = d~_i / (d~_i (2 p - 1) + (n - 1) (1 - p)),    clipped to [0, 1],
+
+so that about d~_i remain. In the paper the device thins its row itself. Thinning reads
+nothing but the two reports, so the curator does it here, at the same loss and with the
+same distribution of the graph. Its coins come from a hash of the reports: the same
+reports give the same graph.
+
+Each surviving 1 is an edge. ``direction="outgoing"`` (the default) carries features from the
+device that reported it to the one it named, which gives the accuracies published in Blink's
+comparison; ``incoming`` carries them the other way, as the other baselines do; ``both``
+makes a link of it, which is more accurate than either (docs/results/blink.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curator.methods.base import TRAINING_GRID, Budget, Grid
+from curator.methods.local.links import LinkMethod, Links, both_ways
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts
+from devices.mechanisms import Degree, Mechanism, RandomizedResponse
+
+DIRECTIONS = ("outgoing", "incoming", "both")
+
+
+@dataclass(frozen=True)
+class DPRR(LinkMethod):
+    """Reported ones, thinned to the reported degrees.
+
+    Args:
+        degree_share: Share of epsilon for the degree, in (0, 1).
+        direction: ``outgoing``, ``incoming`` or ``both``.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    degree_share: float = 0.1
+    direction: str = "outgoing"
+
+    name: ClassVar[str] = "dprr"
+    paper: ClassVar[str] = "Hidano and Murakami, Degree-Preserving Randomized Response for GNNs under LDP"
+    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "grr")
+    search_grid: ClassVar[tuple[Grid, ...]] = ({"direction": DIRECTIONS}, TRAINING_GRID)
+    query_grid: ClassVar[Grid] = {"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.degree_share < 1:
+            raise ValueError(f"--set degree_share={self.degree_share}: must lie between 0 and 1, both excluded")
+        if self.direction not in DIRECTIONS:
+            raise ValueError(f"--set direction={self.direction}: must be one of {', '.join(DIRECTIONS)}")
+
+    def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
+        """Randomised response for eps_2 and a noisy degree, both about the same part of the list."""
+        share, reporting = self.degree_share, budget.reporting
+        return (
+            RandomizedResponse.from_epsilon((1 - share) * epsilon, n=facts.n, reporting=reporting),
+            Degree.from_epsilon(share * epsilon, n=facts.n, reporting=reporting),
+        )
+
+    def links(self, reports: Reports) -> Links:
+        """Thin each row."""
+        if reports.adjacency is None or reports.degrees is None:
+            raise ValueError("dprr needs reports of adjacency bits and of degrees, and one of them is missing")
+        response = reports.mechanism("adjacency", RandomizedResponse)
+        targets = np.array([response.targets(i) for i in range(reports.facts.n)])
+        keep = survival(reports.degrees, targets, response.flip_probability)
+        ones = reports.adjacency
+        seed = hashlib.sha256(ones.indptr.tobytes() + ones.indices.tobytes() + reports.degrees.tobytes()).digest()
+        coins = np.random.default_rng(int.from_bytes(seed, "little")).random(ones.nnz)
+        rows = np.repeat(np.arange(reports.facts.n), np.diff(ones.indptr))
+        kept = coins < keep[rows]
+        reporter, named = rows[kept].astype(np.int64), ones.indices[kept].astype(np.int64)
+        if self.direction == "both":
+            pairs = np.unique(np.minimum(reporter, named) * reports.facts.n + np.maximum(reporter, named))
+            edges = both_ways(pairs // reports.facts.n, pairs % reports.facts.n)
+        else:
+            edges = np.stack([reporter, named] if self.direction == "outgoing" else [named, reporter])
+        return edges, None, {"ones": ones.nnz, "survived": int(kept.sum())}
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """A bit and the degree move together, at each end that reports."""
+        ends = "the end that reports it" if budget.reporting == "one-end" else "both ends"
+        return (f"an undirected edge moves a bit and the degree at {ends}, and the losses add",)
+
+
+def survival(degrees: NDArray[np.int64], targets: NDArray[np.int64], flip: float) -> NDArray[np.float64]:
+    """float64 (n,): q_i, for rows of so many targets and bits flipped with probability ``flip``."""
+    wanted = np.clip(degrees, 0, targets).astype(np.float64)
+    ones = wanted * (1 - 2 * flip) + targets * flip
+    return np.divide(wanted, ones, out=np.zeros_like(wanted), where=ones > 0)

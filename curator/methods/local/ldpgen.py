@@ -1,0 +1,179 @@
+"""LDPGen: a synthetic graph from degrees towards groups (Qin et al., CCS 2017), as in Blink's comparison.
+
+A plan of two stages, each with half of epsilon (``first_share``):
+
+    stage 0  everybody is in one of k0 = 2 random public groups and reports its number of
+             neighbours in each, with discrete Laplace noise;
+    between  the curator groups people by k-means on these vectors;
+    stage 1  everybody reports its number of neighbours in each of the k1 new groups.
+
+The curator then draws a graph from Chung and Lu's model between the groups
+(:mod:`curator.links.chung_lu`).
+
+Loss. One bit of a list moves one count of a stage by 1, whatever the grouping: eps_0 and
+eps_1. The grouping of stage 1 is made of stage 0's reports y_0, so the likelihood of a
+person's two reports is Pr[y_0 | x] Pr[y_1 | x, grouping(y_0)] and its ratio for two lists
+is at most e^(eps_0) e^(eps_1); both factors are attained at once, for noise of stage 1 is
+fresh and its largest ratio is eps_1 under every grouping. Hence, exactly: a bit eps_0 +
+eps_1, a list (n - 1) times that, an undirected edge, a bit of both ends' lists, twice.
+
+Where the published comparison goes another way:
+
+- The paper computes k1 from the data. Here it is fixed beforehand (k1 = 2): the devices were
+  promised the whole plan, and more groups bring more noise.
+- Its graph has one end's degree in a link's probability where LDPGen's model has both
+  (``graph="one-sided"``, :mod:`curator.links.ldpgen_published`), and so says nothing of who knows whom:
+  the published figures are the same at every epsilon (Cora 34.5). ``graph="sampled"``, the
+  default, is LDPGen's own.
+- A silent device is taken to have the others' mean vector.
+
+The curator's coins come from a hash of the reports: the same reports give the same graph.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.vq import kmeans2
+
+from curator.links.chung_lu import BlockModel
+from curator.links.ldpgen_published import draw_links, link_probabilities
+from curator.methods.base import Budget, Grid
+from curator.methods.local.links import LinkMethod, Links, both_ways
+from curator.reports.reports import Reports
+from devices.facts import IntArray, PublicFacts
+from devices.mechanisms import GroupDegrees, Mechanism
+
+GRAPHS = ("sampled", "one-sided")
+
+
+@dataclass(frozen=True)
+class LDPGen(LinkMethod):
+    """A graph drawn from noisy degrees towards groups.
+
+    Args:
+        first_share: Share of epsilon for stage 0, in (0, 1).
+        first_groups: Number of random groups of stage 0 (the paper's k0).
+        groups: Number of groups of stage 1 (the paper's k1).
+        grouping_seed: Of the random groups; public.
+        graph: ``sampled`` or ``one-sided``.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    first_share: float = 0.5
+    first_groups: int = 2
+    groups: int = 2
+    grouping_seed: int = 0
+    graph: str = "sampled"
+
+    name: ClassVar[str] = "ldpgen"
+    paper: ClassVar[str] = "Qin et al., Generating Synthetic Decentralized Social Graphs with LDP (LDPGen)"
+    mechanisms: ClassVar[tuple[str, ...]] = ("group_degrees", "grr")
+    query_grid: ClassVar[Grid] = {"first_share": (0.3, 0.5, 0.7), "first_groups": (2, 5), "groups": (2, 5, 10)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_groups(self.first_share, self.first_groups, self.groups, self.grouping_seed, self.graph)
+
+    def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
+        """Stage 0: degrees towards the random groups."""
+        return group_stages(self, facts, budget, epsilon)[0]
+
+    def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[tuple[Mechanism, ...], ...]:
+        """Stage 1: degrees towards the groups that the curator made."""
+        return group_stages(self, facts, budget, epsilon)[1:]
+
+    def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
+        """k-means on the vectors of stage 0."""
+        return similar_people(reports, self.groups)
+
+    def links(self, reports: Reports) -> Links:
+        """Draw the graph."""
+        return generated_links(reports, self.graph)
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """Both stages count an edge, at both ends."""
+        return ("an undirected edge is 1 in a count of both ends, in both stages: it loses 2 (eps_0 + eps_1)",)
+
+
+def check_groups(first_share: float, first_groups: int, groups: int, grouping_seed: int, graph: str) -> None:
+    """Refuse parameters outside their range (ValueError)."""
+    if not 0 < first_share < 1:
+        raise ValueError(f"--set first_share={first_share}: must lie between 0 and 1, both excluded")
+    for name, value in (("first_groups", first_groups), ("groups", groups)):
+        if not 1 <= value <= 1 << 16:
+            raise ValueError(f"--set {name}={value}: must be 1..65536")
+    if not 0 <= grouping_seed < 1 << 32:
+        raise ValueError(f"--set grouping_seed={grouping_seed}: must be 0..2**32-1")
+    if graph not in GRAPHS:
+        raise ValueError(f"--set graph={graph}: must be one of {', '.join(GRAPHS)}")
+
+
+def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[tuple[Mechanism, ...], ...]:
+    """Return the mechanisms of both stages, for ``epsilon`` a bit of the list.
+
+    ``method`` has the parameters of :class:`LDPGen`.
+
+    Raises:
+        ValueError: for one-end reporting, or more groups than people.
+    """
+    if budget.reporting == "one-end":
+        raise ValueError(f"{method.name} compares whole degrees, which --reporting one-end does not report")
+    for name in ("first_groups", "groups"):
+        if getattr(method, name) > facts.n:
+            raise ValueError(f"--set {name}={getattr(method, name)}: there are only {facts.n:,} people to group")
+    share = method.first_share
+    first = GroupDegrees.from_epsilon(
+        share * epsilon, n=facts.n, groups=method.first_groups, seed=method.grouping_seed
+    )  # fmt: skip
+    return (first,), (GroupDegrees.from_epsilon((1 - share) * epsilon, n=facts.n, groups=method.groups),)
+
+
+def similar_people(reports: Reports, groups: int) -> IntArray:
+    """int64 (n,): k-means clusters of the reported vectors; where fewer differ than groups, equal ones together."""
+    vectors = _vectors(reports)
+    different, group = np.unique(vectors, axis=0, return_inverse=True)
+    if len(different) <= groups:
+        return group.reshape(-1).astype(np.int64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a group that nobody is in is no harm
+        _, group = kmeans2(vectors, groups, minit="++", iter=30, rng=_coins(reports))
+    return group.astype(np.int64)
+
+
+def generated_links(reports: Reports, graph: str) -> Links:
+    """Return the links of a graph drawn from the reports; those of ``one-sided`` have a direction."""
+    if reports.group_degrees is None or reports.grouping is None:
+        raise ValueError("ldpgen needs reports of degrees towards groups and the groups, and one of them is missing")
+    vectors, groups = _vectors(reports), reports.grouping
+    if graph == "one-sided":
+        groups = similar_people(reports, vectors.shape[1])
+        links = draw_links(link_probabilities(vectors, reports.grouping, groups), groups, _coins(reports))
+        return links, None, {"groups": len(np.unique(groups)), "edges": links.shape[1]}
+    model = BlockModel.from_degrees(vectors, groups)
+    left, right = model.sample(_coins(reports))
+    notes = {"expected_edges": float(model.edges.sum()), "groups": len(np.unique(groups)), "edges": len(left)}
+    return both_ways(left, right), None, notes
+
+
+def _vectors(reports: Reports) -> NDArray[np.float64]:
+    """float64 (n, groups): what was reported, unbiased; a silent device has the others' mean."""
+    reported = reports.reported("adjacency")
+    assert reports.group_degrees is not None
+    vectors = reports.group_degrees.astype(np.float64)
+    if reported.any():
+        vectors[~reported] = vectors[reported].mean(axis=0)
+    return vectors
+
+
+def _coins(reports: Reports) -> np.random.Generator:
+    assert reports.group_degrees is not None
+    seed = hashlib.sha256(np.ascontiguousarray(reports.group_degrees, "<i8").tobytes()).digest()
+    return np.random.default_rng(int.from_bytes(seed, "little"))

@@ -1,0 +1,139 @@
+"""What the methods that protect links alone share: features are public, labels public or GRR.
+
+The setting of Blink (Zhu et al. 2023) and of the baselines that it is compared with. All
+of epsilon goes to the adjacency. A concrete method says what it asks about the adjacency
+and what it makes of the reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
+from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
+from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.reports.reports import Reports
+from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import GRR, Mechanism
+from devices.query import Ask, Query
+
+Stages = tuple[tuple[Mechanism, ...], ...]
+Links = tuple[IntArray, Any, dict[str, Any]]  # edges int64 (2, E), weights float32 (E,) or None, notes
+
+
+@dataclass(frozen=True)
+class LinkMethod(Method):
+    """A method that protects links alone.
+
+    Args:
+        public_scaling: Scaling of the public features.
+
+    Raises:
+        ValueError: for an unknown scaling.
+    """
+
+    public_scaling: str = "row-normalised"
+
+    trust: ClassVar[str] = "untrusted curator"
+    private: ClassVar[tuple[str, ...]] = ("adjacency",)
+    public_features: ClassVar[bool] = True
+    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "grr")
+
+    def __post_init__(self) -> None:
+        if self.public_scaling not in PUBLIC_SCALINGS:
+            raise ValueError(f"--set public_scaling={self.public_scaling}: must be one of {', '.join(PUBLIC_SCALINGS)}")
+
+    def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
+        """Return what is asked about the adjacency; ValueError where ``epsilon`` does not fit."""
+        raise NotImplementedError
+
+    def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> Stages:
+        """Return what later stages ask about the adjacency, one tuple a stage; none unless overridden."""
+        return ()
+
+    def links(self, reports: Reports) -> Links:
+        """Return edges, weights and notes."""
+        raise NotImplementedError
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """One question about the adjacency to everybody; private labels are asked of the labelled nodes."""
+        if not budget.public_features:
+            raise ValueError(f"{self.name} protects links alone: it needs public features")
+        epsilon = link_budget(budget)
+        with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
+            asked = self.adjacency(facts, budget, epsilon)
+            later = self.later(facts, budget, epsilon)
+        return with_labels((Ask("adjacency", asked),), facts, split, budget, collection, self.name, later=later)
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Return the public features on the links that were made of the reports."""
+        require_reports(reports, self.name)
+        if public.features is None:
+            raise ValueError(f"{self.name} needs public features, and there are none")
+        edges, weights, notes = self.links(reports)
+        features = scale_public(public.features, self.public_scaling)
+        return labelled_graph(features, edges, weights, notes, reports, public)
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """Return the claim, epsilon for one bit of a list, beside what holds."""
+        epsilon = link_budget(budget)
+        return local_guarantee(
+            facts, questions, claim=Claim(f"epsilon-link LDP, epsilon = {epsilon:g}", epsilon),
+            why_they_differ=self.reasons(budget), collections=collections, public_features=budget.public_features,
+        )  # fmt: skip
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """Say why what holds for an undirected edge differs from the claim."""
+        if budget.reporting == "one-end":
+            return ("one-end reporting: an undirected edge is reported once, so its loss is that of one bit",)
+        return ("an undirected edge stands in both ends' lists: its loss is what both ends spend on it",)
+
+
+def link_budget(budget: Budget) -> float:
+    """All that may be spent on one bit of the adjacency."""
+    return budget.eps_adjacency or budget.epsilon
+
+
+def with_labels(
+    asks: tuple[Ask, ...], facts: PublicFacts, split: Split, budget: Budget, collection: str, method: str,
+    *, later: Stages = (),
+) -> tuple[Question, ...]:  # fmt: skip
+    """Return the questions to everybody; with private labels the labelled nodes are asked those too (GRR).
+
+    ``later`` is what the stages after the first ask about the adjacency.
+
+    Raises:
+        ValueError: for private labels without a budget of their own.
+    """
+    after = tuple((Ask("adjacency", mechanisms),) for mechanisms in later)
+    plain = Query(collection, (asks, *after))
+    if not budget.private_labels:
+        return (Question(plain),)
+    if budget.eps_labels is None:
+        raise ValueError(f"--private-labels needs --eps-labels: {method}'s epsilon has no share for labels")
+    with spending("--eps-labels", budget.eps_labels, budget, budget.eps_labels):
+        truth = GRR.from_epsilon(budget.eps_labels, categories=facts.classes)
+    labelled = Question(Query(collection, ((*asks, Ask("label", (truth,))), *after)), split.labelled)
+    others = np.setdiff1d(np.arange(facts.n), split.labelled)
+    return (labelled, Question(plain, others)) if len(others) else (labelled,)
+
+
+def labelled_graph(
+    features: Any, edges: IntArray, weights: Any, notes: dict[str, Any], reports: Reports, public: PublicKnowledge
+) -> Graph:
+    """Return a graph with the labels that the curator has, reported or public."""
+    labels = public.labels if reports.labels is None else reports.labels
+    split = public.split
+    train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
+    return Graph(features, edges, weights, labels, train, val, notes)
+
+
+def both_ways(left: IntArray, right: IntArray) -> IntArray:
+    """int64 (2, 2m): each pair in both directions."""
+    return np.stack([np.concatenate([left, right]), np.concatenate([right, left])]).astype(np.int64)

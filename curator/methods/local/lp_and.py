@@ -1,0 +1,77 @@
+"""The null model: label propagation on pairs whose every reported bit is 1.
+
+No features and no network. Whatever a method gains from features, or from a better
+estimate of the graph, has to show above this. All of epsilon goes to the adjacency.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from curator.linear.propagation import adjacency_matrix, agreed_pairs, label_propagation
+from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
+from curator.methods.local.links import LinkMethod, labelled_graph, link_budget, with_labels
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import Mechanism, RandomizedResponse
+from devices.query import Ask
+
+if TYPE_CHECKING:
+    from curator.learning.training import Trained, TrainingSettings
+
+
+@dataclass(frozen=True)
+class LPAnd(LinkMethod):
+    """Label propagation on the AND graph; ``public_scaling`` has nothing to scale."""
+
+    public_features: ClassVar[bool] = False
+    name: ClassVar[str] = "lp-and"
+    search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
+    common_selection: ClassVar[bool] = False
+    paper: ClassVar[str] = "null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data"
+
+    def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
+        """Randomised response on the row."""
+        return (RandomizedResponse.from_epsilon(epsilon, n=facts.n, reporting=budget.reporting),)
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Features are neither asked nor needed."""
+        epsilon = link_budget(budget)
+        with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
+            asked = self.adjacency(facts, budget, epsilon)
+        return with_labels((Ask("adjacency", asked),), facts, split, budget, collection, self.name)
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Return the AND graph with no feature columns."""
+        require_reports(reports, self.name)
+        if reports.adjacency is None:
+            raise ValueError("lp-and needs adjacency reports, and these hold none")
+        pairs = agreed_pairs(reports).tocoo()
+        edges = np.stack([pairs.col, pairs.row]).astype(np.int64)
+        nothing = csr_array((reports.facts.n, 0), dtype=np.float32)
+        return labelled_graph(nothing, edges, None, {"edges": edges.shape[1] // 2}, reports, public)
+
+    def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
+        """Propagate the training labels; nothing is learned, so settings, seed and device do not matter.
+
+        Raises:
+            ValueError: where no training node has a label.
+        """
+        from torch import nn  # torch is only needed from here on
+
+        from curator.learning.training import Trained
+
+        if not len(graph.train):
+            raise ValueError("no training node has a label: nothing can be learned")
+        started = time.perf_counter()
+        adjacency = adjacency_matrix(graph.features.shape[0], graph.edge_index)
+        predictions = label_propagation(adjacency, graph.labels, graph.train, classes)
+        hits = predictions[graph.val] == graph.labels[graph.val]
+        share = float(hits.mean()) if len(hits) else math.nan
+        return Trained(nn.Module(), predictions, 1, share, time.perf_counter() - started)

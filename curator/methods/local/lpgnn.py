@@ -1,0 +1,276 @@
+"""LPGNN: locally private graph neural networks (Sajadmanesh and Gatica-Perez).
+
+The graph is public. On the devices: the multi-bit mechanism on the features with eps_x for
+the whole vector and, in version ``ccs``, GRR with eps_y on the labels of training and
+validation nodes. ``inf`` asks for either in clear.
+
+KProp: S = D^-1/2 A D^-1/2, *without* self-loops; a node's own report is too noisy to keep.
+
+- ``version=ccs`` (CCS 2021): the features are S^K_x X'; any two-layer network with SELU;
+  labels are denoised by "Drop" with K_y hops (:mod:`curator.learning.noisy_labels`).
+- ``version=text`` (the first arXiv version): features only. Z = S^K_x X' W1, batch
+  normalisation, SELU, then one GCN layer; labels are public, and the epoch with the
+  smallest validation loss is kept.
+
+What is different here, and why: ``m`` minimises the variance exactly (the paper's floor rule is
+``m=floor``; the same below eps 3.06); the range is the public one, never the data's; batch
+normalisation uses the statistics of all nodes also for scoring, since every pass sees them all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from curator.linear.propagation import adjacency_matrix, kprop_matrix
+from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
+from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.reports.estimates import smoothed
+from curator.reports.reports import Reports
+from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import (
+    GRR,
+    AnalyticGaussian,
+    ClearFeatures,
+    ClearLabel,
+    Laplace,
+    Mechanism,
+    MultiBit,
+    RandomizedResponse,
+)
+from devices.mechanisms.multi_bit import RULES
+from devices.query import Ask, Query
+
+if TYPE_CHECKING:
+    import torch
+
+    from curator.learning.networks import Network
+    from curator.learning.training import Trained, TrainingSettings
+
+VERSIONS = ("ccs", "text")
+MECHANISMS = ("multi_bit", "one_bit_full", "laplace", "gaussian")
+GAUSSIAN_DELTA = 1e-10  # the published code's
+MOST_HOPS = 64
+
+
+@dataclass(frozen=True)
+class LPGNN(Method):
+    """LPGNN.
+
+    Args:
+        version: ``ccs`` or ``text``.
+        k_x: Hops of KProp on features. The published 2 to 16 are in ``--tuned``; without it 4, which serves
+            Cora and CiteSeer as well as 16 and does not smooth a denser graph's classes away.
+        k_y: Hops of KProp on labels (``ccs``).
+        mechanism: ``multi_bit``; ``one_bit_full``: multi-bit with every feature sampled;
+            ``laplace``; ``gaussian`` (at delta 1e-10).
+        m: Sampled features: ``optimal``, ``floor`` (the paper's rule) or a number.
+        self_loops: Keep a node's own value in each hop.
+        adjacency: ``public``, or ``private``: lists under randomised response with
+            ``--eps-adjacency`` a bit, each reported one a directed edge (Solitude's comparison).
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    version: str = "ccs"
+    k_x: int = 4
+    k_y: int = 8
+    mechanism: str = "multi_bit"
+    m: str = "optimal"
+    self_loops: bool = False
+    adjacency: str = "public"
+
+    name: ClassVar[str] = "lpgnn"
+    paper: ClassVar[str] = "Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks"
+    trust: ClassVar[str] = "untrusted curator"
+    private: ClassVar[tuple[str, ...]] = ("features", "label")
+    mechanisms: ClassVar[tuple[str, ...]] = ("multi_bit", "laplace", "analytic_gaussian", "grr")
+    default_gnn: ClassVar[str] = "sage"
+    # the published ones for Cora at finite budgets
+    training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-3, "gnn_dropout": 0.5, "epochs": 500}
+    common_selection: ClassVar[bool] = False
+    search_grid: ClassVar[tuple[Grid, ...]] = (
+        {"k_x": (0, 2, 4, 8, 16), "k_y": (0, 2, 4, 8)},
+        {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
+    )
+    query_grid: ClassVar[Grid] = {
+        "m": ("1", "2", "4", "8"), "mechanism": MECHANISMS, "feature_share": (0.1, 0.3, 0.5, 0.7, 0.9),
+    }  # fmt: skip
+    public_graph: ClassVar[bool] = True
+    asks_labels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for key in ("k_x", "k_y"):
+            if not 0 <= getattr(self, key) <= MOST_HOPS:
+                raise ValueError(f"--set {key}={getattr(self, key)}: hops must be 0..{MOST_HOPS}")
+        given = (("version", VERSIONS), ("mechanism", MECHANISMS), ("adjacency", ("public", "private")))
+        for key, allowed in given:
+            if getattr(self, key) not in allowed:
+                raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
+        sampled_features_of(self.m)
+
+    def knows_graph(self) -> bool:
+        """Only with ``adjacency=public``."""
+        return self.adjacency == "public"
+
+    def asks_for_labels(self) -> bool:
+        """Only in version ``ccs``."""
+        return self.version == "ccs"
+
+    def budgets(self, budget: Budget) -> tuple[float, float | None]:
+        """Return (eps_x, eps_y): for the whole vector and the label; eps_y None where labels are public."""
+        if self.version == "text":
+            return budget.eps_features or budget.epsilon, None
+        eps_x = budget.eps_features or budget.feature_share * budget.epsilon
+        return eps_x, budget.eps_labels or (1 - budget.feature_share) * budget.epsilon
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Features are asked of everybody, labels of training and validation nodes."""
+        self._check(facts, budget)
+        eps_x, eps_y = self.budgets(budget)
+        asks = []
+        if self.adjacency == "private":
+            if budget.eps_adjacency is None:
+                raise ValueError("--set adjacency=private needs --eps-adjacency: lpgnn's epsilon has no share for it")
+            with spending("--eps-adjacency", budget.eps_adjacency, budget, budget.eps_adjacency):
+                flip = RandomizedResponse.from_epsilon(budget.eps_adjacency, n=facts.n, reporting=budget.reporting)
+            asks.append(Ask("adjacency", (flip,)))
+        with spending("--eps-features", budget.eps_features, budget, eps_x):
+            asks.append(Ask("features", (self._features(eps_x, facts),)))
+        plain = Query(collection, (tuple(asks),))
+        if eps_y is None:
+            return (Question(plain),)
+        with spending("--eps-labels", budget.eps_labels, budget, eps_y):
+            label: Mechanism = (
+                ClearLabel(facts.classes) if math.isinf(eps_y) else GRR.from_epsilon(eps_y, categories=facts.classes)
+            )
+        labelled = Question(Query(collection, ((*asks, Ask("label", (label,))),)), split.labelled)
+        others = np.setdiff1d(np.arange(facts.n), split.labelled)
+        return (labelled, Question(plain, others)) if len(others) else (labelled,)
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """KProp on the features; labels as they were reported."""
+        require_reports(reports, self.name)
+        if reports.features is None:
+            raise ValueError("lpgnn needs feature reports, and these hold none")
+        edges = self._edges(reports, public)
+        matrix = self._kprop(reports.facts.n, edges)
+        labels, truth = public.labels, 1.0
+        if self.version == "ccs":
+            if reports.labels is None:
+                raise ValueError("lpgnn (version=ccs) needs label reports, and these hold none")
+            labels = reports.labels
+            label = reports.asks["label"].mechanisms[0]
+            truth = label.truth_probability if isinstance(label, GRR) else 1.0
+        split = public.split
+        train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
+        notes = {"edges": edges.shape[1], "label_truth": truth}
+        return Graph(smoothed(reports, matrix, self.k_x), edges, None, labels, train, val, notes)
+
+    def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
+        """Train with Drop (``ccs``), or by the plain loss on public labels (``text``).
+
+        See :func:`curator.learning.noisy_labels.train_denoised` for the arguments and errors.
+        """
+        from curator.learning.noisy_labels import Noise, train_denoised
+
+        def make(where: torch.device) -> Network:
+            return self._network(graph, settings, classes, where)
+
+        ccs = self.version == "ccs"
+        matrix = self._kprop(graph.features.shape[0], graph.edge_index)
+        noise = Noise(graph.notes["label_truth"], matrix, self.k_y if ccs else 0, by_loss=not ccs)
+        return train_denoised(make, graph, noise=noise, settings=settings, classes=classes, seed=seed, device=device)
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """Return the papers' claim beside what holds."""
+        eps_x, eps_y = self.budgets(budget)
+        total = eps_x + (eps_y or 0)
+        what = "features" if eps_y is None else "features and label"
+        claim = Claim(f"epsilon-LDP of {what}, epsilon = {total:g}", total if math.isfinite(total) else None)
+        reasons = ["the loss of a report is that of its own probabilities: multi-bit spends eps_x on the whole vector"]
+        if self.mechanism == "gaussian":
+            reasons.append(f"Gaussian noise holds at delta = {GAUSSIAN_DELTA:g}")
+        public_edges = self.knows_graph()
+        if public_edges:
+            reasons.append("the graph is public in this setting: nothing protects an edge, at any level")
+        else:
+            reasons.append("an undirected edge stands in both ends' lists: its loss is what both ends spend on it")
+        return local_guarantee(
+            facts, questions, claim=claim, why_they_differ=reasons, collections=collections, labels_used=True,
+            public_edges=public_edges,
+        )  # fmt: skip
+
+    def _check(self, facts: PublicFacts, budget: Budget) -> None:
+        if facts.d < 1:
+            raise ValueError("lpgnn asks for features, and these people have none")
+        if budget.public_features:
+            raise ValueError("--public-features: lpgnn asks for them; --eps-features inf asks for them in clear")
+        if self.version == "text" and (budget.private_labels or budget.eps_labels is not None):
+            raise ValueError("--set version=text takes labels as public; --set version=ccs asks for them")
+        if self.adjacency == "public" and budget.eps_adjacency is not None:
+            raise ValueError("--eps-adjacency: lpgnn's graph is public (--set adjacency=private asks for it)")
+
+    def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
+        limits = {"d": facts.d, "low": facts.feature_low, "high": facts.feature_high}
+        if math.isinf(eps_x):
+            return ClearFeatures(facts.d, float(facts.feature_low), float(facts.feature_high))
+        if self.mechanism == "laplace":
+            return Laplace.from_epsilon(eps_x, **limits)  # type: ignore[arg-type]
+        if self.mechanism == "gaussian":
+            return AnalyticGaussian.from_epsilon(eps_x, delta=GAUSSIAN_DELTA, **limits)  # type: ignore[arg-type]
+        m = facts.d if self.mechanism == "one_bit_full" else sampled_features_of(self.m, facts.d)
+        return MultiBit.from_epsilon(eps_x, m=m, **limits)  # type: ignore[arg-type]
+
+    def _edges(self, reports: Reports, public: PublicKnowledge) -> IntArray:
+        """int64 (2, E), sources over targets."""
+        if self.adjacency == "public":
+            if public.edges is None:
+                raise ValueError("lpgnn needs the public graph, and there is none")
+            return np.concatenate([public.edges, public.edges[::-1]], axis=1)
+        if reports.adjacency is None:
+            raise ValueError("--set adjacency=private needs adjacency reports, and these hold none")
+        ones = reports.adjacency.tocoo()
+        return np.stack([ones.col, ones.row]).astype(np.int64)
+
+    def _kprop(self, n: int, edges: IntArray) -> csr_array:
+        return kprop_matrix(adjacency_matrix(n, edges), self_loops=self.self_loops)
+
+    def _network(self, graph: Graph, settings: TrainingSettings, classes: int, where: torch.device) -> Network:
+        import torch
+
+        from curator.learning.kprop_networks import DenseSAGE, KPropGCN
+        from curator.learning.networks import make_network
+
+        if self.version == "text":
+            if settings.gnn != "gcn":
+                raise ValueError(f"--gnn {settings.gnn}: version=text is a GCN whose first layer is KProp (--gnn gcn)")
+            return KPropGCN(graph, hidden=settings.hidden, classes=classes, device=where)
+        network: Network
+        if settings.gnn == "sage":
+            network = DenseSAGE(graph, hidden=settings.hidden, classes=classes, device=where)
+        else:
+            network = make_network(
+                settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention
+            )
+        network.activation = torch.selu
+        return network
+
+
+def sampled_features_of(m: str, d: int | None = None) -> int | str:
+    """Read ``m``: a rule's name, or a number from 1 to ``d`` (ValueError for anything else)."""
+    if m in RULES:
+        return m
+    if not (m.isascii() and m.isdigit() and int(m) >= 1):
+        raise ValueError(f"--set m={m}: must be {', '.join(RULES)} or a whole number of at least 1")
+    if d is not None and int(m) > d:
+        raise ValueError(f"--set m={m}: of {d} features 1..{d} can be sampled")
+    return int(m)

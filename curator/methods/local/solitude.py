@@ -1,0 +1,230 @@
+"""Solitude (Lin, Li and Wang, "Towards Private Learning on Decentralized Graphs").
+
+On the devices: randomised response on the whole adjacency list with eps_a a bit, and the
+multi-bit mechanism on the features with eps_x for the vector. Each reported one is a
+*directed* edge: i takes from those whom i reported. Labels are public.
+
+At the curator: features are smoothed l_x times over the noisy graph (eq. 11), a network and the
+edges' weights are trained together (eq. 14, :mod:`curator.learning.edge_weights`), with posteriors that are
+smoothed l_y times (eq. 12) in the loss.
+
+Deviations, each with its reason:
+
+- Eqs. 11 and 12 divide by |N(i)| |N(j)|: weights that do not sum to 1, so that a hop
+  shrinks features (by 1/k in a k-regular graph). The text says "mean aggregator", and
+  ``smoothing="mean"`` (1/|N(i)|) is the default; ``"symmetric"`` is 1/sqrt(|N(i)| |N(j)|),
+  ``"printed"`` the equations as they stand.
+- Weights are learned on the reported ones only, with the exact proximal step; a dense n x n
+  matrix buys nothing there.
+- The paper is silent on scaling; ``features="standardised"`` brings every smoothed column to
+  mean 0 and standard deviation 1, ``"literal"`` leaves it.
+- ``topology="and"`` takes the pairs that both ends reported: what the paper's directed
+  graph leaves unused.
+
+``fp-solitude`` asks for every feature by 1-bit with eps_f each, HoGS's setting.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array
+
+from curator.linear.factored import Factored
+from curator.linear.propagation import adjacency_matrix, agreed_pairs, kprop_matrix, mean_matrix
+from curator.linear.scaling import standardise
+from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
+from curator.methods.local.hogs import split_budget
+from curator.methods.local.lpgnn import sampled_features_of
+from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.reports.estimates import smoothed
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import GRR, Mechanism, MultiBit, OneBit, RandomizedResponse
+from devices.query import Ask, Query
+
+if TYPE_CHECKING:
+    from curator.learning.training import Trained, TrainingSettings
+
+SMOOTHINGS = ("mean", "symmetric", "printed")
+TOPOLOGIES = ("noisy", "and", "or")
+SCALINGS = ("standardised", "literal")
+
+
+@dataclass(frozen=True)
+class Solitude(Method):
+    """Solitude.
+
+    Args:
+        l_x, l_y: Hops of feature and label smoothing.
+        smoothing: ``mean``, ``symmetric`` or ``printed``.
+        features: ``standardised`` or ``literal``.
+        lambda_1, lambda_2: Penalties of eq. 14.
+        structure_rate: Rate of the steps of the edges' weights; 0: they stay 1.
+        topology: ``noisy``: every reported one, directed; ``and``, ``or``: pairs that both
+            ends, or one, reported.
+        m: Sampled features: ``optimal``, ``floor`` (LPGNN's rule) or a number.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    l_x: int = 4
+    l_y: int = 4
+    smoothing: str = "mean"
+    features: str = "standardised"
+    lambda_1: float = 1e-3
+    lambda_2: float = 1e-3
+    structure_rate: float = 0.01
+    topology: str = "noisy"
+    m: str = "optimal"
+
+    name: ClassVar[str] = "solitude"
+    paper: ClassVar[str] = "Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)"
+    trust: ClassVar[str] = "untrusted curator"
+    private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
+    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "multi_bit", "grr")
+    default_gnn: ClassVar[str] = "sage"
+    training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-2, "gnn_dropout": 0.5}
+    common_selection: ClassVar[bool] = False
+    search_grid: ClassVar[tuple[Grid, ...]] = (
+        {"l_x": (0, 2, 4), "l_y": (0, 2, 4)},
+        {"smoothing": ("mean", "symmetric"), "lr": (0.01, 0.1), "weight_decay": (1e-2, 1e-3, 1e-4)},
+    )
+    query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9), "m": ("1", "2", "4", "8")}
+
+    def __post_init__(self) -> None:
+        for key in ("l_x", "l_y"):
+            if not 0 <= getattr(self, key) <= 100:
+                raise ValueError(f"--set {key}={getattr(self, key)}: {key} must be 0..100")
+        for key in ("lambda_1", "lambda_2", "structure_rate"):
+            if not (math.isfinite(getattr(self, key)) and getattr(self, key) >= 0):
+                raise ValueError(f"--set {key}={getattr(self, key)}: must be a finite number, 0 or more")
+        given = (("smoothing", SMOOTHINGS), ("features", SCALINGS), ("topology", TOPOLOGIES))
+        for key, allowed in given:
+            if getattr(self, key) not in allowed:
+                raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
+        sampled_features_of(self.m)
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """One question to everybody; private labels, where wanted, are asked of the labelled nodes."""
+        eps_a, eps_f = split_budget(budget)
+        if facts.d < 1 or eps_f is None:
+            raise ValueError(
+                f"{self.name} asks for features: "
+                + ("these people have none" if facts.d < 1 else "--public-features does not fit it")
+            )
+        if budget.reporting != "both":
+            raise ValueError(f"--reporting {budget.reporting}: {self.name} needs the whole list of everybody")
+        with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
+            flip = RandomizedResponse.from_epsilon(eps_a, n=facts.n)
+        with spending("--eps-features", budget.eps_features, budget, eps_f):
+            mechanism = self._features(eps_f, facts)
+        asks = [Ask("adjacency", (flip,)), Ask("features", (mechanism,))]
+        plain = Query(collection, (tuple(asks),))
+        if not budget.private_labels:
+            return (Question(plain),)
+        if budget.eps_labels is None:
+            raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
+        with spending("--eps-labels", budget.eps_labels, budget, budget.eps_labels):
+            truth = GRR.from_epsilon(budget.eps_labels, categories=facts.classes)
+        labelled = Question(Query(collection, ((*asks, Ask("label", (truth,))),)), split.labelled)
+        others = np.setdiff1d(np.arange(facts.n), split.labelled)
+        return (labelled, Question(plain, others)) if len(others) else (labelled,)
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Eq. 11 over the noisy graph; edges in the direction in which features are taken."""
+        require_reports(reports, self.name)
+        if reports.adjacency is None or reports.features is None:
+            raise ValueError(f"{self.name} needs reports of adjacency and features")
+        ones = self._ones(reports).tocoo()
+        edges = np.stack([ones.col, ones.row]).astype(np.int64)
+        matrix = self._smoother(adjacency_matrix(reports.facts.n, edges))
+        features = smoothed(reports, matrix, self.l_x)
+        notes: dict[str, Any] = {"edges": edges.shape[1]}
+        if self.features == "standardised":
+            if isinstance(features, Factored):
+                features, centre, scale = features.standardised()
+            else:
+                centre, scale = standardise(features, reports.reported("features"))
+            notes.update(feature_centre=centre, feature_scale=scale)
+        labels = public.labels if reports.labels is None else reports.labels
+        split = public.split
+        train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
+        return Graph(features, edges, None, labels, train, val, notes)
+
+    def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
+        """Eqs. 12 to 14; see :func:`curator.learning.edge_weights.train_with_structure` for the arguments and errors."""
+        from curator.learning.edge_weights import Structure, train_with_structure
+
+        smoother = self._smoother(adjacency_matrix(graph.features.shape[0], graph.edge_index))
+        structure = Structure(self.lambda_1, self.lambda_2, self.structure_rate, smoother, self.l_y)
+        return train_with_structure(
+            graph, structure=structure, settings=settings, classes=classes, seed=seed, device=device
+        )[0]
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """Return Corollary 3.1's claim beside what holds."""
+        eps_a, eps_f = split_budget(budget)
+        total = eps_a + (eps_f or 0)
+        claim = Claim(f"epsilon-LDP for every user, epsilon = {total:g} ({self._claimed()})", total)
+        reasons = [
+            self._adds(),
+            "an undirected edge stands in both ends' lists: its loss is what both ends spend on it",
+        ]
+        return local_guarantee(
+            facts, questions, claim=claim, why_they_differ=reasons, collections=collections, labels_used=True
+        )
+
+    def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
+        m = sampled_features_of(self.m, facts.d)
+        return MultiBit.from_epsilon(eps_x, d=facts.d, m=m, low=facts.feature_low, high=facts.feature_high)
+
+    def _claimed(self) -> str:
+        return "Corollary 3.1"
+
+    def _adds(self) -> str:
+        return "Corollary 3.1 adds one bit of a list and the feature vector; the whole record is the row 'user'"
+
+    def _ones(self, reports: Reports) -> csr_array:
+        ones = reports.adjacency
+        assert ones is not None
+        if self.topology == "and":
+            return agreed_pairs(reports)
+        if self.topology == "or":
+            return csr_array(ones + ones.T)
+        return ones  # row i: whom i takes from, as i reported it
+
+    def _smoother(self, adjacency: csr_array) -> csr_array:
+        if self.smoothing == "mean":
+            return mean_matrix(adjacency)
+        if self.smoothing == "symmetric":
+            return kprop_matrix(adjacency)
+        sums = np.asarray(adjacency.sum(axis=1, dtype=np.float64)).ravel()
+        inverse = diags_array(np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0))
+        return csr_array(inverse @ adjacency @ inverse).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class FPSolitude(Solitude):
+    """Solitude in HoGS's feature setting: each feature by 1-bit with eps_f; parameters as :class:`Solitude`."""
+
+    name: ClassVar[str] = "fp-solitude"
+    paper: ClassVar[str] = "Solitude as compared by Xu et al. (HoGS): 1-bit on every feature"
+    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
+    query_grid: ClassVar[Grid] = {"feature_share": Solitude.query_grid["feature_share"]}
+
+    def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
+        return OneBit.from_epsilon(eps_x, d=facts.d, low=facts.feature_low, high=facts.feature_high)
+
+    def _claimed(self) -> str:
+        return "HoGS's Theorem 4, a feature at a time"
+
+    def _adds(self) -> str:
+        return "the claim adds one bit of a list and one feature; the whole record is the row 'user'"

@@ -1,0 +1,1 @@
+"""Methods of a trusted owner who releases a model or labels."""

@@ -1,0 +1,240 @@
+"""Methods of an owner who has raw private data and a public graph: what they share, and the baselines.
+
+The owner asks its teachers about public nodes and releases noisy labels; a student trained
+on them is what everybody gets. The baselines skip the noise, and the privacy with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from curator.learning.training import TrainingSettings
+from curator.methods.base import Budget, Graph, Method, Question
+from curator.owned import OwnedGraph
+from curator.privacy.accountant import Account, Release, account
+from curator.privacy.guarantee import LEVELS, Guarantee, Level, open_guarantee
+from curator.reports.reports import Reports
+from curator.teachers.answering import ask_all
+from curator.teachers.graph import PlainGraph
+from curator.teachers.randomness import private_generator
+from curator.teachers.sage import SageSettings
+from curator.teachers.selection import SELECTIONS
+from curator.teachers.student import Student, train_network
+from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+
+_PAPER = "Olatunji, Funke, Khosla, Releasing Graph Neural Networks with Differential Privacy Guarantees"
+
+
+class OwnerMethod(Method):
+    """A method on an :class:`OwnedGraph` and a public graph; devices hand their records over, or nobody is asked."""
+
+    paper: ClassVar[str] = _PAPER
+    default_gnn: ClassVar[str] = "sage"
+    common_selection: ClassVar[bool] = False
+    training_defaults: ClassVar[Mapping[str, Any]] = {
+        "hidden": 64, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.5, "epochs": 500,
+    }  # fmt: skip
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Nothing is asked of a device but its record, by its owner."""
+        return ()
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Refused: an owner has no use for reports (TypeError)."""
+        raise TypeError(f"{self.name} reads an OwnedGraph, not reports")
+
+    def check(self, *, people: int, asked: int, classes: int) -> None:
+        """See whether the method fits.
+
+        Args:
+            people: Number of private people.
+            asked: Number of public nodes that may be asked about.
+            classes: Number of classes.
+
+        Raises:
+            ValueError: for a parameter that does not fit these.
+        """
+
+
+def sage_settings(training: TrainingSettings, *, basis: str = "given") -> SageSettings:
+    """Return the settings of an owner's networks.
+
+    Raises:
+        ValueError: for another network than GraphSAGE.
+    """
+    if training.gnn != "sage":
+        raise ValueError(f"--gnn {training.gnn}: an owner's teachers and student are GraphSAGE (sage)")
+    return SageSettings(hidden=training.hidden, lr=training.lr, weight_decay=training.weight_decay,
+                        dropout=training.gnn_dropout, epochs=training.epochs, basis=basis)  # fmt: skip
+
+
+def private_graph(owned: OwnedGraph) -> PlainGraph:
+    """Return an owner's graph; TypeError for anything but owned data."""
+    if not isinstance(owned, OwnedGraph):
+        raise TypeError(f"an owner's method reads an OwnedGraph, not {type(owned).__name__}")
+    return PlainGraph.build(owned.features, owned.edges, owned.labels)
+
+
+@dataclass(frozen=True)
+class Answers(OwnerMethod):
+    """An owner that answers queries with noisy labels.
+
+    Args:
+        queries: How many public nodes are asked about.
+        lambda_: 1 / scale of the Laplace noise on each class.
+        delta: Of the guarantee; 0: the largest power of ten below 1 / private people.
+        query_selection: Which nodes: random, pagerank, degree, cluster.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    queries: int = 1000
+    lambda_: float = 0.4
+    delta: float = 0.0
+    query_selection: str = "random"
+
+    trust: ClassVar[str] = "trusted curator"
+    private: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
+    mechanisms: ClassVar[tuple[str, ...]] = ("laplace",)
+
+    def __post_init__(self) -> None:
+        if self.queries < 1:
+            raise ValueError(f"--queries {self.queries}: must be 1 or more")
+        if not (math.isfinite(self.lambda_) and self.lambda_ > 0):
+            raise ValueError(f"--lambda {self.lambda_:g}: must be a finite number above 0")
+        if not 0 <= self.delta < 1:
+            raise ValueError(f"--delta {self.delta:g}: must be above 0 and below 1 / n")
+        if self.query_selection not in SELECTIONS:
+            raise ValueError(f"--query-selection {self.query_selection}: must be one of {', '.join(SELECTIONS)}")
+
+    def release(self, people: int, classes: int) -> Release:
+        """Return what is released, for the accountant; ValueError where it does not fit."""
+        delta = self.delta or 10.0 ** (math.ceil(math.log10(1 / people)) - 1)
+        return Release(queries=self.queries, lambda_=self.lambda_, delta=delta, classes=classes, nodes=people)
+
+    def check(self, *, people: int, asked: int, classes: int) -> None:
+        """As :meth:`OwnerMethod.check`."""
+        if self.queries > asked:
+            raise ValueError(f"--queries {self.queries}: {asked} public nodes may be asked about; give 1 to {asked}")
+        self.release(people, classes)
+
+    def account(self, people: int, classes: int) -> Account:
+        """Return what the release costs."""
+        return account(self.name, self.release(people, classes))
+
+    def reasons(self) -> list[str]:
+        """Why what is printed and what holds differ."""
+        return ["the labels alone leave the owner; releasing the noisy vectors would cost the vector's figure"]
+
+    def guarantee_of(self, found: Account) -> Guarantee:
+        """Return the printed figure beside what holds for a person in the owner's data."""
+        to_owner = Level("unprotected", detail="the record is handed to the trusted owner in clear")
+        holds = {**dict.fromkeys(LEVELS, to_owner), "central_node": found.central_node()}
+        return Guarantee(self.trust, found.claim(), holds, tuple(self.reasons()))
+
+
+@dataclass(frozen=True)
+class Baseline(OwnerMethod):
+    """A baseline without noise, for which nobody would be asked."""
+
+    trust: ClassVar[str] = "none"
+    private: ClassVar[tuple[str, ...]] = ()
+    mechanisms: ClassVar[tuple[str, ...]] = ()
+
+    def predictions(
+        self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
+    ) -> Student:
+        """Return a network and its predictions for every public node.
+
+        Args:
+            owned: The private graph.
+            public: The public graph with the true labels of ``asked``.
+            asked: Public nodes of the training part.
+            settings: How it is trained.
+            classes: Number of classes.
+            seed: Training seed.
+        """
+        raise NotImplementedError
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """Nothing is guaranteed."""
+        return open_guarantee(("adjacency", "features", "label"), trust=self.trust,
+                              statement="none: a baseline without noise")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class B1(Baseline):
+    """One network trained on all private data, used inductively on the public graph."""
+
+    name: ClassVar[str] = "b1"
+
+    def predictions(
+        self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
+    ) -> Student:
+        """As :meth:`Baseline.predictions`."""
+        return _inductive(private_graph(owned), public, settings, classes, seed)
+
+
+@dataclass(frozen=True)
+class B1Sampled(Baseline):
+    """As b1, on the subgraph of one Poisson sample.
+
+    Args:
+        gamma: Probability with which a person is in it.
+
+    Raises:
+        ValueError: for a probability outside (0, 1].
+    """
+
+    gamma: float = 0.3
+
+    name: ClassVar[str] = "b1-sampled"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gamma <= 1:
+            raise ValueError(f"--gamma {self.gamma:g}: must be above 0 and at most 1")
+
+    def predictions(
+        self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
+    ) -> Student:
+        """As :meth:`Baseline.predictions`."""
+        graph = private_graph(owned)
+        drawn = np.flatnonzero(private_generator(seed, "b1 sample", 0).random(len(graph)) < self.gamma)
+        return _inductive(induced(graph, drawn), public, settings, classes, seed)
+
+
+@dataclass(frozen=True)
+class B2(Baseline):
+    """The student's network trained on the public graph with the true labels of its training part."""
+
+    name: ClassVar[str] = "b2"
+
+    def predictions(
+        self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
+    ) -> Student:
+        """As :meth:`Baseline.predictions`."""
+        return train_network(public, asked, public.labels[asked], classes, settings, seed=seed)
+
+
+def _inductive(graph: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int) -> Student:
+    known = np.flatnonzero(graph.labels >= 0)
+    trained = train_network(graph, known, graph.labels[known], classes, settings, seed=seed)
+    return Student(trained.trained, ask_all(trained.trained, public).argmax(1), trained.seconds)
+
+
+def induced(graph: PlainGraph, nodes: IntArray) -> PlainGraph:
+    """Return the subgraph of sorted ``nodes``, renumbered."""
+    number = np.full(len(graph), -1, np.int64)
+    number[nodes] = np.arange(len(nodes))
+    ends = np.stack([np.repeat(np.arange(len(graph)), np.diff(graph.indptr)), graph.indices])
+    inside = number[ends]
+    return PlainGraph.build(graph.features[nodes], inside[:, (inside >= 0).all(0)], graph.labels[nodes])
+

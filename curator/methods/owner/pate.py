@@ -1,0 +1,125 @@
+"""PATE-G and PATE-M, as the PrivGnn paper compares with them (after Papernot et al. 2017).
+
+The private people are put into disjoint parts, each person into one by a draw of their own;
+on each part a teacher is trained, GraphSAGE on the part's own edges or a perceptron on
+features alone. Each teacher votes on every query, Laplace noise of scale 1 / lambda is added
+to each count, and the arg max is released. (The paper's published code re-initialises its
+teachers before they vote, and cuts the noise to whole numbers; neither is done here.)
+
+Why a draw for each and not a shuffled list cut into equal lengths: with a person more or
+less, equal lengths would put *other* people into other parts, and several votes could move.
+This way everybody else stays where they are, and one teacher changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curator.methods.owner.owner import Answers, induced
+from curator.teachers.answering import ask_all
+from curator.teachers.graph import PlainGraph
+from curator.teachers.perceptron import perceptron_scores, train_perceptron
+from curator.teachers.randomness import derive, private_generator, weights_generator
+from curator.teachers.release import noisy_labels
+from curator.teachers.sage import SageSettings
+from curator.teachers.student import train_network
+from devices.facts import IntArray
+
+_FIRST = 1  # weights of teacher k: number k + 1
+
+
+@dataclass(frozen=True)
+class Pate(Answers):
+    """PATE with one of two kinds of teacher.
+
+    Args:
+        teachers: Number of disjoint parts, of about equal size; the paper takes 20 for Amazon, 50 for ArXiv and Reddit.
+        others: As in :class:`Answers`.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    teachers: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.teachers <= 10_000:
+            raise ValueError(f"--set teachers={self.teachers}: must be 1 to 10000")
+
+    def check(self, *, people: int, asked: int, classes: int) -> None:
+        """As :meth:`Answers.check`."""
+        super().check(people=people, asked=asked, classes=classes)
+        if 2 * self.teachers > people:
+            most = people // 2
+            raise ValueError(f"--set teachers={self.teachers}: {people} private people make {most} parts at most")
+
+    def parts(self, people: int, *, noise_seed: int) -> IntArray:
+        """int64 (people,): each person's part, drawn independently; a part may be empty."""
+        return private_generator(noise_seed, "parts", 0).integers(0, self.teachers, people)
+
+    def votes(
+        self, private: PlainGraph, public: PlainGraph, queries: IntArray, settings: SageSettings, *, classes: int,
+        noise_seed: int, training_seed: int,
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """Return float64 (queries, classes): how many teachers vote for each class.
+
+        A teacher whose part has one person only, or nobody with a label, does not vote.
+        """
+        part_of = self.parts(len(private), noise_seed=noise_seed)
+        counts = np.zeros((len(queries), classes))
+        for number in range(self.teachers):
+            own = induced(private, np.flatnonzero(part_of == number))
+            if len(own) >= 2 and (own.labels >= 0).any():
+                votes = self._vote(own, public, settings, classes, training_seed, number)[queries]
+                counts[np.arange(len(queries)), votes] += 1
+        return counts
+
+    def labels(self, votes: NDArray[np.float64], *, noise_seed: int) -> IntArray:
+        """int64 (queries,): what is released."""
+        return noisy_labels(votes, self.lambda_, noise_seed=noise_seed)
+
+    def reasons(self) -> list[str]:
+        """As :meth:`Answers.reasons`."""
+        return [
+            "the printed figure is the moments bound; what holds is the tighter composition of the same noise",
+            *super().reasons(),
+        ]
+
+    def _vote(
+        self, own: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int, number: int
+    ) -> IntArray:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PateG(Pate):
+    """PATE with GraphSAGE teachers."""
+
+    name: ClassVar[str] = "pate-g"
+
+    def _vote(
+        self, own: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int, number: int
+    ) -> IntArray:
+        known = np.flatnonzero(own.labels >= 0)
+        student = train_network(own, known, own.labels[known], classes, settings,
+                                seed=derive(seed, "part", number))  # fmt: skip
+        return ask_all(student.trained, public).argmax(1)
+
+
+@dataclass(frozen=True)
+class PateM(Pate):
+    """PATE with perceptrons of three layers."""
+
+    name: ClassVar[str] = "pate-m"
+
+    def _vote(
+        self, own: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int, number: int
+    ) -> IntArray:
+        generator = weights_generator(seed, _FIRST + number)
+        weights = train_perceptron(own.features, own.labels, classes, settings, generator)
+        return perceptron_scores(weights, public.features).argmax(1)

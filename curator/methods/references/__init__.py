@@ -1,0 +1,1 @@
+"""References: methods that ask nobody, or that see the data without noise."""

@@ -1,0 +1,69 @@
+"""LPGNN's references that use nobody's features: the graph is public, features are made up.
+
+``rnd``: d columns of uniform noise. ``ohd``: the degree as a one-hot vector of d columns,
+degrees of d and more in the last one. Both have the data's own d, as in the paper, and use
+the labels of training and validation nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from curator.methods.base import Graph
+from curator.methods.references.references import Reference
+from curator.owned import OwnedGraph
+
+
+@dataclass(frozen=True)
+class PublicGraph(Reference):
+    """The chosen GNN on the true graph with features that hold nothing of anybody's."""
+
+    scaling: str = "literal"
+
+    paper: ClassVar[str] = "Sajadmanesh and Gatica-Perez, LPGNN (its references)"
+    reads: ClassVar[tuple[str, ...]] = ("adjacency", "label")
+
+    def from_owned(self, owned: OwnedGraph) -> Graph:
+        """Return the graph with made-up features; TypeError for anything but owned data."""
+        if not isinstance(owned, OwnedGraph):
+            raise TypeError(f"{self.name} reads an OwnedGraph, not {type(owned).__name__}")
+        return super().from_owned(replace(owned, features=self.made_up(owned)))
+
+    def made_up(self, owned: OwnedGraph) -> Any:
+        """Return features (n, d)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class RandomFeatures(PublicGraph):
+    """Uniform noise in [0, 1).
+
+    Args:
+        scaling: Scaling of the features.
+        feature_seed: Seed of the noise.
+    """
+
+    feature_seed: int = 0
+
+    name: ClassVar[str] = "rnd"
+
+    def made_up(self, owned: OwnedGraph) -> Any:
+        shape = (owned.facts.n, max(1, owned.facts.d))
+        return np.random.default_rng(self.feature_seed).random(shape, np.float32)
+
+
+@dataclass(frozen=True)
+class OneHotDegree(PublicGraph):
+    """The degree as a one-hot vector."""
+
+    name: ClassVar[str] = "ohd"
+
+    def made_up(self, owned: OwnedGraph) -> Any:
+        n, d = owned.facts.n, max(1, owned.facts.d)
+        degrees = np.bincount(owned.edges.ravel(), minlength=n)
+        places = np.minimum(degrees, d - 1)
+        return csr_array((np.ones(n, np.float32), (np.arange(n), places)), shape=(n, d))

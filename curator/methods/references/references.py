@@ -1,0 +1,87 @@
+"""References without noise: what the same network reaches on the graph as it is.
+
+They read an :class:`~curator.owned.OwnedGraph`, ask nobody, and guarantee nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
+from curator.methods.base import Budget, Graph, Method, Question
+from curator.owned import OwnedGraph
+from curator.privacy.guarantee import Guarantee, open_guarantee
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+
+
+@dataclass(frozen=True)
+class Reference(Method):
+    """A method on raw data; concrete ones say which part of them they use.
+
+    Args:
+        scaling: Scaling of the features.
+
+    Raises:
+        ValueError: for an unknown scaling.
+    """
+
+    scaling: str = "row-normalised"
+
+    trust: ClassVar[str] = "none"
+    paper: ClassVar[str] = "reference"
+    private: ClassVar[tuple[str, ...]] = ()
+    mechanisms: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        if self.scaling not in PUBLIC_SCALINGS:
+            raise ValueError(f"--set scaling={self.scaling}: must be one of {', '.join(PUBLIC_SCALINGS)}")
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Nobody is asked anything."""
+        return ()
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Refused: a reference has no use for reports (TypeError)."""
+        raise TypeError(f"{self.name} reads an OwnedGraph (from_owned), not reports")
+
+    def from_owned(self, owned: OwnedGraph) -> Graph:
+        """Return the graph as it is; TypeError for anything but owned data."""
+        if not isinstance(owned, OwnedGraph):
+            raise TypeError(f"{self.name} reads an OwnedGraph, not {type(owned).__name__}")
+        edges = owned.edges if "adjacency" in self.reads else np.zeros((2, 0), np.int64)
+        known = np.full(owned.facts.n, -1, np.int64)
+        split = owned.split
+        known[split.labelled] = owned.labels[split.labelled]
+        train, val = (nodes[known[nodes] >= 0] for nodes in (split.train, split.val))
+        both = np.concatenate([edges, edges[::-1]], axis=1)
+        features: Any = scale_public(owned.features, self.scaling)
+        return Graph(features, both, None, known, train, val, {"edges": edges.shape[1]})
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """Nothing is guaranteed."""
+        return open_guarantee(self.reads, trust=self.trust, statement="none: a reference without noise")
+
+
+@dataclass(frozen=True)
+class Raw(Reference):
+    """The chosen GNN on the true graph with the true features."""
+
+    name: ClassVar[str] = "raw"
+    reads: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
+
+
+@dataclass(frozen=True)
+class MLP(Reference):
+    """A perceptron on the true features, no graph."""
+
+    name: ClassVar[str] = "mlp"
+    default_gnn: ClassVar[str] = "mlp"
+    reads: ClassVar[tuple[str, ...]] = ("features", "label")

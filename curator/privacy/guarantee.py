@@ -1,0 +1,274 @@
+"""What a collection really guarantees, level by level, beside what is claimed.
+
+Loss = sup over neighbouring inputs and outputs of ln(Pr[y | x] / Pr[y | x']). Levels:
+
+=============  ====================================================================
+bit_adjacency  one entry of one person's list changes
+bit_feature    one feature of one person changes
+relationship   one undirected edge changes: the entry in both ends' lists
+vector         one person's whole feature vector changes
+label          one person's label changes
+user           one person's own list, features (and label, where it is asked) change
+node           as user, and every other person's bit about that person changes too
+central_node   a person is added to or removed from an owner's data
+=============  ====================================================================
+
+Each level is ``bounded`` (a value), ``unprotected`` (in clear) or ``not asked``. Losses
+are those of the mechanisms in the questions that were asked, of the people who were
+asked; losses of independent reports add (exactly: products of the mechanisms' ratios),
+so T collections cost T times as much.
+
+Two conventions, so that no figure flatters: public features make ``vector``, ``user`` and
+``node`` unprotected, since a person's features are in clear. A public *label* leaves
+``user`` and ``node`` bounded, for they are about the private part of the record; it
+makes ``label`` unprotected, and the detail of ``user`` and ``node`` says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.facts import PublicFacts
+from devices.mechanisms import Mechanism, round_up
+
+if TYPE_CHECKING:
+    from curator.reports.question import Question
+
+Status = Literal["bounded", "unprotected", "not asked"]
+LEVELS = ("bit_adjacency", "bit_feature", "relationship", "vector", "label", "user", "node", "central_node")
+_EACH = {"adjacency": "list", "features": "feature vector", "label": "label"}
+
+
+@dataclass(frozen=True)
+class Level:
+    """What holds at one level; ``value`` is None unless ``bounded``."""
+
+    status: Status
+    value: float | None = None
+    delta: float = 0.0
+    detail: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values."""
+        return {"value": self.value, "status": self.status, "delta": self.delta, "detail": self.detail}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says: a statement and its figure, None where there is none."""
+
+    statement: str
+    value: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values."""
+        return {"statement": self.statement, "value": self.value}
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is claimed and what holds.
+
+    Args:
+        trust: ``untrusted curator``, ``trusted curator`` or ``none``.
+        claimed: The paper's statement.
+        holds: A :class:`Level` for each of :data:`LEVELS`.
+        why_they_differ: The reasons, for people.
+        collections: How many independent reports of each person the figures count.
+    """
+
+    trust: str
+    claimed: Claim
+    holds: Mapping[str, Level]
+    why_they_differ: tuple[str, ...] = ()
+    collections: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ``privacy`` part of a result, JSON-ready."""
+        return {
+            "trust": self.trust,
+            "claimed": self.claimed.to_dict(),
+            "holds": {name: self.holds[name].to_dict() for name in LEVELS},
+            "collections": self.collections,
+            "why_they_differ": list(self.why_they_differ),
+        }
+
+
+def _times(loss: float, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """loss * counts, and 0 where nothing was asked, also for an infinite loss."""
+    result = np.zeros(len(counts))
+    return np.multiply(loss, counts, out=result, where=counts > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One mechanism on one attribute, and how often each device was asked it."""
+
+    attribute: str
+    mechanism: Mechanism
+    times: NDArray[np.int64] = field(repr=False)
+
+    @property
+    def one_end(self) -> bool:
+        return getattr(self.mechanism, "reporting", "both") == "one-end"
+
+    @property
+    def most(self) -> int:
+        return int(self.times.max())
+
+    def bit(self) -> float:
+        return self.mechanism.loss().bit
+
+    def own(self) -> NDArray[np.float64]:
+        """float64 (n,): what each device's own reports lose when its whole attribute changes."""
+        if self.one_end:
+            return _times(self.bit(), np.arange(len(self.times)) * self.times)  # device i reports about j < i
+        return _times(self.mechanism.loss().vector, self.times)
+
+    def own_exactly(self, device: int) -> float:
+        times = int(self.times[device])
+        return times * self.mechanism.loss(device=device).vector if times else 0.0
+
+    def reporters(self) -> NDArray[np.int64]:
+        """int64 (n,): reports of others that hold a bit about each node."""
+        if self.attribute != "adjacency":
+            return np.zeros_like(self.times)
+        total = int(self.times.sum())
+        return total - np.cumsum(self.times) if self.one_end else total - self.times
+
+    def relationship(self) -> float:
+        """Loss of one undirected edge: what the ends that report it spend on it."""
+        if self.one_end:  # of a pair only the larger id reports, so node 0 reports nothing
+            return self.bit() * int(self.times[1:].max(initial=0))
+        return self.bit() * int(np.sort(self.times)[-2:].sum())
+
+
+def local_guarantee(
+    facts: PublicFacts,
+    questions: Sequence[Question],
+    *,
+    claim: Claim,
+    why_they_differ: Sequence[str] = (),
+    collections: int = 1,
+    public_features: bool = False,
+    public_edges: bool = False,
+    labels_used: bool = True,
+) -> Guarantee:
+    """Return what holds for reports to an untrusted curator.
+
+    Args:
+        facts: Sizes.
+        questions: What was asked and of whom.
+        claim: The paper's statement.
+        why_they_differ: The method's own reasons.
+        collections: How many times all of it was asked, with fresh noise.
+        public_features, public_edges: These are in clear in this setting.
+        labels_used: The method trains on labels; without a question about them they
+            are public.
+
+    Raises:
+        ValueError: for fewer than one collection.
+    """
+    if collections < 1:
+        raise ValueError(f"a guarantee is about at least one collection, not {collections}")
+    asked = _collect(facts.n, questions)
+    clear = {"features": public_features, "adjacency": public_edges}
+    clear["label"] = labels_used and not any(a.attribute == "label" for a in asked)
+    build = _Builder(asked, collections, clear)
+    record = [a for a in _EACH if a != "label" or not clear["label"]]
+    holds = {
+        "bit_adjacency": build.single("adjacency", [a.bit() * a.most for a in build.of("adjacency")]),
+        "bit_feature": build.single("features", [a.bit() * a.most for a in build.of("features")]),
+        "relationship": build.single("adjacency", [a.relationship() for a in build.of("adjacency")]),
+        "vector": build.single("features", [float(a.own().max()) for a in build.of("features")]),
+        "label": build.single("label", [float(a.own().max()) for a in build.of("label")]),
+        "user": build.whole(record, others=False),
+        "node": build.whole(record, others=True),
+        "central_node": Level("not asked", detail="nobody's raw data reach the curator"),
+    }
+    reasons = list(why_they_differ)
+    if public_features:
+        reasons.append("features are public in this setting: nothing protects them, at any level")
+    if collections > 1:
+        reasons.append(f"people were asked {collections} times with fresh noise, and losses add")
+    return Guarantee("untrusted curator", claim, holds, tuple(reasons), collections)
+
+
+def _collect(n: int, questions: Sequence[Question]) -> list[_Asked]:
+    times: dict[tuple[str, Mechanism], NDArray[np.int64]] = {}
+    for question in questions:
+        for stage in question.query.plan:
+            for ask in stage:
+                for mechanism in ask.mechanisms:
+                    counts = times.setdefault((ask.attribute, mechanism), np.zeros(n, np.int64))
+                    counts[slice(None) if question.devices is None else question.devices] += 1
+    return [_Asked(attribute, mechanism, counts) for (attribute, mechanism), counts in times.items() if counts.any()]
+
+
+class _Builder:
+    def __init__(self, asked: Sequence[_Asked], collections: int, clear: Mapping[str, bool]) -> None:
+        self.asked, self.collections, self.clear = asked, collections, clear
+
+    def of(self, *attributes: str) -> list[_Asked]:
+        return [a for a in self.asked if a.attribute in attributes]
+
+    def _bounded(self, values: Sequence[float], attributes: Sequence[str], detail: str) -> Level:
+        value = round_up(float(self.collections * math.fsum(values)))
+        if not math.isfinite(value):
+            return Level("unprotected", detail=detail)
+        delta = self.collections * sum(a.mechanism.loss().delta * a.most for a in self.of(*attributes))
+        return Level("bounded", value, delta, detail)
+
+    def single(self, attribute: str, values: Sequence[float]) -> Level:
+        """A level that is about one attribute only."""
+        if self.clear[attribute]:
+            where = " of training and validation nodes" if attribute == "label" else ""
+            plural = {"adjacency": "edges", "features": "features", "label": "labels"}[attribute]
+            return Level("unprotected", detail=f"{plural}{where} are public in this setting")
+        if not values:
+            return Level("not asked")
+        return self._bounded(values, [attribute], "")
+
+    def whole(self, record: Sequence[str], *, others: bool) -> Level:
+        """The level of a whole record, with or without the bits that others report about it."""
+        parts = self.of(*record)
+        named = [_EACH[a] for a in record if self.of(a)]
+        public = [_EACH[a] for a in record if self.clear[a]]
+        if others and self.of("adjacency"):
+            named.append("the bits that others report about it")
+        detail = " and ".join(named)
+        label = "; the label is public in this setting and not counted" if self.clear["label"] else ""
+        if not parts:
+            return Level("unprotected", detail=f"{' and '.join(public)} in clear") if public else Level("not asked")
+        total = sum(a.own() + (_times(a.bit(), a.reporters()) if others else 0) for a in parts)
+        worst = int(np.argmax(total))
+        values = [a.own_exactly(worst) + (_times(a.bit(), a.reporters())[worst] if others else 0) for a in parts]
+        bounded = self._bounded(values, record, detail + label)
+        if public and bounded.value is not None:
+            alone = f"{detail} alone: {bounded.value:.10g}"
+            return Level("unprotected", detail=f"{' and '.join(public)} in clear; {alone}{label}")
+        return bounded
+
+
+def open_guarantee(used: Sequence[str], *, trust: str, statement: str) -> Guarantee:
+    """Return the guarantee of a reference that sees raw data: everything it uses is unprotected.
+
+    Args:
+        used: Which of adjacency, features, label are read.
+        trust: ``none`` or ``trusted curator``.
+        statement: What is claimed, in words.
+    """
+    open_, unused = Level("unprotected", detail="raw data, no noise"), Level("not asked")
+    level = {attribute: open_ if attribute in used else unused for attribute in _EACH}
+    some = open_ if used else unused
+    holds = {
+        "bit_adjacency": level["adjacency"], "bit_feature": level["features"], "relationship": level["adjacency"],
+        "vector": level["features"], "label": level["label"], "user": some, "node": some, "central_node": some,
+    }  # fmt: skip
+    return Guarantee(trust, Claim(statement, None), holds)

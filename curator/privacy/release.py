@@ -1,0 +1,180 @@
+"""What an owner answers, and all the figures about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from curator.privacy.guarantee import Claim, Level
+
+Sampling = Literal["fresh", "once", "all"]
+METHODS = ("privgnn", "pate-g", "pate-m")
+SMALLEST_LAMBDA, LARGEST_LAMBDA = 1e-6, 100.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """What the owner answers.
+
+    Args:
+        queries: How many questions, 1 to 100,000.
+        lambda_: 1 / scale of the Laplace noise, 1e-6 to 100.
+        delta: 1e-9 or more, below 0.1, and below 1 / ``nodes``.
+        classes: Number of labels; None where it is not known (then no label figures).
+        gamma: Probability with which a person is drawn into a sample, in (0, 1].
+        sampling: ``fresh`` draws a Poisson sample for every query, ``once`` one sample for
+            all of them (the paper's Algorithm 1 to the letter).
+        nodes: Number of private people, None where it is not known.
+
+    Raises:
+        ValueError: for a value outside these.
+    """
+
+    queries: int
+    lambda_: float
+    delta: float
+    classes: int | None = None
+    gamma: float = 0.3
+    sampling: Sampling = "fresh"
+    nodes: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.queries <= 100_000:
+            raise ValueError(f"--queries {self.queries}: must be 1 to 100000")
+        if not SMALLEST_LAMBDA <= self.lambda_ <= LARGEST_LAMBDA:
+            raise ValueError(f"--lambda {self.lambda_:g}: must be {SMALLEST_LAMBDA:g} to {LARGEST_LAMBDA:g}")
+        if not 1e-9 <= self.delta < 0.1:
+            raise ValueError(f"--delta {self.delta:g}: must be 1e-9 or more and below 0.1")
+        if self.classes is not None and not 2 <= self.classes <= 100_000:
+            raise ValueError(f"--classes {self.classes}: must be 2 to 100000")
+        if not 1e-6 <= self.gamma <= 1:
+            raise ValueError(f"--gamma {self.gamma:g}: must be above 0 (1e-6 or more) and at most 1")
+        if self.sampling not in ("fresh", "once"):
+            raise ValueError(f"--sampling {self.sampling}: must be fresh or once")
+        if self.nodes is not None and self.nodes < 1:
+            raise ValueError(f"--nodes {self.nodes}: must be 1 or more")
+        if self.nodes is not None and self.delta * self.nodes >= 1:
+            raise ValueError(
+                f"--delta {self.delta:g}: must be below 1 / n = {1 / self.nodes:.4g} for --nodes {self.nodes} "
+                "(at 1 / n, publishing one person whole would pass)"
+            )
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The paper's figure: ``epsilon`` at ``delta_used``, and the same formula at the delta given."""
+
+    epsilon: float
+    delta_used: float
+    at_delta_given: float
+
+    @property
+    def in_the_table(self) -> float:
+        """The figure as the tables print it: cut, not rounded, at two decimals."""
+        return math.floor(100 * self.epsilon) / 100
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What holds at the release's delta; None where the number of classes is not known.
+
+    Args:
+        label, label_edge: Only the labels are released.
+        vector, vector_edge: The noisy vectors are, by their privacy loss distribution.
+        vector_rdp: The same by Rényi divergences, looser.
+        one_coordinate: PATE only: as if a moved vote changed one count by 2, looser.
+    """
+
+    label: float | None
+    label_edge: float | None
+    vector: float
+    vector_edge: float
+    vector_rdp: float
+    one_coordinate: float | None = None
+
+
+@dataclass(frozen=True)
+class Account:
+    """All figures of one release.
+
+    Args:
+        method: One of :data:`METHODS`.
+        release: What was asked.
+        printed: The paper's analysis.
+        query_label, query_vector: Exact pure loss of one query on unsampled data.
+        ceiling: Highest accuracy that the labels can have under this noise (A), None for PATE.
+        bounds: Sampling -> what holds; PATE draws no sample and has ``all``.
+        warnings: What a reader has to know, for people.
+    """
+
+    method: str
+    release: Release
+    printed: Printed
+    query_label: float | None
+    query_vector: float
+    ceiling: float | None
+    bounds: Mapping[Sampling, Bounds]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def sampling(self) -> Sampling:
+        """How people are drawn: the release's way, or ``all`` of them."""
+        return self.release.sampling if self.release.sampling in self.bounds else "all"
+
+    @property
+    def holds(self) -> Bounds:
+        """The bounds under the release's own way of sampling."""
+        return self.bounds[self.sampling]
+
+    def claim(self) -> Claim:
+        """Return the paper's statement."""
+        return Claim(f"(epsilon, {self.printed.delta_used:g})-DP as in the paper's tables", self.printed.epsilon)
+
+    def central_node(self) -> Level:
+        """Return what holds for a person in the owner's data, whose labels are what is released.
+
+        Raises:
+            ValueError: where the number of classes is not known.
+        """
+        held = self.holds
+        if held.label is None:
+            raise ValueError("the loss of a label needs the number of classes")
+        detail = (
+            f"the labels of {self.release.queries} queries; the noisy vectors would lose {_up(held.vector)}, "
+            f"one edge instead of a person {_up(held.label_edge)}"
+        )
+        return Level("bounded", held.label, self.release.delta, detail)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values; the keys up to ``holds`` are the contract's."""
+        sampled, asked, held = self.sampling != "all", self.release, self.holds
+        return {
+            "method": self.method,
+            "queries": asked.queries,
+            "gamma": asked.gamma if sampled else None,
+            "lambda": asked.lambda_,
+            "classes": asked.classes,
+            "delta": asked.delta,
+            "sampling": asked.sampling if sampled else None,
+            "printed": {
+                "epsilon": self.printed.epsilon,
+                "delta_used": self.printed.delta_used,
+                "in_the_table": self.printed.in_the_table,
+                "at_delta_given": self.printed.at_delta_given,
+            },
+            "holds": {"label": held.label, "vector": held.vector, "label_edge": held.label_edge},
+            "nodes": asked.nodes,
+            "one_query": {
+                "label": self.query_label,
+                "vector": self.query_vector,
+                "label_accuracy_at_most": self.ceiling,
+            },
+            "bounds": {name: dict(vars(bounds)) for name, bounds in self.bounds.items()},
+            "warnings": list(self.warnings),
+        }
+
+
+def _up(value: float | None) -> str:
+    return "-" if value is None else f"{math.ceil(value * 1e4) / 1e4:.4f}"

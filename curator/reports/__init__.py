@@ -1,0 +1,1 @@
+"""Decoded reports of all devices, and estimates that read nothing else."""

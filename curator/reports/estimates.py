@@ -1,0 +1,69 @@
+"""Unbiased feature estimates from reports, a strip of columns at a time.
+
+Whatever the mechanism, a strip is float32 (n, columns) of its own unbiased estimates. A
+silent device told nothing: its row is the middle of the public range, which is also what
+the multi-bit mechanism says of a feature that it did not sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, issparse
+
+from curator.linear.factored import of_reports
+from curator.linear.propagation import bit_strips
+from curator.reports.reports import Reports
+from devices.mechanisms import ClearFeatures, MultiBit, OneBit
+
+_COLUMNS_AT_ONCE = 128
+
+
+def estimated_strips(reports: Reports) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Yield (columns, float32 (n, columns)); ValueError where the reports hold no features."""
+    if reports.features is None:
+        raise ValueError("the reports hold no features")
+    mechanism = reports.asks["features"].mechanisms[0]
+    silent = ~reports.reported("features")
+    middle = (reports.facts.feature_low + reports.facts.feature_high) / 2
+    for columns, strip in _as_reported(reports.features, reports.facts.d, isinstance(mechanism, OneBit)):
+        estimate = np.asarray(mechanism.estimate(strip), np.float32)
+        estimate[silent] = middle
+        yield columns, estimate
+
+
+def smoothed(reports: Reports, matrix: csr_array, hops: int) -> Any:
+    """float32 (n, d): matrix^hops @ the estimates; beside the result no n x d array exists.
+
+    Features in clear that are not propagated stay sparse (CSR). Sparse reports of everybody stay a
+    product (:class:`curator.linear.factored.Factored`) where that makes training cheaper.
+    """
+    if hops == 0 and isinstance(reports.asks["features"].mechanisms[0], ClearFeatures):
+        if reports.reported("features").all():
+            return reports.features
+    mechanism = reports.asks["features"].mechanisms[0]
+    if isinstance(mechanism, MultiBit) and issparse(reports.features) and reports.reported("features").all():
+        middle = (mechanism.low + mechanism.high) / 2
+        product = of_reports(reports.features * np.float32(mechanism.slope), middle, matrix, hops)
+        if product.pays():
+            return product
+    result = np.empty((reports.facts.n, reports.facts.d), np.float32)
+    for columns, strip in estimated_strips(reports):
+        for _ in range(hops):
+            strip = matrix @ strip
+        result[:, columns] = strip
+    return result
+
+
+def _as_reported(features: Any, d: int, packed: bool) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    if packed:
+        yield from bit_strips(features, d)
+        return
+    by_column = csc_array(features) if issparse(features) else features
+    for start in range(0, d, _COLUMNS_AT_ONCE):
+        columns = slice(start, min(start + _COLUMNS_AT_ONCE, d))
+        strip = by_column[:, columns]
+        yield columns, np.asarray(strip.toarray() if issparse(strip) else strip, np.float32)

@@ -1,0 +1,129 @@
+"""Frequency estimation in neighbourhoods (Bhaila et al. 2024, RGNN, eq. 2 and 4, Algorithms 2 and 3).
+
+lambda'_v is the share of each category among the reports of v's K-hop neighbourhood: the
+mean over N(v) and v, K times. As a mixture of the reports' known laws it is unbiased by
+
+    features (GRR-FS, eq. 2):  pi = d lambda' / (m (p - q)) + (m - d - m g q) / (m g (p - q))
+    labels (GRR, eq. 4):       pi = P^-1 lambda' = (lambda' - q sum(lambda')) / (p - q)
+
+Both need to know how much of lambda' was reported at all. A person who said nothing (a
+silent device; whoever was not asked for a label) is a row of zeros that is carried along,
+and the sum of lambda'_v is the share of those who did report: features are divided by
+it, and P^-1 is taken with the sum that is there instead of 1. Each feature has the p, q
+and g of its own domain.
+
+Both corrections rise in lambda', by the same slope for every category, so they never move
+an argmax: labels and features of more than two categories are the most frequent report.
+Only binary features, which stay numbers, really use eq. 2; those may leave [0, 1].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, eye_array
+
+from curator.linear.propagation import adjacency_matrix, mean_matrix, propagate
+from devices.facts import IntArray
+from devices.mechanisms import GRR, GRRFS
+
+
+def both_directions(edges: IntArray) -> IntArray:
+    """int64 (2, 2m) from the undirected edges, each once, int64 (2, m)."""
+    return np.concatenate([edges, edges[::-1]], axis=1)
+
+
+def neighbourhood_mean(n: int, edges: IntArray) -> csr_array:
+    """float32 (n, n): the mean over N(v) and v itself; an isolated node keeps its own value.
+
+    Args:
+        n: Number of nodes.
+        edges: int64 (2, m), each undirected edge once.
+    """
+    looped = csr_array(adjacency_matrix(n, both_directions(edges)) + eye_array(n, dtype=np.float32, format="csr"))
+    return mean_matrix(looped)
+
+
+def columns_of(mechanism: GRRFS) -> list[slice]:
+    """Return the columns of each feature: one for two categories, else one a category."""
+    widths = [1 if g == 2 else g for g in mechanism.domains]
+    ends = np.cumsum(widths).tolist()
+    return [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
+
+
+def code_features(codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: GRRFS) -> NDArray[np.float32]:
+    """Return categories as 0/1 columns, float32 (n, columns); rows of people who did not report are 0.
+
+    Args:
+        codes: int (n, number of features), categories.
+        reported: bool (n,).
+        mechanism: How they were reported.
+    """
+    spans = columns_of(mechanism)
+    coded = np.zeros((len(codes), spans[-1].stop), np.float32)
+    for feature, (span, g) in enumerate(zip(spans, mechanism.domains, strict=True)):
+        column = codes[:, feature]
+        coded[:, span] = column[:, None] if g == 2 else column[:, None] == np.arange(g)
+    coded[~reported] = 0
+    return coded
+
+
+def reconstruct_features(
+    codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: GRRFS, mean: csr_array, hops: int
+) -> NDArray[np.float32]:
+    """Algorithm 2: every feature from the reports of the neighbourhood.
+
+    Args:
+        codes: int (n, number of features), reported categories.
+        reported: bool (n,): who reported.
+        mechanism: GRR-FS as it was asked.
+        mean: :func:`neighbourhood_mean`.
+        hops: K_x; 0 corrects each person's own report.
+
+    Returns:
+        float32 (n, columns): for a binary feature the estimate that it is 1, for another
+        the most probable category (of equal ones the first) as one-hot columns. Where nobody
+        within reach reported, 1 / g.
+    """
+    shares = propagate(mean, code_features(codes, reported, mechanism), hops)
+    heard = propagate(mean, reported.astype(np.float32)[:, None], hops)
+    np.divide(shares, heard, out=shares, where=heard > 0)
+    silence = heard[:, 0] == 0
+    for span, g in zip(columns_of(mechanism), mechanism.domains, strict=True):
+        if g == 2:
+            slope, intercept = mechanism.correction(g)
+            shares[:, span] = slope * shares[:, span] + intercept
+        else:
+            shares[:, span] = np.argmax(shares[:, span], axis=1)[:, None] == np.arange(g)
+        shares[silence, span] = 1 / g
+    return shares
+
+
+def unbias(shares: NDArray[Any], truth: GRR) -> NDArray[Any]:
+    """P^-1 v = (v - q sum(v)) / (p - q) for each row v, float (rows, classes); the sum of a row stays what it is."""
+    p, q = truth.truth_probability, truth.other_probability
+    return (shares - q * shares.sum(axis=1, keepdims=True)) / (p - q)
+
+
+def reconstruct_labels(labels: IntArray, truth: GRR, mean: csr_array, hops: int) -> IntArray:
+    """Algorithm 3: every node's label from the reports of the neighbourhood (masked propagation).
+
+    Args:
+        labels: int64 (n,), reported labels, -1 where there is none.
+        truth: GRR as it was asked.
+        mean: :func:`neighbourhood_mean`.
+        hops: K_y; 0 keeps each label as it was reported.
+
+    Returns:
+        int64 (n,), also for nodes without a report of their own; of equal estimates the
+        first; -1 where no label lies within reach.
+    """
+    reported = np.flatnonzero(labels >= 0)
+    shares = np.zeros((len(labels), truth.categories), np.float32)
+    shares[reported, labels[reported]] = 1
+    shares = propagate(mean, shares, hops)
+    found = np.argmax(unbias(shares, truth), axis=1).astype(np.int64)
+    found[shares.sum(axis=1) == 0] = -1
+    return found

@@ -1,0 +1,1 @@
+"""Population of people, one record a device, and its splits."""

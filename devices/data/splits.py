@@ -1,0 +1,77 @@
+"""Who trains, who validates, who is scored: ``--split`` and ``--label-rate``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.data.population import Population
+from devices.facts import IntArray, Split
+
+KINDS = ("random", "split42", "file")
+
+
+def make_split(kind: str, population: Population, seed: int, label_rate: float | None = None) -> Split:
+    """Divide the people who have a label; those without one are in no part.
+
+    Args:
+        kind: ``random``: 50/25/25 drawn by ``seed``. ``split42``: the one split of Blink's
+            published code, whatever the seed: two unstratified halvings with scikit-learn's
+            ``train_test_split`` at ``random_state`` 42, first into training and rest, then
+            the rest into validation and test. ``file``: the data set's own.
+        population: Whom to divide.
+        seed: Seed of the random split and of the choice under ``label_rate``.
+        label_rate: Training nodes as a share of all nodes (LPGNN, Section 5, RQ4); None
+            keeps all of them. Validation and test stay. For one seed a smaller rate's
+            nodes are among a larger one's.
+
+    Raises:
+        ValueError: for an unknown kind, a data set without a split of its own, fewer than
+            four people with a label, or a rate that the split cannot give.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"--split {kind}: allowed are {', '.join(KINDS)}")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    if kind == "file":
+        if population.own_split is None:
+            raise ValueError(f"--split file: {population.name} brings no split of its own; use random or split42")
+        split = population.own_split
+    else:
+        labelled = np.flatnonzero(population.labels >= 0)
+        if len(labelled) < 4:
+            raise ValueError(f"{population.name}: {len(labelled)} people with a label are too few to split; 4 is least")
+        parts = _split42(labelled) if kind == "split42" else _halve_twice(rng.permutation(labelled))
+        split = Split(*(np.sort(part) for part in parts))
+    return split if label_rate is None else _limit(split, len(population), rng, label_rate)
+
+
+def _halve_twice(order: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    half = len(order) // 2
+    quarter = (len(order) - half) // 2
+    return order[:half], order[half : half + quarter], order[half + quarter :]
+
+
+def _split42(nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    train, rest = _train_test(nodes)
+    val, test = _train_test(rest)
+    return train, val, test
+
+
+def _train_test(nodes: IntArray) -> tuple[IntArray, IntArray]:
+    """Do as ``train_test_split(nodes, test_size=.5, random_state=42)``: the test half comes first."""
+    order: NDArray[np.int64] = np.random.RandomState(42).permutation(len(nodes))
+    half = (len(nodes) + 1) // 2
+    return nodes[order[half:]], nodes[order[:half]]
+
+
+def _limit(split: Split, n: int, rng: np.random.Generator, rate: float) -> Split:
+    asked = rate * n if np.isfinite(rate) else 0.0
+    wanted = min(round(asked), len(split.train))  # half of an odd number of people is half a person too many
+    if wanted < 1 or asked >= len(split.train) + 1:
+        raise ValueError(
+            f"--label-rate {rate}: training nodes may be up to {len(split.train) / n:.3g} of all nodes in this split, "
+            "and at least one"
+        )
+    return replace(split, train=np.sort(rng.permutation(split.train)[:wanted]))

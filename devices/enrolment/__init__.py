@@ -1,0 +1,1 @@
+"""Enrolment: the state folder of devices, made once and reopened by every later run."""

@@ -1,0 +1,130 @@
+"""The data of one person, or of some people, in a JSON file: what a vault is given at enrolment.
+
+    {
+      "facts": {"n": 4, "d": 256, "classes": 5},
+      "records": {"2": {"features": [3, 17, 200], "neighbours": [0, 3], "label": 1}}
+    }
+
+``facts`` are public and the same for everybody (``feature_low``, ``feature_high``,
+``domains`` and ``class_names`` may be given). A record's key is the person's public number,
+0 .. n - 1. ``features`` lists the columns that are 1, or maps columns to values; ``label`` may
+be left out. Each device keeps its own list of neighbours, also where another's disagrees.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from devices.data.population import Population, build_population
+from devices.facts import PublicFacts
+
+_FACTS = {"n", "d", "classes", "feature_low", "feature_high", "domains", "class_names"}
+_RECORD = {"features", "neighbours", "label"}
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def read_own_data(path: Path) -> tuple[Population, tuple[int, ...]]:
+    """Read the file.
+
+    Returns:
+        A population in which everybody else's record is empty, and whose records it holds.
+
+    Raises:
+        ValueError: one line: the file is missing or not of this form, or the first value
+            that does not fit the facts.
+    """
+    try:
+        given = json.loads(path.read_text())
+    except OSError as error:
+        raise ValueError(f"--data {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(f"--data {path}: not a JSON file ({error})") from error
+    if not isinstance(given, dict) or set(given) != {"facts", "records"} or not isinstance(given["records"], dict):
+        raise ValueError(f'--data {path}: it must hold "facts" and "records" and nothing else')
+    facts = read_facts(given["facts"], f"--data {path}")
+    if not given["records"]:
+        raise ValueError(f"--data {path}: it holds no record")
+    records = {_number(key, facts.n, f"{path.name}: person {key}"): value for key, value in given["records"].items()}
+    if len(records) != len(given["records"]):
+        raise ValueError(f"{path.name}: a person is given twice")
+    return _population(path, facts, records), tuple(sorted(records))
+
+
+def read_facts(given: Any, where: str) -> PublicFacts:
+    """Read public facts from JSON values; ``domains`` and ``class_names`` may be left out.
+
+    Raises:
+        ValueError: one line that begins with ``where``.
+    """
+    try:
+        if not isinstance(given, dict) or not set(given) <= _FACTS:
+            raise ValueError(f"only {', '.join(sorted(_FACTS))} belong there")
+        sizes = {name: given[name] for name in ("n", "d", "classes")}
+        if not all(type(value) is int for value in sizes.values()):
+            raise ValueError("n, d and classes are whole numbers")
+        return PublicFacts.from_dict({"domains": (), "class_names": (), **given})
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{where}: the public facts are not as they should be ({error})") from error
+
+
+def _population(path: Path, facts: PublicFacts, records: Mapping[int, Any]) -> Population:
+    sizes, near = np.zeros(facts.n, np.int64), np.zeros(facts.n, np.int64)
+    columns: list[int] = []
+    values: list[float] = []
+    neighbours: list[int] = []
+    labels = np.full(facts.n, -1, np.int64)
+    for person, record in sorted(records.items()):
+        where = f"{path.name}: person {person}"
+        if not isinstance(record, dict) or not set(record) <= _RECORD or not {"features", "neighbours"} <= set(record):
+            raise ValueError(f"{where}: a record has features, neighbours and, where there is one, a label")
+        found = _features(record["features"], facts.d, where)
+        columns += found
+        values += found.values()
+        sizes[person] = len(found)
+        if not isinstance(record["neighbours"], list):
+            raise ValueError(f"{where}: neighbours must be a list of people")
+        others = {_number(other, facts.n, f"{where}: neighbour {other}") for other in record["neighbours"]} - {person}
+        neighbours += sorted(others)
+        near[person] = len(others)
+        if "label" in record:
+            labels[person] = _number(record["label"], facts.classes, f"{where}: label {record['label']}")
+    checked = build_population(
+        path.stem, n=facts.n, d=facts.d, edges=np.zeros((2, 0), np.int64),
+        feature_indptr=np.concatenate([[0], np.cumsum(sizes)]), feature_indices=np.array(columns, np.int64),
+        feature_values=np.array(values, np.float32), labels=labels, classes=facts.classes,
+        feature_range=(facts.feature_low, facts.feature_high), domains=facts.domains, class_names=facts.class_names,
+    )  # fmt: skip
+    indptr = np.concatenate([[0], np.cumsum(near)]).astype(np.int64)
+    return replace(checked, neighbour_indptr=indptr, neighbour_indices=np.array(neighbours, np.int32))
+
+
+def _features(given: Any, d: int, where: str) -> dict[int, float]:
+    entries = given.items() if isinstance(given, dict) else [(column, 1.0) for column in _listed(given, where)]
+    found: dict[int, float] = {}
+    for column, value in entries:
+        at = _number(column, d, f"{where}: feature column {column}")
+        if at in found:
+            raise ValueError(f"{where}: feature column {at} is given twice")
+        if type(value) not in (int, float) or abs(value) > _LARGEST:
+            raise ValueError(f"{where}: feature column {at} is not a number in the public range")
+        found[at] = float(value)
+    return found
+
+
+def _listed(given: Any, where: str) -> list[Any]:
+    if not isinstance(given, list):
+        raise ValueError(f"{where}: features are a list of columns, or columns with their values")
+    return given
+
+
+def _number(value: Any, limit: int, what: str) -> int:
+    text = str(value)
+    if type(value) not in (int, str) or not (text.isascii() and text.isdigit()) or not int(text) < limit:
+        raise ValueError(f"{what}: a whole number below {limit} is wanted")
+    return int(text)

@@ -1,0 +1,286 @@
+"""A state folder: the data, secrets, policy and ledger of the devices that live in it.
+
+Enrolment happens once. ``enrolment.json`` is written last and by an atomic rename, so a
+folder either holds enrolled devices or holds none. A later run changes none of it.
+
+    enrolment.json    format, policy, number of devices, whether the secrets were seeded
+    population/       the records, memory-mapped
+    secrets.bin       32 bytes a device, readable by the owner alone
+    ledger.sqlite     what devices 0 .. 1023 released; ledger-0001.sqlite the next 1,024, ...
+    collection.json   ids of the collections that have no result yet
+    received/         what devices were sent in a federated training, for its later rounds
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from devices.atomic_files import alone_in, make_durable, write_atomically
+from devices.data.population import Population
+from devices.device import Device
+from devices.ledger.counter import FileCounter
+from devices.ledger.ledger import Ledger, LedgerDamaged
+from devices.noise import derive_key
+from devices.policy.policy import Policy
+
+FORMAT = 1
+# A folder where only some of the people live. A version that does not know this form must
+# not read it: it would answer for the others, whose records are empty there.
+PARTIAL = 2
+COUNTED = 3  # as the others, and the ledgers are counted elsewhere: who does not count must not serve them
+# Devices of one shard share a ledger file. A shard is served by one process at a time, so
+# processes (and machines) that hold different shards never wait for each other's locks.
+SHARD = 1024
+_OURS = {"enrolment.json", "population", "secrets.bin", "collection.json"}
+
+
+def ledger_name(shard: int) -> str:
+    """File name of a shard's ledger."""
+    return f"ledger-{shard:04d}.sqlite" if shard else "ledger.sqlite"
+
+
+def is_enrolled(folder: Path) -> bool:
+    """Whether the folder holds devices."""
+    return (folder / "enrolment.json").is_file()
+
+
+def foreign_file(folder: Path) -> str | None:
+    """Return the name of a file in a folder that no enrolment, finished or interrupted, put there."""
+    names = sorted(path.name for path in folder.iterdir())
+    ours = _OURS | {path.name for path in folder.glob("ledger*.sqlite*")}
+    return next((name for name in names if name not in ours and not name.startswith(".")), None)
+
+
+def enrol(
+    folder: Path,
+    population: Population,
+    policy: Policy,
+    *,
+    seed: int | None,
+    residents: Sequence[int] | None = None,
+    counters: Path | None = None,
+) -> State:
+    """Make one device for every person of a population, or for some of them.
+
+    Args:
+        folder: Missing, empty, or left over from an enrolment that was interrupted.
+        population: The records.
+        policy: What every device agrees to.
+        seed: Derives the secrets in a simulation; None takes them from the operating system.
+        residents: Numbers of the people who live in this folder; None: everybody.
+        counters: A folder in a place that is not rolled back, copied or deleted with ``folder``:
+            what was released is counted there (:mod:`devices.ledger.counter`). None counts nothing.
+
+    Raises:
+        ValueError: where the folder holds devices already, or something else, or the counters'
+            folder lies inside it.
+        OSError: where it cannot be written.
+    """
+    if counters is not None and counters.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"counters {counters}: a counter inside {folder} would be lost together with its ledger")
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder):  # two enrolments at once would replace each other's secrets
+        _enrol(folder, population, policy, seed, residents, counters)
+    return State(folder)
+
+
+def _enrol(
+    folder: Path,
+    population: Population,
+    policy: Policy,
+    seed: int | None,
+    residents: Sequence[int] | None,
+    counters: Path | None,
+) -> None:
+    if is_enrolled(folder):
+        raise ValueError(f"{folder} holds enrolled devices already")
+    foreign = foreign_file(folder)
+    if foreign is not None:
+        raise ValueError(f"{folder} is not empty and holds no enrolled devices (found {foreign})")
+    _remove_empty_ledgers(folder)
+    n = len(population)
+    if seed is None:
+        secrets = os.urandom(32 * n)
+    else:
+        master = derive_key(seed.to_bytes(16, "little", signed=True), b"ldpsim simulation")
+        secrets = b"".join(derive_key(master, b"device", i.to_bytes(8, "little")) for i in range(n))
+    handle = os.open(folder / "secrets.bin", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        os.fchmod(handle, 0o600)  # the file of an interrupted enrolment keeps the mode it had
+        file.write(secrets)
+        file.flush()
+        os.fsync(file.fileno())
+    population.save(folder / "population")
+    for path in (*(folder / "population").iterdir(), folder / "population"):
+        make_durable(path)
+    for shard in range(-(-n // SHARD)):
+        Ledger(folder / ledger_name(shard)).close()
+    head: dict[str, Any] = {
+        "format": FORMAT,
+        "devices": n,
+        "simulation_seeded": seed is not None,
+        "population_digest": population.digest,
+        "policy": policy.to_dict(),
+    }
+    if residents is not None:
+        head |= {"format": PARTIAL, "residents": sorted(int(device) for device in residents)}
+    if counters is not None:
+        stem = counters.resolve() / os.urandom(16).hex()
+        head |= {"format": COUNTED, "counter": str(stem)}
+        for shard in range(-(-n // SHARD)):
+            _counter(stem, shard).create()
+    write_atomically(folder / "enrolment.json", json.dumps(head, indent=1))
+
+
+def _counter(stem: Path, shard: int) -> FileCounter:
+    return FileCounter(stem.with_name(f"{stem.name}-{shard:04d}.count"))
+
+
+def _remove_empty_ledgers(folder: Path) -> None:
+    """Remove the ledgers of an enrolment that never finished: no device of it ever answered."""
+    for path in sorted(folder.glob("ledger*.sqlite")):
+        try:
+            ledger = Ledger(path)
+            released = next(ledger.all_entries(), None) is not None
+            ledger.close()
+        except LedgerDamaged:
+            released = True  # nobody can say that it is empty
+        if released:
+            raise ValueError(f"{folder} holds the ledger of devices that answered, but no enrolment.json")
+    for path in folder.glob("ledger*.sqlite*"):
+        path.unlink()
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """An enrolled folder, opened.
+
+    Raises:
+        ValueError: where the folder holds no devices, or of a format that is not read here.
+    """
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        expected = COUNTED if "counter" in self.head else PARTIAL if "residents" in self.head else FORMAT
+        if self.head.get("format") != expected:
+            raise ValueError(f"{self.folder} was enrolled by a version that this one does not read")
+
+    @cached_property
+    def head(self) -> dict[str, Any]:
+        """What ``enrolment.json`` says."""
+        try:
+            return dict(json.loads((self.folder / "enrolment.json").read_text()))
+        except (OSError, ValueError, TypeError) as error:
+            raise ValueError(f"{self.folder} holds no enrolled devices") from error
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy of every device here."""
+        return Policy.from_dict(self.head["policy"])
+
+    @cached_property
+    def population(self) -> Population:
+        """The records, memory-mapped."""
+        return Population.load(self.folder / "population")
+
+    @cached_property
+    def _ledgers(self) -> dict[int, Ledger]:
+        return {}
+
+    def ledger(self, index: int = 0) -> Ledger:
+        """Return the ledger of a device; LedgerDamaged where it cannot be opened, or there is no such device."""
+        shard = index // SHARD
+        ledger = self._ledgers.get(shard)
+        if ledger is None:
+            if not 0 <= index < len(self):  # else a message to nobody would make a file
+                raise LedgerDamaged(f"no device {index} is enrolled here")
+            stem = self.head.get("counter")
+            counter = _counter(Path(stem), shard) if stem is not None else None
+            ledger = self._ledgers[shard] = Ledger(self.folder / ledger_name(shard), counter=counter)
+        return ledger
+
+    def close(self) -> None:
+        """Close the ledgers that were opened; they are opened again where they are needed."""
+        while self._ledgers:
+            self._ledgers.popitem()[1].close()
+
+    @cached_property
+    def _secrets(self) -> np.ndarray:
+        found = np.fromfile(self.folder / "secrets.bin", np.uint8)
+        if found.size != 32 * len(self):
+            raise ValueError(f"{self.folder / 'secrets.bin'} is damaged: it does not hold a secret for each device")
+        return found.reshape(-1, 32)
+
+    def __len__(self) -> int:
+        return int(self.head["devices"])
+
+    @cached_property
+    def residents(self) -> Sequence[int]:
+        """Numbers of the people whose devices live here: everybody, or those it was enrolled for."""
+        given = self.head.get("residents")
+        return range(len(self)) if given is None else tuple(int(device) for device in given)
+
+    @cached_property
+    def _lives_here(self) -> Container[int]:
+        return self.residents if isinstance(self.residents, range) else frozenset(self.residents)
+
+    def device(self, index: int) -> Device:
+        """Return one device.
+
+        Raises:
+            IndexError: where no such device is enrolled.
+            LedgerDamaged: where the ledger cannot be opened.
+        """
+        if index not in self._lives_here:
+            raise IndexError(f"no device {index} is enrolled here")
+        return Device(
+            index, self.population.record(index), self._secrets[index].tobytes(), self.policy, self.ledger(index)
+        )
+
+    @property
+    def received(self) -> Path:
+        """Where devices keep what they were sent in a federated training."""
+        return self.folder / "received"
+
+    @property
+    def shard(self) -> int:
+        """How many devices share a ledger file."""
+        return SHARD
+
+    def seal_key(self, index: int) -> bytes:
+        """The key of a device's seals, to check its rows."""
+        return derive_key(self._secrets[index].tobytes(), b"seal")
+
+    def open_collection(self, key: str, wanted: str) -> str:
+        """Return the id of the collection that is open under ``key``, or open ``wanted`` and return it.
+
+        The id stands in the folder until :meth:`close_collection`: a run that was killed
+        goes on with the same collection, and devices that answered give the stored bytes.
+        """
+        collections = self._open_collections()
+        if key not in collections:
+            collections[key] = wanted
+            write_atomically(self.folder / "collection.json", json.dumps(collections))
+        return collections[key]
+
+    def close_collection(self, key: str) -> None:
+        """Say that the result of the collection under ``key`` is written."""
+        collections = self._open_collections()
+        if collections.pop(key, None) is not None:
+            if collections:
+                write_atomically(self.folder / "collection.json", json.dumps(collections))
+            else:
+                (self.folder / "collection.json").unlink()
+
+    def _open_collections(self) -> dict[str, str]:
+        path = self.folder / "collection.json"
+        return dict(json.loads(path.read_text())) if path.is_file() else {}

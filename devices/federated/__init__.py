@@ -1,0 +1,1 @@
+"""Federated training on a device: messages, local steps, ledger rows."""

@@ -1,0 +1,129 @@
+"""The local steps of many devices as one batched computation, equal to those one by one.
+
+Plain gradient steps change W1 by G^T U, with G the device's few input rows and U as many
+rows of hidden width. So W1 is never copied: a step works on U alone, through the products
+of a device's rows with one another, and W1's change is put together once at the end
+(:mod:`devices.federated.local_steps` says what is computed). The devices' W2 and biases are small
+and stacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.federated.local_steps import Inputs
+from devices.network import FloatArray, softmax
+from devices.training_task import Task
+
+
+class Stack:
+    """The inputs of many devices, stacked.
+
+    Args:
+        inputs: One a device, at least one.
+        task: The sizes.
+    """
+
+    def __init__(self, inputs: Sequence[Inputs], task: Task) -> None:
+        from scipy.sparse import csr_array
+
+        self.task = task
+        lengths = np.concatenate([np.diff(one.indptr) for one in inputs])
+        self.indptr = np.concatenate([[0], np.cumsum(lengths)])
+        self.columns = np.concatenate([one.columns for one in inputs])
+        self.values = np.concatenate([one.values for one in inputs])
+        self.weights = np.concatenate([one.weights for one in inputs])
+        rows = np.array([len(one.weights) for one in inputs])
+        self.owner = np.repeat(np.arange(len(inputs)), rows)
+        self.first = np.stack([one.first for one in inputs])
+        self.second = np.stack([one.second for one in inputs])
+        self.labels = np.array([one.label for one in inputs])
+        self.single = bool(np.all(rows == 1))
+        size = (len(self.weights), task.d)
+        self.matrix = csr_array((self.values, self.columns, self.indptr), shape=size)
+        if self.single:
+            squares = np.concatenate([[0], np.cumsum(self.values * self.values, dtype=np.float64)])
+            self.gram: Any = np.diff(squares[self.indptr]).astype(self.values.dtype)[:, None]
+        else:
+            ends = np.concatenate([[0], np.cumsum(rows)])
+            self.gram = _blocks(self.matrix, ends)
+        places = (self.owner, np.arange(len(self.owner)))
+        self.sum = csr_array((self.weights, places), shape=(len(inputs), len(self.owner)))
+        self.plain_sum = csr_array((np.ones_like(self.weights), places), shape=(len(inputs), len(self.owner)))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def hidden(self, flat: FloatArray) -> FloatArray:
+        """Return all rows' hidden units before the activation, less b1."""
+        w1 = self.task.shape.parts(flat)[0]
+        result: FloatArray = self.matrix @ np.ascontiguousarray(w1) + self.first[self.owner]
+        return result
+
+    def scores(self, flat: FloatArray) -> FloatArray:
+        """Return the scores of all devices under the global weights, (devices, classes)."""
+        _, b1, w2, b2 = self.task.shape.parts(flat)
+        summed = self.sum @ np.maximum(self.hidden(flat) + b1, 0) + self.second
+        result: FloatArray = summed @ w2 + b2
+        return result
+
+    def train(self, flat: FloatArray, *, mu: float = 0.0) -> FloatArray:
+        """Return every device's weights after its local steps, (devices, size)."""
+        return np.stack([weights.copy() for weights in self.trained(flat, mu=mu)])
+
+    def trained(self, flat: FloatArray, *, mu: float = 0.0) -> Iterator[FloatArray]:
+        """Yield each device's weights after its local steps, (size,), in a buffer that the next ones reuse."""
+        task, owner, n = self.task, self.owner, len(self)
+        start = self.hidden(flat)
+        _, b1_global, w2_global, b2_global = task.shape.parts(flat)
+        b1, w2, b2 = (np.repeat(part[None], n, axis=0) for part in (b1_global, w2_global, b2_global))
+        moved = np.zeros_like(start)
+        everyone = np.arange(n)
+        for _ in range(task.steps):
+            z = start + (self.gram * moved if self.single else self.gram @ moved) + b1[owner]
+            p = self.sum @ np.maximum(z, 0) + self.second
+            error = softmax(np.matmul(p[:, None, :], w2)[:, 0] + b2)
+            error[everyone, self.labels] -= 1
+            back = self.weights[:, None] * np.matmul(w2, error[:, :, None])[:, :, 0][owner] * (z > 0)
+            steps = [p[:, :, None] * error[:, None, :], error, self.plain_sum @ back, back]
+            if mu:
+                pulls = (w2 - w2_global, b2 - b2_global, b1 - b1_global, moved)
+                steps = [step + mu * pull for step, pull in zip(steps, pulls, strict=True)]
+            for weights, step in zip((w2, b2, b1, moved), steps, strict=True):
+                weights -= task.lr * step
+        buffer = flat.copy()
+        parts = task.shape.parts(buffer)
+        ends = np.searchsorted(owner, np.arange(n + 1))
+        row = np.repeat(np.arange(len(owner)), np.diff(self.indptr))
+        change = self.values[:, None] * moved[row]
+        first = self.indptr[ends]
+        # One copy of the weights at a time stays in the cache; all of them would be written to memory twice.
+        for device in range(n):
+            buffer[:] = flat
+            for target, result in zip(parts[1:], (b1[device], w2[device], b2[device]), strict=True):
+                target[...] = result
+            moves = slice(first[device], first[device + 1])
+            if self.single:  # no column stands twice
+                parts[0][self.columns[moves]] += change[moves]
+            else:
+                np.add.at(parts[0], self.columns[moves], change[moves])
+            yield buffer
+
+
+def _blocks(matrix: Any, ends: NDArray[np.int64]) -> Any:
+    """Products of the rows of each device with one another: sparse, block-diagonal."""
+    from scipy.sparse import csr_array
+
+    parts = []
+    for a, b in zip(ends[:-1], ends[1:], strict=True):
+        block = matrix[a:b]
+        parts.append((block @ block.T).toarray())
+    sizes = np.diff(ends)
+    columns = np.concatenate([np.tile(np.arange(a, b), b - a) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+    indptr = np.concatenate([[0], np.cumsum(np.repeat(sizes, sizes))])
+    total = int(ends[-1])
+    return csr_array((np.concatenate([part.ravel() for part in parts]), columns, indptr), shape=(total, total))

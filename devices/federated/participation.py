@@ -1,0 +1,262 @@
+"""A device's part in a federated training: leave, computation, ledger, reply.
+
+Alone (:func:`take_part`) or with the other devices of a fleet (:func:`answer_together`):
+the same decisions, the same ledger rows, and weights that agree to rounding. What is
+answered depends on the task, the ledger and the policy alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from flwr.app import Array, Message, MessageType
+
+from devices.data.population import Record
+from devices.device import Device, Refusal, Turn
+from devices.enrolment.state import State
+from devices.federated import local_steps as local_training
+from devices.federated.batched_steps import Stack
+from devices.federated.exchange import Sums, pack_contribution, pack_representation, read_neighbours
+from devices.federated.local_steps import Inputs
+from devices.federated.wire import (
+    EXCHANGE_TYPE,
+    FlatArray,
+    Round,
+    common,
+    evaluation_reply,
+    exchange_reply,
+    read_own,
+    read_round,
+    update_reply,
+)
+from devices.ledger.ledger import LedgerDamaged
+from devices.network import FloatArray
+from devices.noise import NoiseStream
+from devices.query import InvalidQuery
+from devices.training_task import Kind
+from devices.wire import reply
+
+TOGETHER: dict[str, Kind] = {
+    MessageType.TRAIN: "update",
+    MessageType.EVALUATE: "evaluation",
+    EXCHANGE_TYPE: "exchange",
+}
+
+
+def take_part(received: Path, device: Device, message: Message, kind: Kind | None) -> Message:
+    """Answer one message.
+
+    Args:
+        received: Where devices of this folder keep what they are sent.
+        device: Whose answer it is.
+        message: The message.
+        kind: What is asked; None: to keep what is sent.
+
+    Raises:
+        LedgerDamaged: only inside a caller's transaction, which has to be given up whole.
+    """
+    if device.mode != "federated":
+        return reply(device.refuse_mode(), message, device=device.index)
+    try:
+        asked = read_round(message)
+        if kind is None:
+            keep(received, asked, device.index)
+            return exchange_reply(b"", message, device=device.index)
+        parts = _Parts(received, asked, kind)
+        with nullcontext() if device.ledger.in_transaction else device.ledger.transaction():
+            turn = device.join(asked.task, kind, asked.question())
+            if isinstance(turn, Refusal):
+                return reply(turn, message, device=device.index)
+            return parts.alone(device, turn, message)
+    except InvalidQuery:
+        return reply(device.refuse_unknown(), message, device=device.index)
+    except LedgerDamaged:
+        if device.ledger.in_transaction:
+            raise
+        return reply(Refusal.LEDGER_DAMAGED, message, device=device.index)
+
+
+def answer_together(state: State, messages: Sequence[Message]) -> Iterator[Message]:
+    """Answer the messages of one batch, inside the fleet's transaction; those of one round are computed at once."""
+    rounds: dict[tuple[str, int, int], list[Message]] = {}
+    for message in messages:
+        key = (message.metadata.message_type, *(common(message) if message.has_content() else (0, 0)))
+        rounds.setdefault(key, []).append(message)
+    for (name, _, _), group in rounds.items():
+        kind = TOGETHER.get(name)
+        if kind is None or state.policy.mode != "federated":
+            for message in group:
+                yield take_part(state.received, _device(state, message), message, kind)
+        else:
+            yield from _answer_round(state, group, kind)
+
+
+def _device(state: State, message: Message) -> Device:
+    return state.device(message.metadata.dst_node_id - 1)
+
+
+def _answer_round(state: State, messages: Sequence[Message], kind: Kind) -> Iterator[Message]:
+    try:
+        asked = read_round(messages[0])
+        parts = _Parts(state.received, asked, kind)
+    except InvalidQuery:
+        for message in messages:
+            yield reply(_device(state, message).refuse_unknown(), message, device=message.metadata.dst_node_id - 1)
+        return
+    joined: list[tuple[Device, Turn, Message, Inputs]] = []
+    for message in messages:
+        device = _device(state, message)
+        try:
+            own = asked if message is messages[0] else asked.for_device(read_own(message))
+            turn = device.join(asked.task, kind, own.question())
+            if isinstance(turn, Refusal):
+                yield reply(turn, message, device=device.index)
+            else:
+                joined.append((device, turn, message, parts.inputs(turn.record, device.index, own.own)))
+        except InvalidQuery:
+            yield reply(device.refuse_unknown(), message, device=device.index)
+    if joined:
+        yield from parts.together(joined)
+
+
+class _Parts:
+    """How the parts of one round are computed."""
+
+    def __init__(self, received: Path, asked: Round, kind: Kind) -> None:
+        self.received, self.asked, self.kind = received, asked, kind
+        if (asked.weights is None) != (kind == "exchange" and asked.task.sees == "sums"):
+            raise InvalidQuery("weights are missing, or too many")
+        if kind == "exchange" and asked.task.sees == "own":
+            raise InvalidQuery("devices that see their own features have nothing to exchange")
+
+    def inputs(self, record: Record, index: int, own: bytes | None) -> Inputs:
+        """Return what a device trains on; InvalidQuery where it was not sent what it needs."""
+        asked, task = self.asked, self.asked.task
+        dtype = np.dtype(np.float32) if asked.weights is None else asked.weights.dtype
+        label = local_training.class_of(record, task)
+        nothing = np.zeros(task.hidden, dtype)
+        if task.sees == "sums" and self.kind != "exchange":
+            sums = kept(self.received, task.collection, index)
+            if sums is None or sums.columns.max(initial=-1) >= task.d:
+                raise InvalidQuery("the neighbours' sums were not received")
+            return Inputs(sums.indptr, sums.columns, sums.values.astype(dtype), sums.weights.astype(dtype), nothing,
+                          nothing, label)  # fmt: skip
+        columns, values = local_training.scaled(record, task, dtype)
+        indptr, one = np.array([0, len(columns)]), np.ones(1, dtype)
+        if task.sees != "ego":
+            return Inputs(indptr, columns, values, one, nothing, nothing, label)
+        loop = dtype.type(1 / (1 + len(record.neighbours)))
+        first, second = nothing, nothing
+        if own is not None:
+            first, second = (np.sqrt(loop) * part for part in read_neighbours(own, task.hidden, dtype))
+        return Inputs(indptr, columns, loop * values, loop * one, first, second, label)
+
+    def alone(self, device: Device, turn: Turn, message: Message) -> Message:
+        """Compute and enter one device's answer."""
+        asked, task = self.asked, self.asked.task
+        own = self.inputs(turn.record, device.index, asked.own)
+        if asked.weights is None:
+            return self._send(device, turn, message, pack_contribution(turn.record, task))
+        sent = None
+        if task.sees == "ego" and self.kind != "evaluation":
+            hidden = local_training.hidden(own, asked.weights, task.shape)[0]
+            sent = self._representation(turn.record, own, hidden, first_time=asked.own is None)
+        if self.kind == "exchange":
+            assert sent is not None
+            return self._send(device, turn, message, sent)
+        if self.kind == "evaluation":
+            best = int(local_training.scores(own, asked.weights, task.shape).argmax())
+            return self._judge(device, turn, message, best == own.label)
+        weights = local_training.train(own, asked.weights, task, mu=asked.mu)
+        return self._update(device, turn, message, weights, sent)
+
+    def together(self, joined: Sequence[tuple[Device, Turn, Message, Inputs]]) -> Iterator[Message]:
+        """Compute and enter the answers of many devices."""
+        asked, task = self.asked, self.asked.task
+        if asked.weights is None:
+            for device, turn, message, _ in joined:
+                yield self._send(device, turn, message, pack_contribution(turn.record, task))
+            return
+        stack = Stack([inputs for *_, inputs in joined], task)
+        sent: Iterable[bytes | None] = [None] * len(joined)
+        if task.sees == "ego" and self.kind != "evaluation":
+            hidden = stack.hidden(asked.weights) + task.shape.parts(asked.weights)[1]
+            sent = [
+                self._representation(turn.record, inputs, hidden[place], first_time=read_own(message) is None)
+                for place, (_, turn, message, inputs) in enumerate(joined)
+            ]
+        if self.kind == "exchange":
+            for (device, turn, message, _), representation in zip(joined, sent, strict=True):
+                assert representation is not None
+                yield self._send(device, turn, message, representation)
+        elif self.kind == "evaluation":
+            best = stack.scores(asked.weights).argmax(axis=1)
+            for place, (device, turn, message, inputs) in enumerate(joined):
+                yield self._judge(device, turn, message, int(best[place]) == inputs.label)
+        else:
+            trained = stack.trained(asked.weights, mu=asked.mu)
+            for (device, turn, message, _), part, weights in zip(joined, sent, trained, strict=True):
+                yield self._update(device, turn, message, weights, part, FlatArray)
+
+    def _representation(self, record: Record, own: Inputs, hidden: FloatArray, *, first_time: bool) -> bytes:
+        """What neighbours need: x W1 and the hidden units, both over the root of the degree plus one."""
+        weights = self.asked.weights
+        assert weights is not None
+        root = np.sqrt(own.weights[0])  # own.weights is 1 / (degree + 1), and so is the scale of the own row
+        b1 = self.asked.task.shape.parts(weights)[1]
+        through = (hidden - b1 - own.first) / root
+        listed = record.neighbours if first_time else None
+        return pack_representation(through, root * np.maximum(hidden, 0), listed)
+
+    def _update(
+        self, device: Device, turn: Turn, message: Message, weights: FloatArray, sent: bytes | None,
+        kind: type[Array] = Array,
+    ) -> Message:  # fmt: skip
+        asked, task = self.asked, self.asked.task
+        if task.noise is not None:
+            assert asked.weights is not None
+            noisy = task.noise.perturb(weights - asked.weights, NoiseStream(turn.noise_key))
+            weights = (asked.weights + noisy).astype(asked.weights.dtype)
+        device.enter(task, "update", turn, weights.nbytes + len(sent or b""))
+        return update_reply(weights, message, device=device.index, sent=sent, kind=kind)
+
+    def _judge(self, device: Device, turn: Turn, message: Message, correct: bool) -> Message:
+        device.enter(self.asked.task, "evaluation", turn, 1)
+        return evaluation_reply(correct, message)
+
+    def _send(self, device: Device, turn: Turn, message: Message, sent: bytes) -> Message:
+        device.enter(self.asked.task, "exchange", turn, len(sent))
+        return exchange_reply(sent, message, device=device.index)
+
+
+def keep(received: Path, asked: Round, index: int) -> None:
+    """Keep the sums that a device was sent; InvalidQuery for bytes that are none."""
+    if asked.task.sees != "sums" or asked.own is None:
+        raise InvalidQuery("there is nothing to keep")
+    Sums.from_bytes(asked.own)
+    path = _place(received, asked.task.collection, index)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(asked.own)
+    os.replace(temporary, path)
+    kept.cache_clear()
+
+
+@lru_cache(maxsize=1 << 15)  # read every round, by every device of a fleet
+def kept(received: Path, collection: str, index: int) -> Sums | None:
+    """Return the sums that a device was sent, None where it was not."""
+    path = _place(received, collection, index)
+    return Sums.from_bytes(path.read_bytes()) if path.is_file() else None
+
+
+def _place(received: Path, collection: str, index: int) -> Path:
+    # a digest, for a collection may be called ".."
+    return received / hashlib.sha256(collection.encode()).hexdigest()[:32] / f"{index}.bin"

@@ -1,0 +1,1 @@
+"""Ledger of a device: what was released, under which loss, entered before it leaves."""

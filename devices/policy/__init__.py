@@ -1,0 +1,1 @@
+"""Policy of a device: the questions and losses that it agreed to at enrolment."""

@@ -1,0 +1,194 @@
+"""What a device agreed to at enrolment, and whether a query stays inside it.
+
+The verdict depends on the query and the policy alone, never on private values, and is
+reached before any data are touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from devices.facts import PublicFacts
+from devices.mechanisms.base import Loss, round_up
+from devices.mechanisms.randomized_response import Reporting
+from devices.query import Query
+from devices.training_task import Kind, Task
+
+Mode = Literal["report", "federated", "owner"]
+OnRequery = Literal["refuse", "replay"]
+CAP_LEVELS = ("bit", "vector", "user")
+TRAINING = "training"  # stands among the attributes for all that a federated training may ever lose
+
+
+@dataclass(frozen=True)
+class Cap:
+    """Largest loss that one attribute may ever have, by level.
+
+    ``user`` and ``vector`` bound the same number, the loss when the whole attribute
+    changes; they are kept apart because people set them apart. ``delta`` is the largest
+    delta, 0 where only pure losses are accepted.
+    """
+
+    bit: float
+    vector: float
+    user: float
+    delta: float = 0.0
+
+    def allows(self, loss: Loss) -> bool:
+        """Whether a report of this loss stays under the cap."""
+        return loss.bit <= self.bit and loss.vector <= min(self.vector, self.user) and loss.delta <= self.delta
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """The rules of a device.
+
+    Args:
+        mode: ``report`` (one private report), ``federated`` or ``owner``.
+        caps: Attribute -> largest loss; an attribute that is not listed is never released.
+        mechanisms: Names of the mechanisms it accepts.
+        facts: The public facts it believes.
+        reporting: ``both`` or ``one-end``; a ``one-end`` device reports j < i only.
+        on_requery: What a repeated question from another collection gets.
+        user_cap: Largest loss that all the device's releases may ever add up to.
+    """
+
+    mode: Mode
+    caps: Mapping[str, Cap]
+    mechanisms: frozenset[str]
+    facts: PublicFacts
+    reporting: Reporting = "both"
+    on_requery: OnRequery = "refuse"
+    user_cap: float = math.inf
+    _verdicts: dict[tuple[bytes, int], bool] = field(default_factory=dict, init=False, repr=False)
+
+    def allows(self, query: Query, *, device: int) -> bool:
+        """Whether the whole plan of this query is inside the policy of this device."""
+        # Only a one-end row has a loss of its own for each device.
+        key = (query.digest, device if self.reporting == "one-end" else -1)
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            if len(self._verdicts) > 4096:
+                self._verdicts.clear()
+            verdict = self._verdicts[key] = self._judge(query, device if key[1] >= 0 else None)
+        return verdict
+
+    def allows_total(self, spent: float, query: Query, *, device: int) -> bool:
+        """Whether a query still fits under the cap of the whole person, after ``spent``."""
+        if math.isinf(self.user_cap):
+            return True
+        asked = math.fsum(query.loss(name, device=device).vector for name in query.attributes)
+        return round_up(spent + asked) <= self.user_cap
+
+    def allows_round(self, task: Task, kind: Kind, spent: Loss) -> bool:
+        """Whether an answer in a federated training stays inside the policy, after ``spent`` in earlier ones."""
+        cap = self.caps.get(TRAINING)
+        if cap is None or task.mechanism not in self.mechanisms or not task.agrees_with(self.facts):
+            return False
+        total = spent + task.loss(kind)
+        return cap.allows(total) and total.vector <= self.user_cap
+
+    def _judge(self, query: Query, device: int | None) -> bool:
+        for stage in query.plan:
+            for ask in stage:
+                for mechanism in ask.mechanisms:
+                    if mechanism.name not in self.mechanisms or not mechanism.agrees_with(self.facts):
+                        return False
+                    # Any adjacency mechanism that does not say "one-end" reads the whole list.
+                    if self.reporting == "one-end" and ask.attribute == "adjacency":
+                        if getattr(mechanism, "reporting", "both") != "one-end":
+                            return False
+        return all(
+            name in self.caps and self.caps[name].allows(query.loss(name, device=device)) for name in query.attributes
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as JSON values."""
+        return {
+            "mode": self.mode,
+            "caps": {name: asdict(cap) for name, cap in sorted(self.caps.items())},
+            "mechanisms": sorted(self.mechanisms),
+            "facts": self.facts.to_dict(),
+            "reporting": self.reporting,
+            "on_requery": self.on_requery,
+            "user_cap": self.user_cap if math.isfinite(self.user_cap) else None,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Policy:
+        """Read :meth:`to_dict` back."""
+        return cls(
+            mode=values["mode"],
+            caps={name: Cap(**cap) for name, cap in values["caps"].items()},
+            mechanisms=frozenset(values["mechanisms"]),
+            facts=PublicFacts.from_dict(values["facts"]),
+            reporting=values["reporting"],
+            on_requery=values["on_requery"],
+            user_cap=math.inf if values.get("user_cap") is None else float(values["user_cap"]),
+        )
+
+
+def policy_for(
+    queries: Iterable[Query],
+    facts: PublicFacts,
+    *,
+    reporting: Reporting = "both",
+    on_requery: OnRequery = "refuse",
+    caps: Mapping[str, float] | None = None,
+    mode: Mode = "report",
+) -> Policy:
+    """Return the policy that simulated devices enrol with for these queries.
+
+    The caps are the queries' own losses; ``caps`` (level -> loss) overrides a level for
+    every attribute asked, and ``user`` bounds what all releases add up to as well.
+    Attributes that no query asks about are never released. ``mode`` is ``owner`` where the
+    query is the hand-over of a record.
+
+    Raises:
+        ValueError: for a level that is not bit, vector or user, or a cap that is negative or nan.
+    """
+    given = dict(caps or {})
+    for level, value in given.items():
+        if level not in CAP_LEVELS:
+            raise ValueError(f"--cap {level}={value:g}: the level must be one of {', '.join(CAP_LEVELS)}")
+        if not value >= 0:
+            raise ValueError(f"--cap {level}={value:g}: a cap is a number of 0 or more")
+    largest: dict[str, Cap] = {}
+    mechanisms: set[str] = set()
+    for query in queries:
+        for name in query.attributes:
+            loss = query.loss(name)
+            old = largest.get(name, Cap(0.0, 0.0, 0.0))
+            vector = max(old.vector, loss.vector)
+            largest[name] = Cap(max(old.bit, loss.bit), vector, vector, max(old.delta, loss.delta))
+        mechanisms |= {m.name for stage in query.plan for ask in stage for m in ask.mechanisms}
+    final = {
+        name: Cap(given.get("bit", c.bit), given.get("vector", c.vector), given.get("user", c.user), c.delta)
+        for name, c in largest.items()
+    }
+    total = given.get("user", math.inf)
+    return Policy(mode, final, frozenset(mechanisms), facts, reporting, on_requery, total)
+
+
+def policy_for_training(
+    task: Task, facts: PublicFacts, *, answers: int, caps: Mapping[str, float] | None = None
+) -> Policy:
+    """Return the policy that simulated devices enrol with for a federated training.
+
+    The cap is what ``answers`` updates lose together; without noise nothing bounds it, and
+    the device has agreed to that.
+
+    Raises:
+        ValueError: as :func:`policy_for`.
+    """
+    policy_for((), facts, caps=caps)  # looks at the caps
+    given = dict(caps or {})
+    each = task.loss("update")
+    total = Loss(round_up(answers * each.bit), round_up(answers * each.vector), answers * each.delta * (1 + 1e-12))
+    cap = Cap(given.get("bit", total.bit), given.get("vector", total.vector), given.get("user", total.vector),
+              total.delta)  # fmt: skip
+    mechanisms = frozenset({task.mechanism})
+    return Policy("federated", {TRAINING: cap}, mechanisms, facts, user_cap=given.get("user", math.inf))

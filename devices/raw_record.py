@@ -1,0 +1,134 @@
+"""The hand-over: a record given, raw, once, to an owner whom the person trusts.
+
+Only a device enrolled in ``owner`` mode answers it, by a message type of its own. It is a
+release like any other, in the ledger with an infinite loss. To the ledger it is a query
+whose one mechanism, :class:`HandedOver`, adds no noise; that mechanism is in no table, so
+no *report* can be asked with it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from devices.data.population import Record
+from devices.facts import PublicFacts
+from devices.mechanisms.base import Loss, Mechanism
+from devices.noise import NoiseStream
+from devices.query import ATTRIBUTES, Ask, InvalidQuery, Query
+
+FORMAT = 1
+_COUNT = struct.Struct("<I")
+_LABEL = struct.Struct("<q")
+
+
+@dataclass(frozen=True)
+class HandedOver(Mechanism):
+    """No mechanism at all: one attribute of a record as it is, in plain bytes.
+
+    Adjacency: int32 ids. Features: how many, int32 columns, float32 values. Label: int64.
+    All little-endian.
+    """
+
+    attribute: str
+
+    name: ClassVar[str] = "handed_over"
+    version: ClassVar[int] = 1
+
+    @property
+    def attributes(self) -> frozenset[str]:  # type: ignore[override]
+        """The one attribute."""
+        return frozenset({self.attribute})
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        """It says nothing about the facts."""
+        return True
+
+    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> Any:
+        """Return the attribute's bytes."""
+        if self.attribute == "adjacency":
+            return np.ascontiguousarray(record.neighbours, "<i4").tobytes()
+        if self.attribute == "features":
+            columns = np.ascontiguousarray(record.feature_indices, "<i4")
+            values = np.ascontiguousarray(record.feature_values, "<f4")
+            return _COUNT.pack(len(columns)) + columns.tobytes() + values.tobytes()
+        return _LABEL.pack(record.label)
+
+    def perturb(self, value: Any, noise: NoiseStream) -> Any:
+        """Return the value."""
+        return value
+
+    def encode(self, report: Any) -> bytes:
+        """The bytes are the report."""
+        return bytes(report)
+
+    def decode(self, data: bytes, *, device: int) -> Any:
+        """The bytes are the report."""
+        return data
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        """Unprotected."""
+        return Loss(math.inf, math.inf)
+
+
+def hand_over(collection: str) -> Query:
+    """Return the question for a whole record.
+
+    Raises:
+        InvalidQuery: for a malformed collection id.
+    """
+    return Query(collection, (tuple(Ask(name, (HandedOver(name),)) for name in ATTRIBUTES),))
+
+
+def is_hand_over(query: Query) -> bool:
+    """Whether this is the question for a whole record."""
+    return any(isinstance(m, HandedOver) for stage in query.plan for ask in stage for m in ask.mechanisms)
+
+
+def read_hand_over(data: bytes) -> Query:
+    """Read the question; only the canonical bytes of :func:`hand_over` are accepted.
+
+    Raises:
+        InvalidQuery: for anything else.
+    """
+    try:
+        query = hand_over(json.loads(data)["collection"])
+    except InvalidQuery:
+        raise
+    except Exception as error:  # strangers wrote it
+        raise InvalidQuery("the hand-over is malformed") from error
+    if query.to_bytes() != data:
+        raise InvalidQuery("the hand-over is malformed")
+    return query
+
+
+def read_question(data: bytes) -> Query:
+    """Read a query or a hand-over; InvalidQuery for what is neither."""
+    try:
+        return read_hand_over(data)
+    except InvalidQuery:
+        return Query.from_bytes(data)
+
+
+def read_record(parts: Mapping[str, tuple[bytes, ...]]) -> Record:
+    """Put a record together from what a device handed over.
+
+    Raises:
+        ValueError: for bytes that are not of this form.
+    """
+    try:
+        (neighbours,), (features,), (label,) = (parts[name] for name in ATTRIBUTES)
+        (count,) = _COUNT.unpack_from(features)
+        if len(features) != _COUNT.size + 8 * count:
+            raise ValueError("the features are cut off")
+        columns = np.frombuffer(features, "<i4", count, _COUNT.size)
+        values = np.frombuffer(features, "<f4", count, _COUNT.size + 4 * count)
+        return Record(columns, values, np.frombuffer(neighbours, "<i4"), _LABEL.unpack(label)[0])
+    except (struct.error, KeyError) as error:
+        raise ValueError("a record is malformed") from error

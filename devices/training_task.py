@@ -1,0 +1,212 @@
+"""What a device enrolled as federated is asked to take part in: the task, and what an answer costs.
+
+A task is one public description for a whole training: the network, the local steps, what
+the device looks at, and whether it clips its update and adds noise. Unknown fields make it
+invalid, as they do a query. What an answer loses is a property of the task and of what is
+answered alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from devices.facts import PublicFacts
+from devices.mechanisms import gaussian
+from devices.mechanisms.base import Loss, round_up
+from devices.network import FloatArray, Shape
+from devices.noise import NoiseStream
+from devices.query import InvalidQuery
+
+FORMAT = 1
+_COLLECTION = re.compile(r"[A-Za-z0-9._-]{1,64}")
+UNIT = 1 << 32
+STEPS = 1 << 20  # grid steps in the clipping norm: rounding towards 0 costs at most sqrt(size) of them
+Kind = Literal["update", "evaluation", "exchange"]
+SEES: dict[str, tuple[str, ...]] = {
+    "own": ("features", "label"),
+    "ego": ("adjacency", "features", "label"),
+    "sums": ("adjacency", "features", "label"),
+}
+SCALINGS = ("none", "row", "unit")
+CLEAR, NOISY = "clear_update", "gaussian_update"
+UNPROTECTED = Loss(math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class GaussianUpdate:
+    """An update clipped to L2 norm ``clip``, put on a grid, with rounded Gaussian noise on every weight.
+
+    The grid has 2**20 steps in ``clip`` and values go towards 0, so that the norm only
+    shrinks. Any two records of a person give updates at most 2 ``clip`` apart: that is the
+    sensitivity of the *whole record*, and the loss at every finer level is bounded by it.
+    The noise is drawn exactly (:mod:`devices.mechanisms.gaussian`), and delta(eps) is the
+    curve of Balle and Wang (2018), not the formula that holds for eps < 1 only.
+
+    Args:
+        clip: Largest norm of an update.
+        deviation: The noise's standard deviation, in 1 / 2**32 of a grid step.
+        delta: At which the loss is stated.
+
+    Raises:
+        ValueError: for a norm, deviation or delta that makes no sense.
+    """
+
+    clip: float
+    deviation: int
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.clip) and self.clip > 0):
+            raise ValueError(f"the clipping norm must be a finite number above 0, not {self.clip}")
+        if not UNIT <= self.deviation < 1 << 68:
+            raise ValueError(f"the deviation must be 1 .. 2**36 grid steps, not {self.deviation / UNIT:g}")
+        if not 1e-300 < self.delta < 1:
+            raise ValueError(f"delta must lie between 0 and 1, both excluded, not {self.delta}")
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, clip: float, delta: float) -> GaussianUpdate:
+        """Return the mechanism with the smallest noise that is (epsilon, delta)-private for the whole record."""
+        sigma = gaussian.calibrate(epsilon, delta, shift=2.0 * STEPS)
+        return cls(float(clip), math.ceil(sigma * UNIT), float(delta))
+
+    @property
+    def loss(self) -> Loss:
+        """Loss of one update, at every level."""
+        epsilon = _epsilon(self.delta, self.deviation)
+        return Loss(epsilon, epsilon, self.delta)
+
+    def perturb(self, update: FloatArray, noise: NoiseStream) -> FloatArray:
+        """Return the noisy update, float64 (size,).
+
+        Args:
+            update: What was learned, (size,); where it is not finite it counts as 0.
+            noise: The device's randomness.
+        """
+        steps = self.steps(update)
+        drawn = gaussian.sample(noise, Fraction(self.deviation, UNIT), len(steps))
+        return (steps + drawn) * (self.clip / STEPS)
+
+    def steps(self, update: FloatArray) -> np.ndarray:
+        """int64 (size,): the clipped update on the grid; the L2 norm is at most 2**20 steps, exactly."""
+        wide = np.nan_to_num(np.asarray(update, np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+        scale = STEPS / self.clip / max(1.0, float(np.linalg.norm(wide)) / self.clip)
+        steps = np.trunc(wide * scale).astype(np.int64)
+        while int(steps @ steps) > STEPS * STEPS:  # floating point may be an ulp generous
+            scale *= 1 - 2.0**-40
+            steps = np.trunc(wide * scale).astype(np.int64)
+        return steps
+
+
+@lru_cache(maxsize=64)
+def _epsilon(delta: float, deviation: int) -> float:
+    return round_up(gaussian.epsilon_of(delta, shift=2.0 * STEPS, sigma=deviation / UNIT))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A training that a device may take part in.
+
+    Args:
+        collection: Id of the training, 1..64 of ``A-Za-z0-9._-``.
+        sees: ``own`` features; ``ego``: also neighbours' representations; ``sums``: also
+            the neighbours' summed features, received before.
+        d, hidden, classes: The network.
+        lr: Learning rate of the local steps (plain gradient descent).
+        steps: Local steps an answer.
+        scaling: Of the own features: ``none``, ``row`` (divided by their sum) or ``unit``
+            (by their L2 norm).
+        noise: How an update is protected, None: not at all.
+
+    Raises:
+        InvalidQuery: for anything that is not of this form.
+    """
+
+    collection: str
+    sees: str
+    d: int
+    hidden: int
+    classes: int
+    lr: float
+    steps: int
+    scaling: str = "unit"
+    noise: GaussianUpdate | None = None
+
+    def __post_init__(self) -> None:
+        known = isinstance(self.collection, str) and self.sees in SEES and self.scaling in SCALINGS
+        sizes = (self.d, self.hidden, self.classes, self.steps)
+        if not known or not all(type(size) is int and size >= 1 for size in sizes) or self.hidden > 1 << 14:
+            raise InvalidQuery("the task is malformed")
+        if not _COLLECTION.fullmatch(self.collection) or self.steps > 10_000:
+            raise InvalidQuery("the task is malformed")
+        if not (type(self.lr) is float and math.isfinite(self.lr) and self.lr > 0):
+            raise InvalidQuery("the learning rate is malformed")
+        if self.noise is not None and self.sees != "own":
+            raise InvalidQuery("only updates from a device's own features are sent under noise")
+
+    @property
+    def shape(self) -> Shape:
+        """The network's sizes."""
+        return Shape(self.d, self.hidden, self.classes)
+
+    @property
+    def mechanism(self) -> str:
+        """Name of what stands between the data and the update."""
+        return CLEAR if self.noise is None else NOISY
+
+    def scope(self, kind: Kind) -> tuple[str, ...]:
+        """Attributes that an answer depends on."""
+        seen = SEES[self.sees]
+        return tuple(name for name in seen if name != "label") if kind == "exchange" else seen
+
+    def loss(self, kind: Kind) -> Loss:
+        """What one answer of this kind loses; without noise nothing bounds it."""
+        return self.noise.loss if kind == "update" and self.noise is not None else UNPROTECTED
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        """Whether the public facts in the task are the ones given."""
+        small = self.noise is None or self.noise.delta * facts.n < 1
+        return (self.d, self.classes) == (facts.d, facts.classes) and small
+
+    def to_bytes(self) -> bytes:
+        """Return the canonical bytes (JSON, sorted keys, no spaces, ASCII)."""
+        return _canonical({"v": FORMAT, **asdict(self)})
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Task:
+        """Read a task; only canonical bytes are accepted.
+
+        Raises:
+            InvalidQuery: for malformed bytes or unknown fields.
+        """
+        if not isinstance(data, bytes) or len(data) > 4096:
+            raise InvalidQuery("a task is a few bytes")
+        return _parse(data)
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+@lru_cache(maxsize=64)
+def _parse(data: bytes) -> Task:
+    try:
+        given = json.loads(data)
+        if given.pop("v") != FORMAT:
+            raise InvalidQuery("unknown task format")
+        noise = given.pop("noise")
+        task = Task(**given, noise=None if noise is None else GaussianUpdate(**noise))
+        if task.to_bytes() != data:
+            raise InvalidQuery("the bytes are not canonical")
+    except InvalidQuery:
+        raise
+    except Exception as error:  # strangers wrote it
+        raise InvalidQuery("the task is malformed") from error
+    return task

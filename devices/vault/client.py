@@ -1,0 +1,92 @@
+"""A device that lives in a vault, as the ClientApp sees it: a number and a socket, no data."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from devices.device import Refusal, Report
+from devices.query import MAX_BYTES
+from devices.vault.protocol import (
+    MAX_ANSWER,
+    FrameError,
+    Kind,
+    pack_question,
+    read_frame,
+    unpack_answer,
+    write_frame,
+)
+
+SECONDS = 30.0
+_PAUSE = 0.1
+
+
+@dataclass(frozen=True)
+class VaultDevice:
+    """Takes questions to the vault and brings its answers back; the same verbs as ``Device``.
+
+    A question is asked again while the vault cannot be reached or breaks off: whatever it
+    released stands in its ledger, so a second time the same question gets the same bytes.
+    A vault that stays silent is a device that answers nothing: ``LEDGER_DAMAGED``.
+
+    Args:
+        path: The vault's socket.
+        index: The person's public number.
+        seconds: How long to try.
+
+    Raises:
+        ValueError: for a number that no device has.
+    """
+
+    path: str
+    index: int
+    seconds: float = SECONDS
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.index < 1 << 32:
+            raise ValueError(f"no device has the number {self.index}")
+
+    def answer(self, question: bytes) -> Report | Refusal:
+        """Ask for a report."""
+        return self._ask(Kind.REPORT, question)
+
+    def hand_over(self, question: bytes) -> Report | Refusal:
+        """Ask for the whole record, raw: only a device in ``owner`` mode gives it, once."""
+        return self._ask(Kind.HANDOVER, question)
+
+    def refuse_mode(self) -> Refusal:
+        """Ask what the device says to a message of another mode."""
+        return self._refusal(Kind.OTHER_MODE)
+
+    def refuse_unknown(self) -> Refusal:
+        """Ask what the device says to a message that is no question."""
+        return self._refusal(Kind.UNKNOWN)
+
+    def _refusal(self, kind: Kind) -> Refusal:
+        answer = self._ask(kind, b"")
+        return answer if isinstance(answer, Refusal) else Refusal.LEDGER_DAMAGED
+
+    def _ask(self, kind: Kind, question: bytes) -> Report | Refusal:
+        if len(question) > MAX_BYTES:
+            question = b""  # no query is so long, and none is empty: the device says the same to both
+        payload = pack_question(kind, self.index, question)
+        deadline = time.monotonic() + self.seconds
+        while True:
+            try:
+                return unpack_answer(self._exchange(payload, deadline))
+            except (FrameError, OSError):
+                if time.monotonic() + _PAUSE >= deadline:
+                    return Refusal.LEDGER_DAMAGED
+                time.sleep(_PAUSE)
+
+    def _exchange(self, payload: bytes, deadline: float) -> bytes:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(max(_PAUSE, deadline - time.monotonic()))
+            connection.connect(self.path)
+            with suppress(
+                BrokenPipeError
+            ):  # a vault that refuses a long question does not read to its end, but says so
+                write_frame(connection, payload, deadline=deadline)
+            return read_frame(connection, limit=MAX_ANSWER, deadline=deadline)

@@ -1,0 +1,237 @@
+"""What may befall a device's state, and what a curator gains who asks another question after it.
+
+:data:`FAULTS` is the table name -> :class:`Fault`. ``covered`` says that the device stays
+at the one-query bound by itself; ``counted``, that it does where its releases are counted
+in a second place (:mod:`devices.ledger.counter`). Where it does not, each time the fault strikes
+gives one more release: 2x after one, 3x after two.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from devices.client_app import release_states
+from devices.data.population import Population
+from devices.enrolment.state import State, enrol
+from devices.ledger.ledger import LedgerDamaged
+from strategies.adversaries.curator import AdversarialCurator, Shot, rebudgeted
+from strategies.adversaries.outcome import Outcome
+from strategies.adversaries.target import Target
+from strategies.engines.collect import quiet_flower
+from strategies.engines.grids import LocalGrid
+
+_TORTURE = "tests/strategies/stress/test_kill.py::"
+_CRASH = "tests/devices/ledger/test_crash.py::test_a_killed_collection_never_gives_two_reports"
+_POWER = "tests/devices/ledger/test_power_loss.py::"
+_STRIKES = "tests/strategies/adversaries/test_faults.py::test_what_a_fault_costs"
+
+# Gets the state folder as it stood when the machine stopped, and a copy from before the first
+# question; returns the folder that is served from then on.
+Strike = Callable[[Path, Path], Path]
+
+
+def _ledgers(folder: Path, ending: str = "") -> list[Path]:
+    return sorted(folder.glob(f"ledger*.sqlite{ending}"))
+
+
+def _delete_ledgers(folder: Path, before: Path) -> Path:
+    for path in _ledgers(folder, "*"):
+        path.unlink()
+    return folder
+
+
+def _delete_logs(folder: Path, before: Path) -> Path:
+    for path in _ledgers(folder, "-wal"):
+        path.unlink()
+    return folder
+
+
+def _flip(paths: list[Path]) -> None:
+    for path in paths:
+        data = bytearray(path.read_bytes())
+        for at in range(100, len(data), 512):
+            data[at] = (data[at] + 16) % 256
+        path.write_bytes(data)
+
+
+def _flip_logs(folder: Path, before: Path) -> Path:
+    _flip(_ledgers(folder, "-wal"))
+    return folder
+
+
+def _settled(folder: Path) -> list[Path]:
+    # What was in the log goes into the file first, as a clean stop does.
+    release_states()
+    state = State(folder)
+    for first in range(0, len(state), state.shard):
+        with suppress(LedgerDamaged):  # by the fault's last strike
+            state.ledger(first)
+    state.close()
+    return _ledgers(folder)
+
+
+def _flip_ledgers(folder: Path, before: Path) -> Path:
+    _flip(_settled(folder))
+    return folder
+
+
+def _truncate_ledgers(folder: Path, before: Path) -> Path:
+    for path in _settled(folder):
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2])
+    return folder
+
+
+def _put_back(folder: Path, before: Path) -> Path:
+    _delete_ledgers(folder, before)
+    for path in _ledgers(before):
+        shutil.copy(path, folder / path.name)
+    return folder
+
+
+def _second_place(folder: Path, before: Path) -> Path:
+    copy = Path(tempfile.mkdtemp(dir=before.parent)) / "copy"
+    shutil.copytree(before, copy)
+    return copy
+
+
+def _enrol_again(folder: Path, before: Path) -> Path:
+    again = Path(tempfile.mkdtemp(dir=before.parent)) / "again"
+    enrol(again, Population.load(folder / "population"), State(folder).policy, seed=None).close()
+    return again
+
+
+def _replace_secrets(folder: Path, before: Path) -> Path:
+    path = folder / "secrets.bin"
+    path.write_bytes(bytes((byte + 1) % 256 for byte in path.read_bytes()))
+    return folder
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One row of the threat model.
+
+    Args:
+        name: Its name on the command line.
+        description: What happens, and what the device does then.
+        covered: Whether no second release follows.
+        counted: Whether none follows where releases are counted in a second place.
+        loss: What it costs a person where it is not covered, in one-query bounds.
+        test: The test that shows it.
+        strike: Brings it about in a state folder; None where it needs a process or a file
+            system of its own, which the test has.
+    """
+
+    name: str
+    description: str
+    covered: bool
+    counted: bool
+    loss: str
+    test: str
+    strike: Strike | None = field(default=None, repr=False)
+
+    def attack(self, target: Target, *, asks: int = 2) -> Outcome:
+        """Ask, let the fault strike, and ask at another budget, ``asks`` times in all.
+
+        Raises:
+            ValueError: for a fault that cannot be brought about here, or devices that live elsewhere.
+        """
+        if self.strike is None:
+            raise ValueError(f"fault {self.name} needs a process or file system of its own ({self.test})")
+        return AfterFault(target, self.name, self.strike, asks=asks).attack()
+
+
+class AfterFault(AdversarialCurator):
+    """Asks at another budget whenever the fault has struck.
+
+    Args:
+        target: Devices in a state folder that nobody was asked in yet.
+        fault: Its name.
+        strike: What brings it about.
+        asks: How many questions in all.
+    """
+
+    name = "after-fault"
+    description = "asks at another budget after each fault"
+
+    def __init__(self, target: Target, fault: str, strike: Strike, *, asks: int = 2) -> None:
+        super().__init__(target, asks=asks)
+        self.outcome = Outcome(fault)
+        self.strike = strike
+
+    def runs(self) -> Iterator[list[list[Shot]]]:
+        query, facts = self.target.query, self.target.facts
+        yield from ([[Shot(rebudgeted(query, 1.0 - n / (self.asks + 1), facts))]] for n in range(self.asks))
+
+    def attack(self) -> Outcome:
+        """Stop the machine as it stands after each run, and strike."""
+        folder = self.target.home
+        release_states()
+        with tempfile.TemporaryDirectory() as scratch, quiet_flower():
+            before = Path(shutil.copytree(folder, Path(scratch) / "before"))
+            for number, rounds in enumerate(self.runs()):
+                if number:
+                    files = [*_ledgers(folder), *_ledgers(folder, "-wal")]
+                    stopped = {path: path.read_bytes() for path in files}
+                    release_states()
+                    for path, data in stopped.items():
+                        path.write_bytes(data)
+                    folder = self.strike(folder, before)
+                connect = partial(LocalGrid, folder, self.target.devices)
+                self.target = replace(self.target, connect=connect, folder=folder)
+                self.fire(self.target.connect(), rounds)
+            release_states()
+        return self.outcome
+
+
+_ALL: tuple[Fault, ...] = (
+    Fault("kill-before-claim", "kill -9 before the claim: nothing was released, the next question is the first",
+          True, True, "1x", _CRASH),
+    Fault("kill-before-commit", "kill -9 between claim and commit: SQLite undoes it, nothing was released",
+          True, True, "1x", _CRASH),
+    Fault("kill-after-commit", "kill -9 after the commit and before the reply: a retry gets the stored bytes",
+          True, True, "1x", _CRASH),
+    Fault("kill-during-replies", "kill -9 while replies leave: a retry gets the stored bytes",
+          True, True, "1x", _CRASH),
+    Fault("kill-at-random", "1,000 kills at random moments of collections of 500 devices (make torture)",
+          True, True, "1x", f"{_TORTURE}test_forty_kills"),
+    Fault("power-loss", "writes since the last sync are lost, torn or reordered at any step: what was answered stands",
+          True, True, "1x", f"{_POWER}test_power_is_lost_at_every_step"),
+    Fault("disk-full", "a write or sync fails at every step: LEDGER_DAMAGED until there is room, nothing half entered",
+          True, True, "1x", f"{_POWER}test_the_disk_fails_at_every_step"),
+    Fault("read-only-folder", "the folder or the file cannot be written: LEDGER_DAMAGED",
+          True, True, "1x", "tests/strategies/adversaries/test_faults.py::test_a_folder_that_cannot_be_written"),
+    Fault("ledger-truncated", "the ledger's file lost its second half: LEDGER_DAMAGED",
+          True, True, "1x", _STRIKES, _truncate_ledgers),
+    Fault("ledger-bit-flipped", "bits of the ledger's file flipped: LEDGER_DAMAGED (checks at opening, a seal a row)",
+          True, True, "1x", _STRIKES, _flip_ledgers),
+    Fault("secrets-replaced", "the secrets are other ones: no seal fits, LEDGER_DAMAGED for who has released",
+          True, True, "1x", _STRIKES, _replace_secrets),
+    Fault("clock-set-back", "the clock runs backwards: no decision looks at it",
+          True, True, "1x", "tests/strategies/adversaries/test_faults.py::test_the_clock_plays_no_part"),
+    Fault("two-processes", "two processes serve one ledger: a claim is one step, the second one sees it",
+          True, True, "1x", "tests/devices/ledger/test_ledger.py::test_processes_that_claim_at_once"),
+    Fault("ledger-deleted", "the ledger's file is gone: same question and data, same bytes; any other is released anew",
+          False, True, "2x", _STRIKES, _delete_ledgers),
+    Fault("log-deleted", "the write-ahead log of a process that was killed is deleted: its releases are forgotten",
+          False, True, "2x", _STRIKES, _delete_logs),
+    Fault("log-bit-flipped", "bits of such a log flipped: SQLite drops the frames from there on and says nothing",
+          False, True, "2x", _STRIKES, _flip_logs),
+    Fault("older-backup", "the ledger is put back from a backup: the releases since then are forgotten",
+          False, True, "2x", _STRIKES, _put_back),
+    Fault("second-place", "the folder is copied and served in a second place (counted: where both reach the counter)",
+          False, True, "2x", _STRIKES, _second_place),
+    Fault("folder-by-run", "a node that names no state folder takes the run's word: a curator picks a copy",
+          False, True, "2x", "tests/strategies/adversaries/test_faults.py::test_a_run_names_the_folder_where_the_node_does_not"),
+    Fault("edited-app", "the curator ships another app, which reads the folder; only a vault keeps it out",
+          False, False, "everything", "tests/strategies/adversaries/test_faults.py::test_an_edited_app_reads_everything"),
+    Fault("enrolled-again", "the person's data are enrolled a second time: another device, with another secret",
+          False, False, "2x", _STRIKES, _enrol_again),
+)  # fmt: skip
+FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in _ALL}

@@ -1,0 +1,1 @@
+"""Audit of mechanisms, methods and devices: exact losses beside empirical bounds."""

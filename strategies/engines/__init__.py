@@ -1,0 +1,1 @@
+"""Engines that take messages to devices: this process, Ray, Flower's runtime."""

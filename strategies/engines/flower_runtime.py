@@ -1,0 +1,87 @@
+"""A collection on Flower's own simulation runtime, started and ended from Python.
+
+The same ClientApp and the same strategy as on the other engines, under ``flwr run``:
+made for comparison, and slow (the runtime's work grows with the square of the number of
+nodes).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from curator.methods.base import Question
+from strategies.engines.flower_job import Job, load_collected, load_failure
+from strategies.engines.flower_processes import Flower, FlowerFailed, app_folder
+from strategies.rounds.collect_once import Collected
+from strategies.rounds.stages import Stages
+
+TIMEOUT = 3600.0
+_START_SECONDS = 120.0
+_END_SECONDS = 20.0
+
+
+def collect_with_flower(
+    folder: Path,
+    questions: Sequence[Question],
+    *,
+    devices: int,
+    silent: frozenset[int] = frozenset(),
+    workers: int | None = None,
+    timeout: float = TIMEOUT,
+    stages: Stages | None = None,
+) -> Collected:
+    """Ask the devices of a state folder through Flower's simulation runtime.
+
+    A SuperLink of its own is started and stopped again with all its processes, whatever
+    happens. Where the run fails, its logs are kept and the error names them.
+
+    Args:
+        folder: The enrolled state folder.
+        questions: What is asked, and of which devices.
+        devices: How many devices are enrolled: one simulated SuperNode each.
+        silent: Devices that never answer.
+        workers: Ray actors, None for one a core.
+        timeout: Seconds to wait for replies.
+        stages: Makes the questions of later stages, where a plan has some.
+
+    Raises:
+        FlowerFailed: where the run did not bring a collection.
+    """
+    job_folder = Path(tempfile.mkdtemp(prefix="ldpsim-job-"))
+    try:
+        Job(tuple(questions), devices, silent, timeout, stages).save(job_folder)
+        collected = _run_job(job_folder, folder.resolve(), devices=devices, workers=workers, timeout=timeout)
+    except FlowerFailed:
+        raise  # its line names the log in the job's folder
+    except BaseException:
+        shutil.rmtree(job_folder, ignore_errors=True)
+        raise
+    shutil.rmtree(job_folder, ignore_errors=True)
+    return collected
+
+
+def _run_job(folder: Path, state: Path, *, devices: int, workers: int | None, timeout: float) -> Collected:
+    actors = max(1, min(devices, workers or os.cpu_count() or 1))
+    federation = f"num-supernodes={devices} client-resources-num-cpus=1 init-args-num-cpus={actors}"
+    log = folder / "flower.log"
+    with Flower(simulation=True, log=log) as flower:
+        config = {"job": str(folder), "state-dir": str(state)}
+        run = flower.start_run(app_folder(flower.folder / "app", config), config, federation=federation)
+
+        def ended() -> bool:
+            return (folder / "collected.npz").exists() or (folder / "failed.json").exists()
+
+        flower.wait_until(ended, run, "Flower's run ended without an answer", seconds=timeout + _START_SECONDS)
+        # Ray leaves processes behind where it is not given the time to end them.
+        with suppress(subprocess.TimeoutExpired):
+            run.wait(_END_SECONDS)
+        line = load_failure(folder)
+        if line is not None:
+            raise FlowerFailed(f"{line} (log: {log})")
+        return load_collected(folder)

@@ -1,0 +1,201 @@
+"""Grids of our own: where messages go without Flower's runtime.
+
+Flower's ``Grid`` is a public abstract class. :class:`LocalGrid` hands messages to a
+fleet in this process; :class:`RayGrid` sends them in batches to Ray actors that keep
+their devices. Both run under the unmodified ``Strategy.start`` with the same ClientApp.
+Node id = partition id + 1.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Context, Error, Message, RecordDict, UserConfig
+from flwr.serverapp import Grid
+from flwr.supercore.run import Run
+
+from devices.client_app import app
+from devices.enrolment.state import SHARD
+from devices.fleet import BATCH, Fleet
+from strategies.engines.flower_internals import assume_identity, set_message_id
+
+RUN_ID = 1
+
+
+class _OwnGrid(Grid):
+    """What both grids share: message ids, and replies kept until they are pulled."""
+
+    def __init__(self, size: int) -> None:
+        assume_identity(run_id=RUN_ID)
+        self.size = size
+        self._numbers = itertools.count(1)
+        self._replies: dict[str, Message] = {}
+        self._run: Run | None = None
+
+    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+        """Take messages to their devices and yield the replies."""
+        raise NotImplementedError
+
+    def set_run(self, run: Run) -> None:
+        """Set the run."""
+        self._run = run
+
+    @property
+    def run(self) -> Run:
+        """The run, where one was set."""
+        if self._run is None:
+            raise RuntimeError("this grid was given no run")
+        return self._run
+
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
+        """Build a message to a node."""
+        return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
+
+    def get_node_ids(self) -> Iterable[int]:
+        """Return the ids of all nodes."""
+        return range(1, self.size + 1)
+
+    def _number(self, messages: Iterable[Message]) -> list[Message]:
+        numbered = list(messages)
+        for message in numbered:
+            if not 1 <= message.metadata.dst_node_id <= self.size:
+                raise ValueError(f"there is no node {message.metadata.dst_node_id}")
+            set_message_id(message, str(next(self._numbers)))
+        return numbered
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        """Deliver messages; their replies wait to be pulled."""
+        numbered = self._number(messages)
+        for answer in self.deliver(numbered):
+            self._replies[answer.metadata.reply_to_message_id] = answer
+        return [message.metadata.message_id for message in numbered]
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """Return the replies to these messages that have not been pulled yet."""
+        return [self._replies.pop(key) for key in message_ids if key in self._replies]
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        """Deliver all messages, and return the replies.
+
+        ``timeout`` bounds nothing here: a device of one's own process either answers or
+        is not asked.
+        """
+        return list(self.deliver(self._number(messages)))
+
+
+class LocalGrid(_OwnGrid):
+    """All devices of a state folder, in this process."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        super().__init__(size)
+        self._fleet = Fleet(folder)
+
+    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+        """Let the fleet answer."""
+        return self._fleet.answer(messages)
+
+
+class SiloGrid(_OwnGrid):
+    """Silos in this process: node k + 1 is the silo of the folder ``silo-k``."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        super().__init__(size)
+        self._folder = folder
+
+    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+        """Let the silos' ClientApp answer, one after another."""
+        for message in messages:
+            node = message.metadata.dst_node_id
+            config: UserConfig = {"silo-dir": str(self._folder / f"silo-{node - 1}"), "partition-id": node - 1}
+            yield app(message, Context(message.metadata.run_id, node, config, RecordDict(), {}))
+
+
+class FleetWorker:
+    """What a Ray actor runs: the fleet of the shards it owns."""
+
+    def __init__(self, folder: str) -> None:
+        assume_identity(run_id=RUN_ID)
+        self._fleet = Fleet(Path(folder))
+
+    def answer(
+        self, contents: Sequence[RecordDict], messages: Sequence[tuple[int, int, str, str, str]]
+    ) -> list[tuple[str, RecordDict | tuple[int, str | None]]]:
+        """Answer (content number, node, type, group, message id) tuples; the replies carry no metadata."""
+        built = []
+        for content, node, kind, group, number in messages:
+            message = Message(contents[content], node, kind, group_id=group)
+            set_message_id(message, number)
+            built.append(message)
+        return [(m.metadata.reply_to_message_id, _payload(m)) for m in self._fleet.answer(built)]
+
+
+def _payload(message: Message) -> RecordDict | tuple[int, str | None]:
+    return (message.error.code, message.error.reason) if message.has_error() else message.content
+
+
+class RayGrid(_OwnGrid):
+    """Devices in Ray actors; a ledger shard is always served by the same actor.
+
+    Args:
+        folder: State folder, on a disk that every actor's machine can reach.
+        size: Number of devices.
+        workers: Number of actors, None for one a core of the cluster.
+        address: Address of a cluster, None for this machine.
+    """
+
+    def __init__(self, folder: Path, size: int, *, workers: int | None = None, address: str | None = None) -> None:
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # ends a warning about a future default
+        import ray
+
+        super().__init__(size)
+        self._ray: Any = ray
+        self._own_ray = not ray.is_initialized()
+        if self._own_ray:
+            ray.init(address=address, num_cpus=None if address else workers, include_dashboard=False,
+                     log_to_driver=False, logging_level=logging.ERROR)  # fmt: skip
+        shards = -(-size // SHARD)
+        count = max(1, min(shards, workers or int(ray.cluster_resources().get("CPU", 1))))
+        actor = ray.remote(num_cpus=1)(FleetWorker)
+        self._actors = [actor.remote(str(folder.resolve())) for _ in range(count)]
+
+    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+        """Send batches to the actors; yield replies as batches come back."""
+        sent = {message.metadata.message_id: message for message in messages}
+        pending: dict[Any, None] = {}
+        queues: dict[int, list[Message]] = {}
+        for message in messages:
+            shard = (message.metadata.dst_node_id - 1) // SHARD
+            queues.setdefault(shard % len(self._actors), []).append(message)
+        for worker, queue in queues.items():
+            for start in range(0, len(queue), BATCH):
+                pending[self._submit(worker, queue[start : start + BATCH])] = None
+        while pending:
+            done, _ = self._ray.wait(list(pending), num_returns=1)
+            for reference in done:
+                del pending[reference]
+                for number, payload in self._ray.get(reference):
+                    content = Error(*payload) if isinstance(payload, tuple) else payload
+                    yield Message(content, reply_to=sent.pop(number))
+
+    def _submit(self, worker: int, batch: Sequence[Message]) -> Any:
+        contents: dict[int, tuple[int, RecordDict]] = {}
+        rows = []
+        for message in batch:
+            place, _ = contents.setdefault(id(message.content), (len(contents), message.content))
+            head = message.metadata
+            rows.append((place, head.dst_node_id, head.message_type, head.group_id, head.message_id))
+        return self._actors[worker].answer.remote([content for _, content in contents.values()], rows)
+
+    def close(self) -> None:
+        """Stop the actors, and Ray where this grid started it."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+        if self._own_ray:
+            self._ray.shutdown()

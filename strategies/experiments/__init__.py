@@ -1,0 +1,1 @@
+"""Many runs: sweeps, comparisons and searches for settings."""

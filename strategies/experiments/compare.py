@@ -1,0 +1,178 @@
+"""Several methods on the same people: what ``ldpsim compare`` does.
+
+    methods, options -> one cell a method -> (budgets solved for) -> a sweep's pool -> results
+
+Every method gets the same population, the same splits and the same seeds, repeat for
+repeat. The folder is named after those, so that a comparison that was stopped, or that
+gets one more method, runs only what has no result yet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from curator.learning.training import TrainingSettings
+from curator.methods import find
+from devices.atomic_files import write_atomically
+from strategies.experiments.match_budgets import match
+from strategies.experiments.sweep import run_sweep
+from strategies.experiments.sweep_file import Cell
+from strategies.results import folder as run_folder
+from strategies.results.levels import level_named
+from strategies.setup.options import GNNS, RunOptions
+from strategies.setup.run_setup import load_population
+
+FORMAT = 1
+Progress = Callable[[str, float | None], None]
+# What makes two comparisons one about the same people: these name the folder.
+_SAME = ("dataset", "clients", "split", "label_rate", "seed", "seeds", "repeats", "repeats_vary", "dropout")
+
+
+@dataclass(frozen=True)
+class Match:
+    """What was to be made equal.
+
+    Args:
+        level: One of :data:`strategies.results.levels.LEVELS`.
+        target: The loss.
+        unmatched: Method -> why it cannot be made equal.
+    """
+
+    level: str
+    target: float
+    unmatched: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison came to.
+
+    Args:
+        folder: Where the runs' folders, the table and compare.json lie.
+        table: The table, a row a method.
+        records: The results, in the order of the methods.
+        folders: The names of their folders.
+        failures: (method, line, traceback or None) of those that failed.
+        match: What was to be made equal, None where nothing was.
+        found: How many methods had a result before.
+    """
+
+    folder: Path
+    table: Path
+    records: Sequence[Mapping[str, Any]]
+    folders: Sequence[str]
+    failures: Sequence[tuple[str, str, str | None]]
+    match: Match | None
+    found: int
+
+
+def compare(
+    methods: Sequence[str],
+    options: RunOptions,
+    *,
+    matching: tuple[str, float] | None = None,
+    engine: str = "auto",
+    workers: int | None = None,
+    ray_address: str | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run methods on the same people and write ``compare.json`` and the table.
+
+    Args:
+        methods: Names, in the order in which they are shown.
+        options: For all of them; ``settings`` and ``gnn`` go to the methods that have them.
+        matching: (level, loss) that is to hold for every method that can.
+        engine, workers, ray_address: As in :func:`strategies.experiments.sweep.run_sweep`.
+        progress: Called with a phase and the share done.
+
+    Raises:
+        ValueError: one line, with nothing written: unknown methods, options that do not fit any
+            of them, folders that cannot be used, or nothing that can be run.
+    """
+    if options.state is not None:
+        raise ValueError(f"--state {options.state} with compare: each method needs people of its own")
+    if options.out is None:
+        raise ValueError("a comparison is written: it needs a folder")
+    tell = progress or (lambda phase, share: None)
+    cells = _cells(methods, options)
+    made = None
+    if matching is not None:
+        tell("matching", 0.0)
+        cells, made = _matched(cells, *matching)
+    folder = options.out / _name(options)
+    swept = run_sweep(cells, folder, engine=engine, workers=workers, ray_address=ray_address, progress=progress)
+    failed = dict(swept.failures)
+    folders = [row["folder"] for row in swept.rows if row["status"] != "failed"]
+    records = [json.loads((folder / name / "result.json").read_text()) for name in folders]
+    document = {
+        "format": FORMAT,
+        "methods": list(methods),
+        "folders": [row.get("folder") for row in swept.rows],
+        "failures": {name: failed[name].line for name in methods if name in failed},
+        "match": None if made is None else {
+            "level": made.level, "target": made.target, "unmatched": dict(made.unmatched),
+        },
+    }  # fmt: skip
+    write_atomically(folder / run_folder.COMPARISON, json.dumps(document, indent=1) + "\n")
+    failures = [(name, failed[name].line, failed[name].trace) for name in methods if name in failed]
+    return Comparison(folder, swept.table, records, folders, failures, made, swept.found)
+
+
+def _cells(methods: Sequence[str], options: RunOptions) -> list[Cell]:
+    if not methods:
+        raise ValueError("compare needs at least one METHOD (see `ldpsim methods`)")
+    for place, name in enumerate(methods):
+        find(name)
+        if name in methods[:place]:
+            raise ValueError(f"{name} is named twice: a method stands in a comparison once")
+    of_training = {entry.name for entry in fields(TrainingSettings)} - {"gnn"}
+    own = {
+        name: {entry.name for entry in fields(find(name))}  # type: ignore[arg-type]
+        | of_training - (set() if find(name).common_selection else {"selection"})
+        for name in methods
+    }
+    for key in options.settings:
+        if key not in set().union(*own.values()):
+            raise ValueError(f"--set {key}: none of {', '.join(methods)} has such a parameter")
+    cells = []
+    for name in methods:
+        kept = {key: value for key, value in options.settings.items() if key in own[name]}
+        gnn = options.gnn if find(name).default_gnn in GNNS else None
+        cells.append(Cell(replace(options, method=name, settings=kept, gnn=gnn, engine="local", workers=None,
+                                  ray_address=None, out=None), name))  # fmt: skip
+    return cells
+
+
+def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cell], Match]:
+    level = level_named(level)
+    if not 0 < target < float("inf"):
+        raise ValueError(f"--match {level} {target:g}: the loss must be a finite number above 0")
+    if cells[0].options.epsilon is not None:
+        raise ValueError(f"--match {level} {target:g} with --epsilon: one of them; --match solves for each epsilon")
+    population = load_population(cells[0].options)
+    made, unmatched = [], {}
+    for cell in cells:
+        try:
+            found = match(cell.options, population, level, target)
+        except ValueError as error:  # it fails when it is run, with this very line
+            unmatched[cell.label] = " ".join(str(error).split())
+            made.append(cell)
+            continue
+        made.append(Cell(found.options, cell.label))
+        if found.reason:
+            unmatched[cell.label] = found.reason
+    return made, Match(level, target, unmatched)
+
+
+def _name(options: RunOptions) -> str:
+    people = {name: getattr(options, name) for name in _SAME}
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(options.dataset).stem or "data")
+    return f"compare-{plain}-{run_folder.config_hash(people)}"
+
+
+__all__ = ["Comparison", "Match", "compare"]

@@ -1,0 +1,211 @@
+"""Run the cells of a sweep: at once over cores or Ray, each of them once.
+
+A cell's result lies in a folder of its own below the sweep's. It is known by its ``config_hash``,
+so a sweep that was stopped, killed or extended runs only what has no result yet; a cell that
+was in flight goes on in its folder, where devices that answered repeat their stored bytes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from strategies.experiments.pool import Failed, Pool, failure, on_ray, processes
+from strategies.experiments.sweep_file import Cell
+from strategies.experiments.sweep_table import Row, failed_row, row_of, write_tables
+from strategies.results import folder as run_folder
+from strategies.setup.options import RunOptions
+
+ENGINES = ("auto", "local", "ray")
+Progress = Callable[[str, float | None], None]
+Results = Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]]
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep came to.
+
+    Args:
+        rows: One flat row a cell, in canonical order.
+        folder: The sweep's folder.
+        table, parquet: The written tables; ``parquet`` None where pyarrow is not installed.
+        found: How many cells had a result before.
+        failures: (label, what went wrong) of the cells that failed.
+    """
+
+    rows: Sequence[Row]
+    folder: Path
+    table: Path
+    parquet: Path | None
+    found: int
+    failures: Sequence[tuple[str, Failed]] = field(default=())
+
+
+def run_sweep(
+    cells: Sequence[Cell],
+    folder: Path,
+    *,
+    engine: str = "auto",
+    workers: int | None = None,
+    ray_address: str | None = None,
+    progress: Progress | None = None,
+) -> SweepResult:
+    """Run the cells that have no result in ``folder`` and write the table of all.
+
+    Args:
+        cells: In canonical order (:func:`strategies.experiments.sweep_file.read_sweep`).
+        folder: The sweep's; made where it is not there.
+        engine: ``local`` (processes of this machine) or ``ray``; ``auto`` is ``ray`` where
+            an address is given. A cell's own collection is always local.
+        workers: How many cells at once; None for one a core.
+        ray_address: A Ray cluster; the folder must lie on a disk that its machines share.
+        progress: Called with a phase and the share done.
+
+    Raises:
+        ValueError: one line, with nothing written: an unknown engine, two cells with one config
+            hash, no cell that can be run, a folder that cannot be written or is in use.
+    """
+    if engine not in ENGINES:
+        raise ValueError(f"--engine {engine}: must be one of {', '.join(ENGINES)}: cells run in processes or on Ray")
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers {workers}: must be 1 or more")
+    tell = progress or (lambda phase, share: None)
+    over_ray = engine == "ray" or (engine == "auto" and ray_address is not None)
+    with on_ray(workers, ray_address) if over_ray else processes(workers) as pool:
+        digests = _check(cells, pool, tell)
+        run_folder.prepare(folder)
+        with _alone_in(folder):
+            outcomes = _earlier(cells, digests, results_in(folder))
+            found = sum(isinstance(outcome, str) for outcome in outcomes.values())
+            tasks = [
+                (place, replace(cell.options, out=folder.absolute()))
+                for place, cell in enumerate(cells)
+                if place not in outcomes
+            ]
+            tell("cells", len(outcomes) / len(cells))
+            for place, outcome in pool.each(run_cell, tasks):
+                outcomes[place] = outcome
+                tell("cells", len(outcomes) / len(cells))
+            rows = [_row(place, cell, digests[place], outcomes[place], folder) for place, cell in enumerate(cells)]
+            table, parquet = write_tables(folder, rows)
+    failures = [
+        (cell.label, outcome) for place, cell in enumerate(cells) if isinstance(outcome := outcomes[place], Failed)
+    ]
+    return SweepResult(rows, folder, table, parquet, found, failures)
+
+
+def check_cells(several: Sequence[RunOptions]) -> list[str | Failed]:
+    """Return the config hashes of cells that share their people (a task of a worker)."""
+    from strategies.setup.run_setup import load_population, plan_run
+
+    population, outcomes = None, list[str | Failed]()
+    for options in several:
+        try:
+            population = population or load_population(options)
+            outcomes.append(plan_run(options, population=population).digest)
+        except Exception as error:
+            outcomes.append(failure(error))
+    return outcomes
+
+
+def run_cell(options: RunOptions) -> str | Failed:
+    """Run one cell and return its folder's name (a task of a worker)."""
+    from strategies.runs.simulate import simulate
+
+    # The peak of this cell, not of those before it in the same process; Linux only.
+    with suppress(OSError), open("/proc/self/clear_refs", "w") as peak:
+        peak.write("5")
+    try:
+        folder = simulate(options).folder
+    except Exception as error:
+        return failure(error)
+    assert folder is not None
+    return folder.name
+
+
+def _check(cells: Sequence[Cell], pool: Pool, tell: Progress) -> list[str | Failed]:
+    """Return every cell's config hash; nothing is written.
+
+    Raises:
+        ValueError: where two cells have one hash, or no cell can be run.
+    """
+    tell("checking", 0.0)
+    together: dict[tuple[Any, ...], list[int]] = {}
+    for place, cell in enumerate(cells):
+        together.setdefault(_people(cell.options), []).append(place)
+    groups = list(together.values())
+    tasks = [(number, [cells[place].options for place in group]) for number, group in enumerate(groups)]
+    found: dict[int, str | Failed] = {}
+    for number, several in pool.each(check_cells, tasks):
+        places = groups[number]
+        found.update(zip(places, [several] * len(places) if isinstance(several, Failed) else several, strict=True))
+        tell("checking", len(found) / len(cells))
+    first: dict[str, Cell] = {}
+    for place, cell in enumerate(cells):
+        digest = found[place]
+        if isinstance(digest, str) and first.setdefault(digest, cell) is not cell:
+            raise ValueError(f"one cell stands there twice, as {first[digest].label} and as {cell.label}")
+    if not first:
+        reason = found[0]
+        assert isinstance(reason, Failed)
+        raise ValueError(f"no cell can be run ({cells[0].label}: {reason.line})")
+    return [found[place] for place in range(len(cells))]
+
+
+def _people(options: RunOptions) -> tuple[Any, ...]:
+    """Return what makes two cells' people the same."""
+    drawn = options.dataset == "generated" or options.clients is not None
+    return options.dataset, options.data_dir, options.clients, options.seeds_of(0).population if drawn else None
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold the folder; the system lets go of it when this process ends, however it ends."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise ValueError(f"{folder}: another sweep is at work there") from None
+    finally:
+        os.close(handle)
+
+
+def results_in(folder: Path) -> Results:
+    """Return (folder name, record) of the results below a folder, by config hash."""
+    found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for path in sorted(folder.glob("*/result.json")):
+        # What cannot be read is not one of ours: the cell is run, in a folder of its own.
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            record = json.loads(path.read_text())
+            found.setdefault(record["config_hash"], []).append((path.parent.name, record))
+    return found
+
+
+def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], results: Results) -> dict[int, str | Failed]:
+    """Return what is known before anything runs: the folder of a result, or why a cell cannot be run.
+
+    A result without the reference does not do for a cell that asks for one.
+    """
+    known: dict[int, str | Failed] = {}
+    for place, (cell, digest) in enumerate(zip(cells, digests, strict=True)):
+        if isinstance(digest, Failed):
+            known[place] = digest
+            continue
+        for name, record in results.get(digest, ()):
+            if not cell.options.reference or record["config"]["reference"]:
+                known.setdefault(place, name)
+    return known
+
+
+def _row(place: int, cell: Cell, digest: str | Failed, outcome: str | Failed, folder: Path) -> Row:
+    if isinstance(outcome, Failed):
+        return failed_row(place + 1, cell.options, digest if isinstance(digest, str) else None, outcome.line)
+    record = json.loads((folder / outcome / "result.json").read_text())
+    return row_of(place + 1, record, outcome)

@@ -1,0 +1,235 @@
+"""A sweep file: a grid over the options of a run, as TOML.
+
+    [fixed]                       # the same in every cell
+    clients = 3000
+    settings.epochs = 300
+
+    [grid]                        # every combination
+    method = ["hogs", "raw"]
+    epsilon = [3, 4, 5]
+    settings.tau = [0.7, 0.9]     # what --set sets; seeds.noise and caps.vector likewise
+    seed = [0, 1, 2]
+
+    [[cells]]                     # and these, one by one
+    method = "mlp"
+    repeats = 10
+
+Keys are the fields of :class:`strategies.RunOptions`. Cells come in a canonical order: the
+grid with its keys in the order of those fields (the last turns fastest, values as listed),
+then ``cells`` as written. Nothing here touches the disk but for reading the file.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from curator.methods import find
+from curator.names import nearest
+from devices import datasets
+from devices.policy.policy import CAP_LEVELS
+from strategies.setup.options import RunOptions, Seeds
+
+TABLES = ("fixed", "grid", "cells")
+# Where and how the cells run is said once, on the command line.
+_OF_THE_COMMAND = ("engine", "workers", "ray_address", "out")
+_MAPPINGS = ("settings", "seeds", "caps")
+_HINTS = get_type_hints(RunOptions)
+_FIELDS = tuple(entry.name for entry in fields(RunOptions))
+_SEED_BOUND = 1 << 63
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep.
+
+    Args:
+        options: What to do.
+        label: What sets the cell apart, ``key=value, ...``.
+    """
+
+    options: RunOptions
+    label: str
+
+
+def read_sweep(path: Path) -> tuple[Cell, ...]:
+    """Return the cells of a sweep file, in canonical order; each option's ``out`` is None.
+
+    Raises:
+        ValueError: one line naming the file and the key: a file that cannot be read, unknown
+            keys, values of the wrong type or out of range, an empty grid, a cell twice.
+    """
+    try:
+        document = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{path}: {reason}") from None
+    try:
+        cells = tuple(_distinct(_cells(document)))
+        _check_settings(cells)
+        return cells
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _cells(document: Mapping[str, Any]) -> Iterator[Cell]:
+    for key in document:
+        if key not in TABLES:
+            raise ValueError(f"{key}: a sweep file has the tables [fixed], [grid] and [[cells]]{nearest(key, TABLES)}")
+    fixed = _flat("[fixed]", document.get("fixed", {}))
+    grid = _flat("[grid]", document.get("grid", {}))
+    single = document.get("cells", [])
+    if not isinstance(single, list):
+        raise ValueError("[cells]: is written [[cells]], once for each cell")
+    if not grid and not single:
+        raise ValueError("nothing to run: [grid] and [[cells]] are both empty")
+    for key, values in grid.items():
+        if not isinstance(values, list):
+            raise ValueError(f"[grid] {key} = {_shown(values)}: must be a list of values (one value: [fixed])")
+        if not values:
+            raise ValueError(f"[grid] {key} = []: an empty list leaves nothing to run")
+        if key in fixed:
+            raise ValueError(f"[grid] {key}: stands in [fixed] too")
+    keys = sorted(grid, key=_place)
+    if keys:
+        for values in itertools.product(*(grid[key] for key in keys)):
+            yield _cell("[grid]", fixed, dict(zip(keys, values, strict=True)))
+    for number, entry in enumerate(single, 1):
+        yield _cell(f"[[cells]] {number}", fixed, _flat(f"[[cells]] {number}", entry))
+
+
+def _flat(where: str, table: Any) -> dict[str, Any]:
+    """Return a table's values by key, ``settings.tau`` for a key of a table inside it."""
+    if not isinstance(table, Mapping):
+        raise ValueError(f"{where}: must be a table")
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name in _MAPPINGS and isinstance(value, Mapping):
+            entries = {f"{name}.{inner}": entry for inner, entry in value.items()}
+        else:
+            entries = {name if "." not in name else key: value}
+        for full, entry in entries.items():
+            _check_key(where, full)
+            if full in found:
+                raise ValueError(f"{where} {full}: is given twice")
+            found[full] = entry
+    return found
+
+
+def _check_key(where: str, key: str) -> None:
+    name, dot, inner = key.partition(".")
+    if name == "state":
+        raise ValueError(f"{where} state: a sweep cannot use enrolled devices, each cell needs people of its own")
+    if name in _OF_THE_COMMAND:
+        raise ValueError(f"{where} {name}: belongs on the command line, --{name.replace('_', '-')}")
+    if name in _MAPPINGS and inner:
+        known = {"seeds": [f.name for f in fields(Seeds)], "caps": list(CAP_LEVELS)}.get(name)
+        if known is not None and inner not in known:
+            raise ValueError(f"{where} {key}: {name} has no {inner}{nearest(inner, known)} ({', '.join(known)})")
+        return
+    if name in _MAPPINGS:
+        raise ValueError(f"{where} {key}: is a table, write {name}.KEY")
+    if dot or key not in _FIELDS:
+        known = [field for field in _FIELDS if field != "state" and field not in _OF_THE_COMMAND]
+        raise ValueError(f"{where} {key}: a run has no such option{nearest(key, known)}")
+
+
+def _place(key: str) -> tuple[int, str]:
+    return _FIELDS.index(key.partition(".")[0]), key
+
+
+def _cell(where: str, fixed: Mapping[str, Any], own: Mapping[str, Any]) -> Cell:
+    given = {**fixed, **own}
+    values: dict[str, Any] = {"out": None, "engine": "local"}
+    for key in sorted(given, key=_place):
+        name, _, inner = key.partition(".")
+        value = _typed(where if key in own else "[fixed]", key, given[key])
+        if inner:
+            values.setdefault(name, {})[inner] = value
+        else:
+            values[name] = value
+    label = ", ".join(f"{key}={_shown(own[key])}" for key in sorted(own, key=_place)) or where
+    try:
+        options = RunOptions(**values)
+        find(options.method)
+        if options.dataset not in datasets.names() and Path(options.dataset).suffix not in (".npz", ".pt", ".pth"):
+            raise ValueError(f"unknown dataset {options.dataset!r}{nearest(options.dataset, datasets.names())}")
+    except ValueError as error:
+        raise ValueError(f"{label}: {error}") from None
+    return Cell(options, label)
+
+
+def _typed(where: str, key: str, given: Any) -> Any:
+    """Return a value as the field's type; TOML knows types, so text is never read as a number."""
+    name, _, inner = key.partition(".")
+    value: Any = given
+    wrong = f"{where} {key} = {_shown(given)}"
+    if name == "settings":
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, (int, float, str)):
+            return str(value)
+        raise ValueError(f"{wrong}: must be one number, text or truth value")
+    if name == "seeds" and inner == "noise" and value == "os":
+        return None
+    if name == "caps" or name == "seeds":
+        allowed: tuple[type, ...] = (float,) if name == "caps" else (int,)
+    else:
+        allowed = tuple(kind for kind in get_args(_HINTS[name]) or (_HINTS[name],) if kind is not type(None))
+    if Path in allowed and isinstance(value, str):
+        return Path(value)
+    if float in allowed and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    fits = isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool))
+    if not fits:
+        words = {str: "text", int: "a whole number", float: "a number", bool: "true or false", Path: "a path"}
+        raise ValueError(f"{wrong}: must be {' or '.join(words[kind] for kind in allowed)}")
+    if name in ("seed", "seeds") and not 0 <= value < _SEED_BOUND:
+        raise ValueError(f"{wrong}: must be 0 or more and below 2^63")
+    if name == "caps" and not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{wrong}: a cap is a number of 0 or more")
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _distinct(cells: Iterator[Cell]) -> Iterator[Cell]:
+    seen: list[Cell] = []
+    index: dict[str, Cell] = {}
+    for cell in cells:
+        # Values of different types that are equal (3 and 3.0) are the same option by now.
+        same = index.setdefault(repr(cell.options), cell)
+        if same is not cell:
+            raise ValueError(f"one cell stands there twice ({same.label} and {cell.label})")
+        seen.append(cell)
+    yield from seen
+
+
+def _check_settings(cells: tuple[Cell, ...]) -> None:
+    """Refuse a key that is a parameter of none of the methods it is given to.
+
+    One that only some of them have is the others' failure, cell by cell.
+    """
+    given: dict[str, set[str]] = {}
+    for cell in cells:
+        for key in cell.options.settings:
+            given.setdefault(key, set()).add(cell.options.method)
+    if not given:
+        return
+    from curator.learning.training import TrainingSettings
+
+    for key, methods in given.items():
+        known = {entry.name for name in methods for entry in fields(find(name))}  # type: ignore[arg-type]
+        known |= {entry.name for entry in fields(TrainingSettings)} - {"gnn"}
+        if key not in known:
+            raise ValueError(f"settings.{key}: {', '.join(sorted(methods))} has no such parameter{nearest(key, known)}")

@@ -1,0 +1,162 @@
+"""The table of a sweep: one flat row a cell, as CSV and, where pyarrow is installed, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from devices.atomic_files import write_atomically
+from strategies.setup.options import RunOptions
+
+Row = dict[str, Any]
+LEVELS = ("bit_adjacency", "bit_feature", "relationship", "vector", "label", "user", "node", "central_node")
+# Of the machine and the moment: these differ when the same cell is run again.
+MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "seconds_train", "seconds_total",
+            "peak_rss_bytes")  # fmt: skip
+_BUDGET = ("epsilon", "eps_adjacency", "eps_features", "eps_labels", "feature_share", "public_features",
+           "private_labels", "reporting")  # fmt: skip
+_OPTIONS = ("split", "label_rate", "tuned", "dropout", "seed", "repeats", "repeats_vary")
+_SEEDS = ("population", "split", "noise", "training")
+_FIRST = (
+    "cell", "status", "method", "dataset", "gnn", "nodes", "edges", "features", "classes", *_BUDGET, *_OPTIONS,
+    *(f"{name}_seed" for name in _SEEDS), "config_hash", "test", "val", "macro_f1", "std", "nonprivate_test", "trust",
+    "claimed", *(f"holds_{level}{part}" for level in LEVELS for part in ("", "_status", "_delta")), "collections",
+    "asked", "answered", "refused", "silent", "failed", "rounds", "messages", "downlink_bytes", "uplink_bytes",
+    "downlink_bytes_per_device", "uplink_bytes_per_device", "edge_precision", "edge_recall", "edges_kept",
+    "feature_mae", "aggregate_mae", *MEASURED,
+)  # fmt: skip
+_LAST = ("folder", "error")
+
+
+def failed_row(number: int, options: RunOptions, digest: str | None, line: str) -> Row:
+    """Return the row of a cell that has no result: what was asked for, and why there is none."""
+    asked = asdict(options)
+    return {
+        "cell": number,
+        "status": "failed",
+        **{name: asked[name] for name in ("method", "dataset", "gnn", *_BUDGET, *_OPTIONS)},
+        **{f"{name}_seed": value for name, value in options.seeds_of(0).to_dict().items()},
+        **{f"param_{name}": _read(value) for name, value in options.settings.items()},
+        "config_hash": digest,
+        "error": line,
+    }
+
+
+def row_of(number: int, record: Mapping[str, Any], folder: str) -> Row:
+    """Return the row of a result.
+
+    Args:
+        number: The cell's place, from 1.
+        record: Content of its result.json.
+        folder: Name of its folder.
+    """
+    config, devices, communication = record["config"], record["devices"], record["communication"]
+    made, privacy, found = record["dataset"], record["privacy"], record["reconstruction"]
+    row: Row = {
+        "cell": number,
+        "status": "done",
+        "method": record["method"],
+        "dataset": made["name"],
+        "gnn": record["gnn"],
+        **{name: made[name] for name in ("nodes", "edges", "features", "classes")},
+        **{name: config["budget"][name] for name in _BUDGET},
+        **{name: config[name] for name in _OPTIONS},
+        **{f"{name}_seed": record["seeds"][name] for name in _SEEDS},
+        **{f"param_{name}": value for name, value in config["parameters"].items() if name != "gnn"},
+        "config_hash": record["config_hash"],
+        **{name: record["accuracy"][name] for name in ("test", "val", "macro_f1", "std")},
+        "nonprivate_test": record["reference"]["nonprivate_test"],
+        "trust": privacy["trust"],
+        "claimed": privacy["claimed"]["value"],
+        "collections": privacy["collections"],
+        # a retry counts as replayed: the sum is the same whether or not the cell was interrupted
+        "answered": devices["reported"] + devices["replayed"],
+        **{name: devices[name] for name in ("asked", "refused", "silent", "failed")},
+        **{name: communication[name] for name in communication if name in _FIRST},
+        **{name: found[name] for name in ("edge_precision", "edge_recall", "feature_mae", "aggregate_mae")},
+        "edges_kept": found["edges"],
+        **{f"seconds_{name}": value for name, value in record["seconds"].items()},
+        "peak_rss_bytes": record["memory"]["peak_rss_bytes"],
+        "folder": folder,
+    }
+    for level in LEVELS:
+        held = privacy["holds"][level]
+        row |= {f"holds_{level}": held["value"], f"holds_{level}_status": held["status"],
+                f"holds_{level}_delta": held["delta"]}  # fmt: skip
+    return row
+
+
+def columns(rows: Sequence[Row]) -> list[str]:
+    """Return the columns of a table: the fixed ones, with the parameters that any cell has before the last."""
+    parameters = sorted({name for row in rows for name in row if name.startswith("param_")})
+    return [*_FIRST, *parameters, *_LAST]
+
+
+def typed(rows: Sequence[Row]) -> list[Row]:
+    """Return rows with every column, each of one type: numbers where all are, else text; None where nothing is."""
+    names = columns(rows)
+    full = [{name: row.get(name) for name in names} for row in rows]
+    for name in names:
+        kinds = {type(row[name]) for row in full if row[name] is not None}
+        if len(kinds) > 1:
+            to: type = float if kinds == {int, float} else str
+            for row in full:
+                row[name] = None if row[name] is None else to(row[name])
+    return full
+
+
+def write_tables(folder: Path, rows: Sequence[Row]) -> tuple[Path, Path | None]:
+    """Write ``table.csv`` and, where pyarrow is installed, ``table.parquet``; each whole or not at all.
+
+    Returns:
+        The two paths; None for a Parquet file that could not be written. One of an
+        earlier sweep is removed then: two tables in one folder never disagree.
+    """
+    full = typed(rows)
+    names = columns(rows)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_plain(row[name]) for name in names] for row in full)
+    write_atomically(folder / "table.csv", text.getvalue())
+    return folder / "table.csv", _write_parquet(folder / "table.parquet", full)
+
+
+def _write_parquet(path: Path, rows: Sequence[Row]) -> Path | None:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        path.unlink(missing_ok=True)
+        return None
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    os.close(handle)
+    try:
+        parquet.write_table(pyarrow.Table.from_pylist(list(rows)), temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _read(text: str) -> Any:
+    """Return what a setting's text stands for, so that a failed cell's column keeps its type."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _plain(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value

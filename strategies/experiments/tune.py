@@ -1,0 +1,268 @@
+"""Searching a method's parameters: what stands behind ``--tuned``.
+
+Curator parameters are compared on *one* set of reports: nobody is asked again. Query
+parameters (shares of the budget) need a collection of their own for every value, of
+freshly enrolled people. What counts is validation accuracy as the curator sees it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from curator.learning.training import TrainingSettings
+from curator.methods import Question, Reference, find
+from curator.methods.owner.owner import OwnerMethod
+from curator.names import nearest
+from devices.data.splits import make_split
+from strategies.experiments.trial import Trial, gather
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import Plan, plan_run
+from strategies.setup.settings import Settings, resolve
+
+Values = Mapping[str, Any]
+Grid = Mapping[str, Sequence[Any]]
+Progress = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting that was tried.
+
+    Args:
+        query: Query parameters by name.
+        values: Parameters of the method and the training by name.
+        val_accuracy: Mean over the collections.
+    """
+
+    query: Values
+    values: Values
+    val_accuracy: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search came to.
+
+    Args:
+        candidates: All that were tried, the best first; of equal ones the first tried.
+        settings: What is in force with the best.
+        collections: How many collections of simulated people it took.
+    """
+
+    candidates: Sequence[Candidate]
+    settings: Settings
+    collections: int
+
+    @property
+    def best(self) -> Candidate:
+        """The best setting."""
+        return self.candidates[0]
+
+
+def built_in(options: RunOptions, query: Grid | None = None) -> tuple[Grid, ...]:
+    """Return the method's own grid, in stages, without what ``--set`` gives or the query's grid has."""
+    stages = find(options.method).search_grid
+    elsewhere = {*options.settings, *(query or {})}
+    left = ({key: values for key, values in stage.items() if key not in elsewhere} for stage in stages)
+    return tuple(stage for stage in left if stage) or ({},)
+
+
+def query_values(method: str, given: Mapping[str, Sequence[str] | None]) -> Grid:
+    """Return the grid of ``--tune-query``: the values given, and the method's own where only a name was.
+
+    Raises:
+        ValueError: for a name alone of which the method has no values; names those it has.
+    """
+    own = find(method).query_grid
+    for key, values in given.items():
+        if values is None and key not in own:
+            there = f"it has some for {', '.join(own)}" if own else "it has no parameters of a query"
+            raise ValueError(f"--tune-query {key}: {method} has no values of its own{nearest(key, own)} ({there}); "
+                             f"{key}=V1,V2 gives some")  # fmt: skip
+    return {key: own[key] if values is None else values for key, values in given.items()}
+
+
+def search(
+    options: RunOptions,
+    stages: Sequence[Grid],
+    query: Grid | None = None,
+    *,
+    collect: Callable[[RunOptions], Sequence[Trial]] | None = None,
+    progress: Progress | None = None,
+) -> Found:
+    """Try every combination of a grid and return them by validation accuracy.
+
+    Args:
+        options: The run; its ``repeats`` is how many collections each value of the query is
+            compared on.
+        stages: Grids over parameters of the curator. The first is tried with every query, the
+            next ones with the best query and the best values so far.
+        query: Grid over ``feature_share`` and parameters of the method that change what people
+            are asked.
+        collect: Asks people, ``options.repeats`` times unless it is given.
+        progress: Called with a phase and the share done of it.
+
+    Raises:
+        ValueError: one line, before anybody is asked: a parameter that does not exist, a value
+            that does not fit, a grid parameter that changes what is asked, a query parameter that
+            does not; or no validation label to compare by.
+    """
+    tell = progress or (lambda phase, share: None)
+    collect = collect or (lambda asked: [gather(asked, repeat) for repeat in range(asked.repeats)])
+    queries = list(_products(query or {}))
+    plans = _plans(options, stages, queries, query or {})
+    nobody = isinstance(plans[0].settings.method, Reference)
+    tried: dict[tuple[str, str], Candidate] = {}
+    best: Candidate | None = None
+    kept: Sequence[Trial] = ()
+    total = len(queries) * _size(stages[0]) + sum(_size(stage) for stage in stages[1:])
+    steps, collections = 0, 0
+    for number, stage in enumerate(stages):
+        for values, plan in zip(queries, plans, strict=True):
+            if number == 0:
+                tell("asking", None)
+                trials = collect(plan.options)
+                collections += 0 if nobody else len(trials)
+            elif best is not None and values == best.query:
+                trials = kept
+            else:
+                continue
+            base = {} if best is None or number == 0 else dict(best.values)
+            leading: Candidate | None = None
+            for candidate in _score(plan, trials, values, base, stage):
+                steps += 1
+                tell("comparing", steps / total)
+                tried.setdefault((repr(candidate.query), repr(sorted(candidate.values.items()))), candidate)
+                if leading is None or candidate.val_accuracy > leading.val_accuracy:
+                    leading = candidate
+            # a later stage knows more of its winner, so there an equal one is taken too
+            if leading is not None and (
+                best is None
+                or leading.val_accuracy > best.val_accuracy
+                or (number > 0 and leading.val_accuracy == best.val_accuracy)
+            ):
+                best, kept = leading, trials
+    assert best is not None
+    # The winner of the last stage stands first: equal ones of an earlier stage say less.
+    ordered = sorted(tried.values(), key=lambda candidate: (candidate != best, -candidate.val_accuracy))
+    plan = plans[queries.index(best.query)]
+    return Found(ordered, _settings(plan, best.values), collections)
+
+
+def _plans(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Values], query: Grid) -> list[Plan]:
+    """Return the plan of every query, everything checked."""
+    method = find(options.method)
+    of_method = {entry.name for entry in fields(method)}  # type: ignore[arg-type]
+    if issubclass(method, OwnerMethod):
+        raise ValueError(f"tune {options.method}: its owner sees raw data, and there are no reports to search on")
+    for key in query:
+        if key != "feature_share" and key not in of_method:
+            there = f" (it has {', '.join(method.query_grid)})" if method.query_grid else " (it has none)"
+            raise ValueError(f"--tune-query {key}: is no query parameter of {options.method}"
+                             f"{nearest(key, {*of_method, *method.query_grid, 'feature_share'})}{there}")  # fmt: skip
+    for key in [key for stage in stages for key in stage]:
+        if key in query:
+            raise ValueError(f"--grid {key}: stands in --tune-query too")
+        if key in options.settings:
+            raise ValueError(f"--grid {key}: --set gives it a value already")
+    plans: list[Plan] = []
+    asked: list[tuple[Question, ...]] = []
+    for values in queries:
+        with _named("--tune-query"):
+            plan = plan_run(_with_query(options, values), population=plans[0].population if plans else None)
+        questions = _questions(plan, plan.settings)
+        for other, already in zip(queries, asked, strict=False):
+            if _same(questions, already):
+                raise ValueError(f"--tune-query: people are asked the same for {_words(other)} and {_words(values)}; "
+                                 "what only the curator uses belongs into --grid")  # fmt: skip
+        plans.append(plan)
+        asked.append(questions)
+    with _named("--grid"):
+        for stage in stages:
+            for values in _products(stage):
+                settings = _settings(plans[0], values)
+                if not _same(_questions(plans[0], settings), asked[0]):
+                    raise ValueError(f"--grid {_words(values)}: changes what people are asked; "
+                                     "that belongs into --tune-query")  # fmt: skip
+    return plans
+
+
+class _named:  # noqa: N801 - reads as a word of the `with` statement
+    """Let a mistake name the option that it was made in, and not ``--set``."""
+
+    def __init__(self, option: str) -> None:
+        self.option = option
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, ValueError) and str(error).startswith("--set "):
+            raise ValueError(str(error).replace("--set", self.option, 1)) from None
+
+
+def _with_query(options: RunOptions, values: Values) -> RunOptions:
+    settings = {key: str(value) for key, value in values.items() if key != "feature_share"}
+    share: dict[str, Any] = {}
+    if "feature_share" in values:
+        try:
+            share["feature_share"] = float(values["feature_share"])
+        except ValueError:
+            raise ValueError(f"--tune-query feature_share={values['feature_share']}: not a number") from None
+    return replace(options, settings={**options.settings, **settings}, **share)
+
+
+def _settings(plan: Plan, values: Values) -> Settings:
+    given = {key: value if isinstance(value, str) else repr(value) for key, value in values.items()}
+    options = replace(plan.options, settings={**plan.options.settings, **given})
+    return resolve(options, find(options.method), plan.budget)
+
+
+def _questions(plan: Plan, settings: Settings) -> tuple[Question, ...]:
+    options = plan.options
+    split = make_split(options.split, plan.population, options.seeds_of(0).split, options.label_rate)
+    return settings.method.questions(plan.population.facts, split, plan.budget, "check")
+
+
+def _same(ours: Sequence[Question], theirs: Sequence[Question]) -> bool:
+    return len(ours) == len(theirs) and all(
+        one.query == other.query and np.array_equal(one.devices, other.devices)  # type: ignore[arg-type]
+        for one, other in zip(ours, theirs, strict=True)
+    )
+
+
+def _products(grid: Grid) -> Iterator[Values]:
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))
+
+
+def _size(grid: Grid) -> int:
+    return math.prod(len(values) for values in grid.values())
+
+
+def _score(plan: Plan, trials: Sequence[Trial], query: Values, base: Values, stage: Grid) -> Iterator[Candidate]:
+    """Yield a candidate a combination; a graph is made once for all trainings on it."""
+    of_training = {entry.name for entry in fields(TrainingSettings)}
+    by_method = {key: values for key, values in stage.items() if key not in of_training}
+    by_training = {key: values for key, values in stage.items() if key in of_training}
+    for ours in _products(by_method):
+        method = _settings(plan, {**base, **ours}).method
+        graphs = [trial.reconstruct(method) for trial in trials]
+        for theirs in _products(by_training):
+            settings = _settings(plan, {**base, **ours, **theirs})
+            pairs = zip(trials, graphs, strict=True)
+            scores = [trial.score(graph, settings.training, settings.method)[0] for trial, graph in pairs]
+            if np.isnan(scores).any():
+                raise ValueError("no validation node has a label that the curator knows: nothing to compare by")
+            in_force = settings.parameters()
+            values = {key: in_force[key] for key in (*base, *ours, *theirs)}
+            yield Candidate(query, values, float(np.mean(scores)))
+
+
+def _words(values: Values) -> str:
+    return ", ".join(f"{key}={value}" for key, value in values.items()) or "the defaults"

@@ -1,0 +1,106 @@
+"""A search's winner as a stored setting, in the form of ``curator/tuned``."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from curator.methods import find
+from curator.methods.base import Budget
+from devices.atomic_files import write_atomically
+from strategies.experiments.tune import Found, Grid
+from strategies.setup.options import RunOptions
+
+Setting = dict[str, Any]
+_VALUE_KEYS = ("feature_share", "provenance", "source", "collections", "values")  # not conditions
+
+
+def setting_of(options: RunOptions, found: Found, stages: Sequence[Grid], query: Grid) -> Setting:
+    """Return what is stored of a search: for which runs, the values, and where they come from.
+
+    What ``--set`` gave is among the values: they were compared with it.
+    """
+    in_force = found.settings.parameters()
+    share = found.best.query.get("feature_share", options.feature_share)
+    finer = {name: getattr(options, name) for name in ("eps_adjacency", "eps_features", "eps_labels")}
+    finer = {name: value for name, value in finer.items() if value is not None}
+    total = Budget().epsilon if options.epsilon is None else options.epsilon
+    grids = "; then ".join(_words(stage) for stage in stages)
+    asked = f"; query: {_words(query)}" if query else ""
+    over = "one collection" if options.repeats == 1 else f"{options.repeats} collections"
+    keys = [*options.settings, *(key for key in found.best.query if key != "feature_share"), *found.best.values]
+    return {
+        "dataset": options.dataset,
+        "gnn": found.settings.training.gnn,
+        "split": options.split,
+        **({} if finer and options.epsilon is None else {"epsilon": total}),
+        **finer,
+        "public_features": options.public_features or find(options.method).public_features,
+        **({} if share is None else {"feature_share": float(share)}),
+        "provenance": "ours",
+        "source": f"validation accuracy over {over}, seed {options.seed}, ldpsim tune; {grids}{asked}",
+        "collections": found.collections,
+        "values": {key: in_force[key] for key in dict.fromkeys(keys)},
+    }
+
+
+def as_toml(setting: Mapping[str, Any]) -> str:
+    """Return a ``[[setting]]`` of a stored file."""
+    return "[[setting]]\n" + "".join(f"{key} = {_value(value)}\n" for key, value in setting.items())
+
+
+def read_settings(path: Path) -> tuple[str, list[Setting]]:
+    """Return a file's leading comment and its settings; none where there is no file.
+
+    Raises:
+        ValueError: one line, for a file that holds something else.
+    """
+    if not path.exists():
+        return "", []
+    try:
+        text = path.read_text()
+        document = tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"--out {path}: {reason}") from None
+    found = document.pop("setting", [])
+    if document or not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise ValueError(f"--out {path}: is no file of stored settings ([[setting]] tables and nothing else)")
+    head = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
+    return "".join(f"{line}\n" for line in head), found
+
+
+def store(path: Path, setting: Mapping[str, Any]) -> None:
+    """Write a setting to a file, in the place of one for the same runs or after the others.
+
+    Raises:
+        ValueError: one line, for a file that cannot be used.
+    """
+    head, settings = read_settings(path)
+    place = next((i for i, entry in enumerate(settings) if _conditions(entry) == _conditions(setting)), len(settings))
+    settings[place : place + 1] = [dict(setting)]
+    parts = [head] if head else []
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, "\n".join([*parts, *(as_toml(entry) for entry in settings)]))
+    except OSError as error:
+        raise ValueError(f"--out {path}: cannot be written ({error.strerror})") from None
+
+
+def _conditions(setting: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in setting.items() if key not in _VALUE_KEYS}
+
+
+def _words(grid: Grid) -> str:
+    return ", ".join(f"{key} {' '.join(str(value) for value in values)}" for key, values in grid.items()) or "defaults"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_value(entry)}" for key, entry in value.items()) + " }"
+    import tomli_w
+
+    return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n")

@@ -1,0 +1,1 @@
+"""The checkout as a Flower app: `flwr run .` and deployed SuperNodes."""

@@ -1,0 +1,108 @@
+"""A whole run inside Flower: what ``flwr run .`` does with no job to do.
+
+On the simulation runtime every SuperNode gets a device that is enrolled here. Where the
+nodes have devices of their own, nobody is enrolled: ``state-dir`` tells the curator of a
+rehearsal on one machine where they live, ``facts`` the curator of a deployment what is
+public.
+
+The keys of the run's configuration, empty or 0 where not given:
+
+    state-dir      folder of the enrolled devices; in a simulation they are enrolled there
+    facts          file with what is public (:mod:`strategies.flower_app.deployed`)
+    method, dataset, data-dir, split, seed, epsilon      as for ``ldpsim run``
+    eps-labels     budget of the labels: given, they are private and asked for
+    collection     id of an interrupted collection from a deployment, to go on with it
+    minimum-nodes  how many nodes to wait for (default: one a device)
+    timeout        seconds after which a device that has not answered counts as silent
+    out            parent of the result's folder (default: beside the simulation's devices)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Context
+from flwr.serverapp import Grid
+
+from curator.methods.base import Question
+from devices.client_app import default_state_folder
+from devices.datasets import GENERATED, SMALLEST_GENERATED
+from devices.enrolment.state import State, is_enrolled
+from strategies.engines.flower_job import Job
+from strategies.flower_app.deployed import PublicFile, run_deployed
+from strategies.flower_app.roster import collection_of, introduce, wait_for_nodes
+from strategies.rounds.collect_once import Collected, run_collection
+from strategies.rounds.stages import Stages
+from strategies.setup.options import RunOptions
+
+
+def run_alone(grid: Grid, context: Context) -> None:
+    """Run everything on the nodes of a Grid and print the result.
+
+    Raises:
+        ValueError: for a person's mistake, in one line.
+        TimeoutError: where too few nodes connect.
+        Refused: where every device refused.
+    """
+    config = context.run_config
+    timeout = float(config.get("timeout") or 3600.0)
+    state = Path(str(config["state-dir"])) if config.get("state-dir") else None
+    public = PublicFile.load(Path(str(config["facts"]))) if config.get("facts") else None
+    enrolled = len(State(state)) if state is not None and is_enrolled(state) else 0
+    expected = int(config.get("minimum-nodes") or 0) or (public.facts.n if public is not None else enrolled)
+    nodes = wait_for_nodes(grid, expected)
+    known = introduce(grid, nodes, timeout=timeout)
+    if not known:
+        raise ValueError(f"none of {len(nodes)} nodes says which device it is: --node-config needs partition-id")
+
+    def collect(
+        folder: Path, questions: Sequence[Question], *, devices: int, silent: frozenset[int],
+        stages: Stages | None = None,
+    ) -> Collected:  # fmt: skip
+        job = Job(tuple(questions), devices, silent, timeout, stages)
+        return run_collection(collection_of(job, known), grid, timeout=timeout)
+
+    if public is not None:
+        out = Path(str(config.get("out") or default_state_folder(context.run_id).parent))
+        run_deployed(config, public, out, collect)
+        return
+    if any(own for _, own in known.values()) and not enrolled:
+        raise ValueError(
+            "the nodes have devices of their own, which a curator does not enrol: name what is public with "
+            "--run-config 'facts=\"FILE\"', or in a rehearsal their folder with 'state-dir=\"DIR\"'"
+        )
+    _simulate(config, state or default_state_folder(context.run_id), enrolled or len(nodes), collect)
+
+
+def _simulate(config: Any, state: Path, people: int, collect: Any) -> None:
+    from strategies.runs.simulate import simulate
+
+    dataset = str(config.get("dataset") or GENERATED)
+    if dataset == GENERATED and people < SMALLEST_GENERATED:
+        print(
+            f"{people} SuperNodes stand for {people} of {SMALLEST_GENERATED} people, the others are silent: "
+            'for more, --federation-config "num-supernodes=200 client-resources-num-cpus=1"'
+        )
+        people = SMALLEST_GENERATED
+    options = RunOptions(
+        method=str(config.get("method") or "hogs"),
+        dataset=dataset,
+        clients=people,
+        data_dir=Path(str(config["data-dir"])) if config.get("data-dir") else None,
+        split=str(config.get("split") or "random"),
+        epsilon=float(config["epsilon"]) if config.get("epsilon") else None,
+        eps_labels=float(config["eps-labels"]) if config.get("eps-labels") else None,
+        private_labels=bool(config.get("eps-labels")),
+        seed=int(config.get("seed") or 0),
+        engine="flower",
+        state=state,
+        out=Path(str(config.get("out") or state.parent)),
+    )
+    result = simulate(options, progress=lambda phase, share: print(f"{phase} ...", flush=True), collect=collect)
+    record = result.record
+    counts = ", ".join(f"{name} {record['devices'][name]}" for name in ("asked", "reported", "replayed", "silent"))
+    print(f"devices: {counts}; reports {record['devices']['reports_sha256']}")
+    print(f"test accuracy {record['accuracy']['test']}, without noise {record['reference']['nonprivate_test']}")
+    print(f"result: {result.folder}/result.json", flush=True)

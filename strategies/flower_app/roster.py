@@ -1,0 +1,57 @@
+"""Which nodes are connected, and which device each of them is.
+
+Flower's node id is never an identity: a node that is asked says which device it stands for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from flwr.app import Message, RecordDict
+from flwr.serverapp import Grid
+
+from devices.wire import WHOAMI_TYPE, read_introduction
+from strategies.engines.flower_job import Job
+from strategies.rounds.collect_once import CollectOnce
+
+NODES_SECONDS = 60.0
+_POLL_SECONDS = 0.2
+_NOWHERE = -1
+
+
+def collection_of(job: Job, known: dict[int, tuple[int, bool]]) -> CollectOnce:
+    """Return the strategy for nodes that said which device they are; the other devices are silent."""
+    node_of = {device: node for node, (device, _) in sorted(known.items(), reverse=True) if device < job.devices}
+    absent = frozenset(range(job.devices)) - set(node_of)
+    nodes = [node_of.get(device, _NOWHERE) for device in range(job.devices)]
+    return CollectOnce(job.questions, nodes, silent=job.silent | absent, stages=job.stages)
+
+
+def wait_for_nodes(grid: Grid, minimum: int, *, seconds: float = NODES_SECONDS) -> list[int]:
+    """Return the ids of the connected nodes once there are at least ``minimum``.
+
+    ``Strategy.start`` on a Grid without nodes asks nobody and calls it a success.
+
+    Raises:
+        TimeoutError: where there are fewer after ``seconds``.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        nodes = sorted(grid.get_node_ids())
+        if len(nodes) >= max(1, minimum):
+            return nodes
+        if time.monotonic() >= deadline:
+            raise TimeoutError(f"{len(nodes)} of {minimum} nodes are connected after {seconds:.0f} seconds")
+        time.sleep(_POLL_SECONDS)
+
+
+def introduce(grid: Grid, nodes: Sequence[int], *, timeout: float) -> dict[int, tuple[int, bool]]:
+    """Ask nodes which device they are: node id -> (device, whether its state is its own).
+
+    A node that does not say is left out.
+    """
+    asked = [Message(RecordDict(), node, WHOAMI_TYPE) for node in nodes]
+    replies = grid.send_and_receive(asked, timeout=timeout)
+    told = {reply.metadata.src_node_id: read_introduction(reply) for reply in replies}
+    return {node: answer for node, answer in told.items() if answer is not None}

@@ -1,0 +1,116 @@
+"""Private and public people of an owner's method: who hands a record over, who is asked about, who is scored.
+
+The private graph and the public graph share no person and no edge. Edges between them,
+and people of neither part, are left out.
+
+==============  ======================================================================
+``computers``   250 a class private, then 3,000 public to ask about and 3,000 to score
+                (Olatunji et al., Section 5.2)
+``reddit``      300 a class private, 15,000 and 15,000 (same)
+``ogbn-arxiv``  papers up to 2017 private, of 2018 to ask about, since 2019 to score: OGB's
+                own training, validation and test nodes (same years; the paper prints the
+                two public parts' sizes, 29,799 and 48,603, the other way round)
+``cora``        100 a class private, 1,000 and 1,000 (the paper's published code)
+``pubmed``      1,000 a class private, 3,000 and 3,000 (ours)
+others          40% private, 30% and 30% (ours); also where a graph is too small for
+                its own rule
+==============  ======================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from curator.learning.training import choose_device
+from curator.methods.owner.owner import OwnerMethod, sage_settings
+from curator.methods.owner.privgnn import PrivGnn
+from devices.data.population import Population
+from devices.facts import IntArray, Split
+from strategies.setup.options import RunOptions
+from strategies.setup.settings import Settings
+
+_BY_CLASS = {
+    "computers": (250, 3000),
+    "reddit": (300, 15000),
+    "cora": (100, 1000),
+    "pubmed": (1000, 3000),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """Three disjoint sorted arrays of people, all with a label.
+
+    Args:
+        private: Whose records the owner has.
+        asked: Public people whose labels may be asked of the owner.
+        scored: Public people on whom the student is scored.
+        rule: In words.
+    """
+
+    private: IntArray
+    asked: IntArray
+    scored: IntArray
+    rule: str
+
+    @property
+    def public(self) -> IntArray:
+        """All public people, sorted."""
+        return np.sort(np.concatenate([self.asked, self.scored]))
+
+    @property
+    def split(self) -> Split:
+        """As a split: trained on the people asked about, scored on the others, none to validate."""
+        return Split(self.asked, np.zeros(0, np.int64), self.scored)
+
+
+def divide(population: Population, seed: int) -> Division:
+    """Divide a population by the rule of its data set.
+
+    Raises:
+        ValueError: where fewer than ten people have a label.
+    """
+    rng = np.random.Generator(np.random.PCG64(seed))
+    labels = population.labels
+    labelled = np.flatnonzero(labels >= 0)
+    if len(labelled) < 10:
+        raise ValueError(f"{population.name}: {len(labelled)} people with a label are too few to divide; 10 is least")
+    if population.name in _BY_CLASS:
+        each, half = _BY_CLASS[population.name]
+        sizes = np.bincount(labels[labelled], minlength=population.facts.classes)
+        if sizes.min() >= each and len(labelled) >= each * len(sizes) + 2 * half:
+            chosen = [rng.choice(np.flatnonzero(labels == c), each, replace=False) for c in range(len(sizes))]
+            private = np.sort(np.concatenate(chosen))
+            rest = rng.permutation(np.setdiff1d(labelled, private))
+            return _division(private, rest[:half], rest[half : 2 * half], f"{each} a class private, {half} and {half}")
+    if population.name == "ogbn-arxiv" and population.own_split is not None:
+        years = population.own_split
+        return _division(years.train, years.val, years.test, "papers up to 2017 private, of 2018 and since 2019")
+    order = rng.permutation(labelled)
+    first, second = round(0.4 * len(order)), round(0.7 * len(order))
+    return _division(order[:first], order[first:second], order[second:], "40% private, 30% and 30%")
+
+
+def _division(private: IntArray, asked: IntArray, scored: IntArray, rule: str) -> Division:
+    return Division(np.sort(private), np.sort(asked), np.sort(scored), rule)
+
+
+def check_owner_run(options: RunOptions, settings: Settings, population: Population) -> None:
+    """See whether an owner's run makes sense before anything is written.
+
+    Raises:
+        ValueError: for options that do not fit the method or the population.
+    """
+    method = settings.method
+    assert isinstance(method, OwnerMethod)
+    if options.from_reports is not None or options.save_reports:
+        raise ValueError(f"--save-reports and --from-reports: {options.method} has raw records, not reports")
+    if options.split != "random" or options.label_rate is not None:
+        raise ValueError(f"--split and --label-rate: {options.method} divides people by its own rule")
+    sage_settings(settings.training)
+    if isinstance(method, PrivGnn) and method.basis == "rotated" and choose_device(options.device).type == "cuda":
+        raise ValueError("--set basis=rotated: trained one at a time on a CPU only (add --device cpu)")
+    division = divide(population, options.seeds_of(0).split)
+    method.check(people=len(division.private), asked=len(division.asked), classes=population.facts.classes)

@@ -1,0 +1,35 @@
+"""Who is in which silo."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from curator.methods.federated.silos import Silos
+from devices.data.population import Population
+from devices.facts import IntArray
+
+
+def divide_into_silos(population: Population, method: Silos, seed: int) -> IntArray:
+    """Return the silo of every person, int64 (n,).
+
+    ``dirichlet``: proportions of every class (people without a label count as one more)
+    from Dirichlet(beta, .., beta). ``metis``: METIS's parts, which do not depend on the seed.
+    """
+    if method.partition == "metis":
+        import pymetis
+
+        neighbours = [
+            population.neighbour_indices[a:b].tolist()
+            for a, b in zip(population.neighbour_indptr[:-1], population.neighbour_indptr[1:], strict=True)
+        ]
+        _, parts = pymetis.part_graph(method.silos, adjacency=neighbours)
+        return np.asarray(parts, np.int64)
+    rng = np.random.default_rng([seed, 0x51105])
+    silo = np.zeros(len(population), np.int64)
+    for label in np.unique(population.labels):
+        people = rng.permutation(np.flatnonzero(population.labels == label))
+        shares = rng.dirichlet(np.full(method.silos, method.beta))
+        cuts = np.round(np.cumsum(shares)[:-1] * len(people)).astype(np.int64)
+        for number, part in enumerate(np.split(people, cuts)):
+            silo[part] = number
+    return silo

@@ -1,0 +1,1 @@
+"""Record, folder and figures of a finished run."""

@@ -1,0 +1,160 @@
+"""Against the truth: accuracy, and how well a graph was reconstructed.
+
+Only a simulation can do this. It happens here and not in ``curator``, which has no way
+to reach true labels or edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from curator.methods.base import Graph
+from curator.reports.reports import Reports
+from devices.data.population import Population
+from devices.facts import Split
+
+_BLOCK = 256  # columns at a time: n x d is never copied whole
+# Degrees one by one up to 16, then four bins a doubling: under 90 bins for 10^6 people.
+_DEGREES = (*range(17), *(int(16 * 2 ** (step / 4)) for step in range(1, 64)))
+
+
+def accuracy(predictions: np.ndarray, population: Population, split: Split) -> dict[str, float | None]:
+    """Return accuracy on test and validation nodes and macro F1 on test nodes, as shares."""
+    truth = population.labels
+    return {
+        "test": _share(predictions, truth, split.test),
+        "val": _share(predictions, truth, split.val),
+        "macro_f1": macro_f1(predictions[split.test], truth[split.test]),
+    }
+
+
+def _share(predictions: np.ndarray, truth: np.ndarray, nodes: np.ndarray) -> float | None:
+    return float(np.mean(predictions[nodes] == truth[nodes])) if len(nodes) else None
+
+
+def macro_f1(predictions: np.ndarray, truth: np.ndarray) -> float | None:
+    """Mean F1 over the classes that occur in the truth or the predictions."""
+    scores = []
+    for label in np.union1d(predictions, truth):
+        hits = np.sum((predictions == label) & (truth == label))
+        scores.append(2 * hits / (np.sum(predictions == label) + np.sum(truth == label)))
+    return float(np.mean(scores)) if scores else None
+
+
+def reconstruction(graph: Graph, population: Population, *, own_features: bool = False) -> dict[str, Any]:
+    """Compare a reconstructed graph with the true one.
+
+    Args:
+        graph: What was reconstructed.
+        population: The truth.
+        own_features: The graph carries the true features (public ones, or a reference),
+            only scaled: then the errors are those of the edges alone.
+
+    Returns:
+        ``edge_precision`` and ``edge_recall`` over undirected edges (None where there is
+        none to count), ``edges`` kept, ``feature_mae`` = mean |x^ - x| over all entries
+        and ``aggregate_mae`` = the same after one mean over the neighbours, each with its
+        own graph. Features are compared in their own units, before any standardisation.
+    """
+    n = len(population)
+    left, right = graph.edge_index
+    once = left < right
+    guessed = left[once] * n + right[once]
+    true_left, true_right = population.edges
+    hits = int(np.isin(guessed, true_left * n + true_right).sum())
+    mae, aggregate = _feature_errors(graph, population, own_features)
+    return {
+        "edge_precision": hits / len(guessed) if len(guessed) else None,
+        "edge_recall": hits / len(true_left) if len(true_left) else None,
+        "edges": len(guessed),
+        "feature_mae": mae,
+        "aggregate_mae": aggregate,
+    }
+
+
+def degrees(graph: Graph, population: Population, reports: Reports | None = None) -> dict[str, list[float] | None]:
+    """Return how many people have how many neighbours: in truth, as reported, and as reconstructed.
+
+    Args:
+        graph: What was reconstructed; a directed edge counts where it arrives.
+        population: The truth.
+        reports: What came in, None where nobody was asked. Of reported bits a person's degree
+            is the number of ones about their own pairs: in their own row, or, where one end
+            of a pair reports it, in their row and column. People who were silent are left out.
+
+    Returns:
+        ``from``: smallest degree of each bin, a bin ending where the next starts; ``true``,
+        ``noisy`` (None where no bits of neighbour lists were reported) and ``reconstructed``:
+        people in each bin.
+    """
+    n = len(population)
+    true = np.bincount(population.edges.ravel(), minlength=n)
+    found = {"true": true, "reconstructed": np.bincount(graph.edge_index[1], minlength=n)}
+    noisy = None if reports is None else _reported_degrees(reports)
+    if noisy is not None:
+        found["noisy"] = noisy
+    most = max((int(counts.max(initial=0)) for counts in found.values()), default=0)
+    edges: list[float] = [start for start in _DEGREES if start <= most]
+    result: dict[str, list[float] | None] = {"from": [*edges], "noisy": None}
+    for name, counts in found.items():
+        result[name] = [float(people) for people in np.histogram(counts, bins=[*edges, n + 1])[0]]
+    return result
+
+
+def _reported_degrees(reports: Reports) -> np.ndarray | None:
+    bits = reports.adjacency
+    if bits is None:
+        return None
+    own = np.diff(bits.indptr)
+    ask = reports.asks["adjacency"]
+    if any(getattr(mechanism, "reporting", "both") == "one-end" for mechanism in ask.mechanisms):
+        own = own + np.bincount(bits.indices, minlength=len(own))
+    return own[reports.reported("adjacency")]
+
+
+def mean_degrees(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the mean of :func:`degrees` over repeats, whose bins may end at different degrees."""
+    longest = max((entry["from"] for entry in several), key=len)
+    result: dict[str, Any] = {"from": longest}
+    for name in ("true", "noisy", "reconstructed"):
+        known = [entry[name] for entry in several if entry[name] is not None]
+        rows = [[*counts, *[0.0] * (len(longest) - len(counts))] for counts in known]
+        result[name] = np.mean(rows, axis=0).tolist() if rows else None
+    return result
+
+
+def _feature_errors(graph: Graph, population: Population, own_features: bool) -> tuple[float | None, float | None]:
+    n, d = population.facts.n, population.facts.d
+    if graph.features.shape != (n, d):
+        return None, None
+    truth = csr_array(
+        (population.feature_values, population.feature_indices, population.feature_indptr), shape=(n, d)
+    ).tocsc()
+    guessed_mean = _mean_operator(graph.edge_index, n)
+    true_mean = _mean_operator(np.concatenate([population.edges, population.edges[::-1]], axis=1), n)
+    centre, scale = graph.notes.get("feature_centre"), graph.notes.get("feature_scale")
+    own = aggregated = 0.0
+    for start in range(0, d, _BLOCK):
+        columns = slice(start, min(start + _BLOCK, d))
+        exact = truth[:, columns].toarray().astype(np.float32)
+        if own_features:
+            guess = exact
+        else:
+            block = graph.features[:, columns]
+            guess = np.asarray(block.toarray() if hasattr(block, "toarray") else block, np.float32)
+            if centre is not None and scale is not None:
+                guess = guess * scale[columns] + centre[columns]
+        own += float(np.abs(guess - exact).sum(dtype=np.float64))
+        aggregated += float(np.abs(guessed_mean @ guess - true_mean @ exact).sum(dtype=np.float64))
+    return own / (n * d), aggregated / (n * d)
+
+
+def _mean_operator(edge_index: np.ndarray, n: int) -> csr_array:
+    sources, targets = edge_index
+    degree = np.maximum(np.bincount(targets, minlength=n), 1)
+    weights = (1.0 / degree[targets]).astype(np.float32)
+    return csr_array((weights, (targets, sources)), shape=(n, n))

@@ -1,0 +1,246 @@
+"""From the repeats of a run to the content of result.json (schema 1)."""
+
+from __future__ import annotations
+
+import hashlib
+import resource
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from curator.learning.training import Trained, choose_device
+from curator.methods.base import Budget
+from curator.privacy.guarantee import Guarantee
+from devices.data.population import Population
+from devices.enrolment.state import State
+from devices.facts import Split
+from devices.noise import SAMPLER_VERSION
+from strategies.engines import collect as engines
+from strategies.results.evaluation import mean_degrees
+from strategies.results.folder import SCHEMA
+from strategies.rounds.collect_once import Collected
+from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.settings import Settings
+
+# What changes where a run happens or what is kept of it, and what is hashed in the form that is in force.
+_NOT_HASHED = {"data_dir", "seed", "seeds", "engine", "workers", "ray_address", "state", "out", "save_reports",
+               "from_reports", "reference", "settings", "tuned", "clients", "epsilon", "eps_adjacency", "eps_features",
+               "eps_labels", "feature_share", "public_features", "private_labels", "reporting", "gnn"}  # fmt: skip
+
+# The reconstruction of a method that makes no graph.
+NO_GRAPH = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees"))
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat:
+    """What one repeat came to."""
+
+    seeds: Seeds
+    split: Split
+    accuracy: Mapping[str, float | None]
+    reference: float | None
+    guarantee: Guarantee
+    collected: Collected
+    lifetime: Mapping[str, Any]
+    state: State | None
+    reconstruction: Mapping[str, Any]
+    seconds: Mapping[str, float]
+    trained: Trained | None
+    lp_and_test: float | None
+    seeded: bool | None
+    teachers: Mapping[str, Any] | None = None
+    federated: Mapping[str, Any] | None = None
+    phases: Mapping[str, Mapping[str, Any]] | None = None  # communication by phase, None: all of it is the collection
+
+
+def ldpsim_version() -> str:
+    """Return the installed version, ``0+checkout`` where it is not installed."""
+    try:
+        return version("ldpsim")
+    except PackageNotFoundError:
+        return "0+checkout"
+
+
+def configuration(options: RunOptions) -> dict[str, Any]:
+    """Return the options as plain values, those left out included."""
+    return {f.name: getattr(options, f.name) for f in fields(options)}
+
+
+def hashed_parameters(
+    options: RunOptions, population: Population, settings: Settings, budget: Budget
+) -> dict[str, Any]:
+    """Return every parameter that can change the result (``config_hash`` is over this)."""
+    chosen = {name: value for name, value in configuration(options).items() if name not in _NOT_HASHED}
+    chosen["dataset"] = population.digest
+    if options.split == "file" and population.own_split is not None:
+        parts = population.own_split
+        chosen["own_split"] = [hashlib.sha256(nodes.tobytes()).hexdigest() for nodes in (parts.train, parts.val)]
+    return {
+        **chosen,
+        "budget": asdict(budget),
+        "parameters": settings.parameters(),
+        "seeds": options.seeds_of(0).to_dict(),
+        "sampler": SAMPLER_VERSION,
+        "ldpsim": ldpsim_version(),
+        "schema": SCHEMA,
+    }
+
+
+def assemble(
+    options: RunOptions,
+    population: Population,
+    settings: Settings,
+    budget: Budget,
+    repeats: Sequence[Repeat],
+    *,
+    digest: str,
+    seconds: Mapping[str, float],
+) -> dict[str, Any]:
+    """Return the record of a run."""
+    first, last = repeats[0], repeats[-1]
+    tests = [repeat.accuracy["test"] for repeat in repeats]
+    asked = isinstance(last.state, State)
+    engine = engines.choose(options.engine, len(population), options.ray_address) if asked else options.engine
+    collections = len(repeats) + settings.collections
+    parts = last.guarantee.to_dict()
+    return {
+        "schema": SCHEMA,
+        "ldpsim_version": ldpsim_version(),
+        "method": options.method,
+        "gnn": settings.training.gnn,
+        "seeds": first.seeds.to_dict(),
+        "simulation_seeded": all(repeat.seeded is not False for repeat in repeats),
+        "engine": engine,
+        "device": choose_device(options.device).type,
+        "config_hash": digest,
+        "dataset": {
+            "name": population.name,
+            "digest": population.digest,
+            "nodes": population.facts.n,
+            "edges": population.edges.shape[1],
+            "features": population.facts.d,
+            "classes": population.facts.classes,
+            "homophily": _number(population.homophily),
+            "split": {name: len(getattr(first.split, name)) for name in ("train", "val", "test")},
+            "scored_sha256": [_digest(repeat.split) for repeat in repeats],
+        },
+        "devices": _devices(repeats),
+        "accuracy": {
+            **{name: _mean([repeat.accuracy[name] for repeat in repeats]) for name in ("test", "val", "macro_f1")},
+            "per_repeat": tests,
+            "std": _spread(tests),
+        },
+        "reference": {"nonprivate_test": _mean([repeat.reference for repeat in repeats])},
+        "privacy": {
+            "trust": settings.method.trust,
+            "claimed": parts["claimed"],
+            "holds": parts["holds"],
+            "collections": collections,
+            "lifetime_per_device": last.lifetime,
+            "why_they_differ": parts["why_they_differ"],
+        },
+        "communication": _communication(repeats),
+        "seconds": {
+            "population": seconds["population"],
+            **{name: sum(repeat.seconds[name] for repeat in repeats) for name in ("collect", "reconstruct", "train")},
+            "total": seconds["total"],
+        },
+        "memory": {"peak_rss_bytes": peak_rss()},
+        "reconstruction": _reconstruction(repeats),
+        **({} if last.teachers is None else {"teachers": dict(last.teachers)}),
+        **({} if last.federated is None else {"federated": dict(last.federated)}),
+        "config": {
+            **{name: _plain(value) for name, value in configuration(options).items()},
+            "budget": asdict(budget),
+            "parameters": settings.parameters(),
+            "reference_training": asdict(settings.reference),
+            "provenance": dict(settings.provenance),
+            "sampler": SAMPLER_VERSION,
+        },
+    }
+
+
+def _digest(split: Split) -> str:
+    """Digest of who is scored: two results with the same one can be compared."""
+    return hashlib.sha256(np.sort(split.test).astype("<i8").tobytes()).hexdigest()
+
+
+def _devices(repeats: Sequence[Repeat]) -> dict[str, Any]:
+    """Numbers of the first repeat; every repeat asks as many devices of its own."""
+    collected = repeats[0].collected
+    return {
+        "asked": collected.asked,
+        "reported": collected.reported,
+        "replayed": collected.replayed,
+        "refused": sum(collected.refused.values()),
+        "refused_by_code": dict(sorted(collected.refused.items())),
+        "silent": collected.silent,
+        "failed": collected.failed,
+        "reports_sha256": collected.reports_sha256,
+    }
+
+
+def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
+    collected = repeats[0].collected
+    per_device = max(collected.asked, 1)
+    phase = {
+        "rounds": collected.rounds,
+        "messages": collected.messages,
+        "downlink_bytes": collected.downlink_bytes,
+        "uplink_bytes": collected.uplink_bytes,
+    }
+    # What silos and their server say to one another is in the totals, and no device pays for it.
+    phases = repeats[0].phases
+    everything = phase if not phases else {name: sum(part[name] for part in phases.values()) for name in phase}
+    return {
+        **everything,
+        "downlink_bytes_per_device": collected.downlink_bytes / per_device,
+        "uplink_bytes_per_device": collected.uplink_bytes / per_device,
+        "by_phase": _phases(repeats[0], phase),
+    }
+
+
+def _reconstruction(repeats: Sequence[Repeat]) -> dict[str, Any]:
+    found = [repeat.reconstruction for repeat in repeats]
+    if len(found) == 1:
+        return dict(found[0])
+    figures = {name: _mean([each[name] for each in found]) for name in found[0] if name != "degrees"}
+    counted = [each["degrees"] for each in found if each.get("degrees") is not None]
+    return {**figures, "degrees": mean_degrees(counted) if counted else None}
+
+
+def _phases(repeat: Repeat, everything: dict[str, int]) -> dict[str, Any]:
+    if repeat.phases is None:
+        return {"collect": everything} if repeat.collected.asked else {}
+    return {name: dict(phase) for name, phase in repeat.phases.items()}
+
+
+def peak_rss() -> int:
+    """Return the largest resident size of this process so far, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else peak * 1024)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _spread(values: Sequence[float | None]) -> float | None:
+    """Sample standard deviation; one figure has no spread."""
+    known = [value for value in values if value is not None]
+    return float(np.std(known, ddof=1)) if len(known) > 1 else None
+
+
+def _number(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

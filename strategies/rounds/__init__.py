@@ -1,0 +1,1 @@
+"""Rounds of messages under Flower's `Strategy.start`, one strategy a file."""

@@ -1,0 +1,212 @@
+"""Checkpoints of a training in rounds: a run that was killed goes on after its last finished round.
+
+    checkpoint-0.npz       the training after a round: weights, server optimiser, random states, counts
+    checkpoint-0.models    the models of all finished rounds, one after another, for their digest
+
+Both files stand in the run's folder until result.json is written. The first is replaced as a
+whole after each round, and before the first one. It carries a key: the configuration's hash
+and the id of the collection. A checkpoint with another key, or one that cannot be read, is
+left aside with a line in the log; the training then begins anew, and what the devices
+answered before still stands in their ledgers. The arrays hold no pickled object.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import logging
+import os
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flwr.serverapp.strategy import Strategy
+from flwr.serverapp.strategy.fedopt import FedOpt
+
+from devices.atomic_files import write_atomically
+from devices.network import FloatArray
+from strategies.rounds.dp_fedavg import AdaptiveClipping
+from strategies.rounds.fedavg import Best, EgoFedAvg, run_rounds
+from strategies.rounds.training_grid import Tally, TrainingGrid
+
+FORMAT = 1
+log = logging.getLogger("ldpsim")
+Key = tuple[str, ...]
+
+
+@dataclass
+class Standing:
+    """The state of a training after a round.
+
+    Args:
+        weights: The global weights.
+        done: Number of finished rounds.
+        best: The weights that evaluated best.
+        tally: Counts of the finished rounds.
+        server: State of the server's strategy, by name.
+        randomness: States of ``random`` and of numpy's global generator; None: as they are.
+        again: How many times a round was begun, not finished, and therefore asked again.
+        lost: Answers in those attempts that no model was made of.
+    """
+
+    weights: FloatArray = field(repr=False)
+    done: int = 0
+    best: Best = field(default_factory=Best)
+    tally: Tally = field(default_factory=Tally)
+    server: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    randomness: tuple[Any, Any] | None = field(default=None, repr=False)
+    again: int = 0
+    lost: int = 0
+
+
+class CheckpointFile:
+    """The checkpoint of one repeat, and the digest of its models.
+
+    Args:
+        folder: The run's folder; None: nothing is kept, because nothing would be there after a kill.
+        repeat: Number of the repeat.
+        key: Whose checkpoint it is.
+    """
+
+    def __init__(self, folder: Path | None, repeat: int, key: Key) -> None:
+        self._path = None if folder is None else folder / f"checkpoint-{repeat}.npz"
+        self._key = key
+        self.digest = hashlib.sha256()
+        self._hashed = 0
+
+    def load(self) -> Standing | None:
+        """Return the training as it was kept; None where there is no checkpoint of this key that can be read."""
+        if self._path is None or not self._path.is_file():
+            return None
+        try:
+            with np.load(self._path, allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+            head = json.loads(found.pop("head").tobytes())
+            if (head["format"], tuple(head["key"])) != (FORMAT, self._key):
+                log.info("%s belongs to another training: rounds begin anew", self._path.name)
+                return None
+            models = self._models.read_bytes()[: head["hashed"]] if head["hashed"] else b""
+            if len(models) < head["hashed"]:
+                raise ValueError("models are missing")
+            standing = _standing(head, found)
+        except Exception as error:  # damaged files raise many kinds: zip, JSON, missing names
+            log.info("%s cannot be read (%s): rounds begin anew", self._path.name, type(error).__name__)
+            return None
+        self.digest, self._hashed = hashlib.sha256(models), len(models)
+        return standing
+
+    def add_model(self, weights: FloatArray) -> None:
+        """Add the model of a finished round to the digest."""
+        data = weights.tobytes()
+        self.digest.update(data)
+        if self._path is not None:
+            with self._models.open("r+b" if self._models.is_file() else "wb") as file:
+                file.seek(self._hashed)  # what a killed run wrote after its checkpoint is overwritten
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            self._hashed += len(data)
+
+    def save(self, standing: Standing) -> None:
+        """Replace the checkpoint; it is on the disk before this returns."""
+        if self._path is None:
+            return
+        python, (_, words, *rest) = standing.randomness or (random.getstate(), np.random.get_state())
+        head = {
+            "format": FORMAT, "key": self._key, "done": standing.done, "tally": standing.tally.to_dict(),
+            "again": standing.again, "lost": standing.lost, "accuracy": standing.best.accuracy,
+            "hashed": self._hashed, "python": python, "numpy": rest,
+        }  # fmt: skip
+        arrays: dict[str, Any] = {f"server.{name}": value for name, value in standing.server.items()}
+        if standing.best.weights is not None:
+            arrays["best"] = standing.best.weights
+        buffer = io.BytesIO()
+        np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), np.uint8), weights=standing.weights, words=words,
+                 **arrays)  # fmt: skip
+        write_atomically(self._path, buffer.getvalue())
+
+    @property
+    def _models(self) -> Path:
+        assert self._path is not None
+        return self._path.with_suffix(".models")
+
+
+def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Standing:
+    version, inner, gauss = head["python"]
+    words = arrays["words"]
+    return Standing(
+        weights=arrays["weights"], done=head["done"], best=Best(head["accuracy"], arrays.get("best")),
+        tally=Tally.from_dict(head["tally"]), again=head["again"], lost=head["lost"],
+        server={name.removeprefix("server."): value for name, value in arrays.items() if name.startswith("server.")},
+        randomness=((version, tuple(inner), gauss), ("MT19937", words, *head["numpy"])),
+    )  # fmt: skip
+
+
+def remove_checkpoints(folder: Path) -> None:
+    """Remove the checkpoints of a run whose result is written."""
+    for path in [*folder.glob("checkpoint-*.npz"), *folder.glob("checkpoint-*.models")]:
+        path.unlink()
+
+
+def server_state(strategy: Strategy) -> dict[str, np.ndarray]:
+    """Return what a strategy carries from one round to the next, as arrays."""
+    found: dict[str, np.ndarray] = {}
+    if isinstance(strategy, EgoFedAvg):
+        found |= strategy.state()
+    if isinstance(strategy, AdaptiveClipping):
+        found["clipping_norm"] = np.array(strategy.clipping_norm)
+    inner = getattr(strategy, "strategy", strategy)
+    if isinstance(inner, FedOpt):
+        for name in ("m_t", "v_t"):
+            found |= {f"{name}.{key}": value for key, value in (getattr(inner, name) or {}).items()}
+    return found
+
+
+def restore_server(strategy: Strategy, state: Mapping[str, np.ndarray]) -> None:
+    """Give a fresh strategy what :func:`server_state` returned."""
+    if isinstance(strategy, EgoFedAvg) and state:
+        strategy.restore(state)
+    if isinstance(strategy, AdaptiveClipping) and "clipping_norm" in state:
+        strategy.clipping_norm = float(state["clipping_norm"])
+    inner = getattr(strategy, "strategy", strategy)
+    if isinstance(inner, FedOpt):
+        for name in ("m_t", "v_t"):
+            kept = {key.removeprefix(f"{name}."): value for key, value in state.items() if key.startswith(f"{name}.")}
+            setattr(inner, name, kept or None)
+
+
+def run_kept_rounds(
+    strategy: Strategy, grid: TrainingGrid, start: Standing, task: bytes, *, rounds: int, kept: CheckpointFile,
+    after: Callable[[int, FloatArray], None],
+) -> FloatArray:  # fmt: skip
+    """Run the rounds that are missing, and keep the training after each; see :func:`run_rounds`.
+
+    Args:
+        strategy: A fresh strategy, or one that has exchanged something before the first round.
+        grid: Who is asked.
+        start: What is known of earlier rounds; ``server`` empty: the strategy stays as it is.
+        task: The task's bytes.
+        rounds: How many rounds there are, the finished ones included.
+        kept: The checkpoint.
+        after: Called after every round that is run here, with the global weights.
+    """
+    restore_server(strategy, start.server)
+    grid.go_on(start.done, start.tally)
+    if start.randomness is not None:
+        random.setstate(start.randomness[0])
+        np.random.set_state(start.randomness[1])
+
+    def keep(number: int, weights: FloatArray) -> None:
+        if number > start.done:
+            kept.add_model(weights)
+        # Before the first message of a round, so that no round is asked without a checkpoint to return to.
+        kept.save(Standing(weights, number, start.best, grid.tally, server_state(strategy), None, start.again,
+                           start.lost))  # fmt: skip
+        if number > start.done:
+            after(number, weights)
+
+    return run_rounds(strategy, grid, start.weights, task, rounds=rounds, after=keep, done=start.done, best=start.best)

@@ -1,0 +1,219 @@
+"""One question to every device, once: a custom Flower strategy.
+
+``CollectOnce`` runs under Flower's own ``Strategy.start`` on any Grid. Round r asks
+stage r of the plan (most plans have one); between two rounds the method groups people
+anew (:mod:`strategies.rounds.stages`). Nothing else flows back to a device: there is no global
+model to send, and the evaluation round asks nobody.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
+
+from curator.methods.base import Question
+from devices.device import Refusal, Report, reports_digest, unpack_report
+from devices.query import Query
+from devices.wire import message_type, payload_bytes, query_content, read_reply
+from strategies.rounds.stages import Grouping, Stages, stages_of
+
+Answers = dict[int, dict[str, tuple[bytes, ...]]]
+
+
+@dataclass
+class Collected:
+    """What a collection brought in.
+
+    Args:
+        reports: Report bytes by device; those of several stages follow one another.
+        answers: By attribute and mechanism, of the latest stage that asked about the attribute
+            and the devices that answered every stage.
+        asked, reported, replayed, silent, failed: Numbers of devices; with the refused
+            ones they add up to ``asked``. A device that misses a stage is out from there on; the
+            last stage says whether the others reported or replayed.
+        refused: Numbers of devices by code.
+        downlink_bytes, uplink_bytes: Payload bytes as encoded.
+        grouping: Everybody's public group in the last stage, None where there was none.
+    """
+
+    reports: dict[int, bytes] = field(default_factory=dict, repr=False)
+    answers: Answers = field(default_factory=dict, repr=False)
+    asked: int = 0
+    reported: int = 0
+    replayed: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    silent: int = 0
+    failed: int = 0
+    rounds: int = 0
+    messages: int = 0
+    downlink_bytes: int = 0
+    uplink_bytes: int = 0
+    seconds: float = 0.0
+    grouping: Grouping | None = field(default=None, repr=False)
+
+    @property
+    def reports_sha256(self) -> str:
+        """Digest of all report bytes in device order."""
+        return reports_digest(self.reports)
+
+
+class CollectOnce(Strategy):
+    """Ask each device one question and keep what it says.
+
+    Args:
+        questions: What is asked, and of which devices.
+        nodes: Flower's node id of every device, by the device's public number.
+        silent: Devices that are asked and never answer (a simulated dropout).
+        roster: Whether ``nodes[i]`` is known to be device i. Then a report counts only where it
+            comes from its own device's node; otherwise a device's word for its number is taken.
+        stages: Makes the questions of later stages; needed where a plan has some.
+
+    Raises:
+        ValueError: for a plan of several stages and nothing that makes the later questions.
+    """
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        nodes: Sequence[int],
+        *,
+        silent: frozenset[int] = frozenset(),
+        roster: bool = True,
+        stages: Stages | None = None,
+    ) -> None:
+        self.questions = questions
+        self.rounds = stages_of(questions)
+        if self.rounds > 1 and stages is None:
+            raise ValueError("a plan of several stages needs what makes the questions of the later ones")
+        self._stages = stages
+        self._node_of: dict[int, int] = {}  # of the devices that answered every stage so far
+        self.nodes = nodes
+        self.roster = roster
+        self.silent = silent
+        self.collected = Collected()
+        self._before: dict[int, int] = {}
+
+    def summary(self) -> None:
+        """Print nothing: the caller shows what was collected."""
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Return one query message for every device that is asked and did not miss a stage."""
+        collected = self.collected
+        if server_round > 1 and self._stages is not None:
+            if not self._node_of:
+                return []  # nobody is left to ask
+            self.questions = self._stages.advance(self.questions, collected.answers, server_round - 1)
+            collected.grouping = self.questions[0].query.grouping
+        collected.rounds += 1
+        self._before, self._node_of = self._node_of, {}
+        collected.reported = collected.replayed = 0
+        return list(self._messages(server_round))
+
+    def _messages(self, server_round: int) -> Iterator[Message]:
+        collected = self.collected
+        first = server_round == 1
+        for question in self.questions:
+            content = query_content(question.query)
+            size, kind = payload_bytes(content), message_type(question.query)
+            devices = range(len(self.nodes)) if question.devices is None else question.devices.tolist()
+            for device in devices:
+                if not first and device not in self._before:
+                    continue
+                collected.asked += first
+                collected.messages += 1
+                collected.downlink_bytes += size
+                if device not in self.silent:
+                    node = self.nodes[device] if first else self._before[device]
+                    yield Message(content, node, kind, group_id=str(server_round))
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Read the replies; a device that is heard twice is heard once."""
+        collected = self.collected
+        queries = self._query_of_device()
+        for message in replies:
+            collected.messages += 1
+            answer = read_reply(message)
+            if isinstance(answer, Refusal):
+                collected.refused[answer.name] += 1
+                continue
+            if message.has_content():
+                collected.uplink_bytes += payload_bytes(message.content)
+            if answer is None or not self._keep(*answer, queries, sender=message.metadata.src_node_id):
+                collected.failed += 1
+        if server_round > 1:
+            collected.answers = {device: collected.answers[device] for device in self._node_of}
+        refused = sum(collected.refused.values())
+        collected.silent = collected.asked - collected.reported - collected.replayed - refused - collected.failed
+        return None, MetricRecord({"reported": collected.reported, "replayed": collected.replayed, "refused": refused})
+
+    def _query_of_device(self) -> Callable[[int], Query | None]:
+        if len(self.questions) == 1 and self.questions[0].devices is None:
+            only = self.questions[0].query
+            return lambda device: only if 0 <= device < len(self.nodes) else None
+        table: dict[int, Query] = {}
+        for question in self.questions:
+            devices = range(len(self.nodes)) if question.devices is None else question.devices.tolist()
+            table.update(dict.fromkeys(devices, question.query))
+        return table.get
+
+    def _keep(self, device: int, report: Report, queries: Callable[[int], Query | None], *, sender: int) -> bool:
+        collected = self.collected
+        query = queries(device)
+        if query is None or device in self._node_of:
+            return False
+        first = query.stage == 0
+        expected = self.nodes[device] if first else self._before.get(device)
+        if (self.roster or not first) and sender != expected:
+            return False  # nobody speaks for another device
+        try:
+            parts = unpack_report(report.data, query)
+        except ValueError:
+            return False
+        self._node_of[device] = sender
+        collected.reports[device] = collected.reports.get(device, b"") + report.data
+        collected.answers.setdefault(device, {}).update(parts)
+        if report.replayed:
+            collected.replayed += 1
+        else:
+            collected.reported += 1
+        return True
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Ask nobody: evaluation on a device would be another release."""
+        return []
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Nothing was asked, so nothing is aggregated."""
+        return None
+
+
+def run_collection(strategy: CollectOnce, grid: Grid, *, timeout: float = 3600) -> Collected:
+    """Run a collection on a Grid under Flower's ``Strategy.start`` and time it."""
+    started = time.perf_counter()
+    strategy.start(grid, ArrayRecord(), num_rounds=strategy.rounds, timeout=timeout)
+    strategy.collected.seconds = time.perf_counter() - started
+    return strategy.collected
+
+
+def device_nodes(nodes: Mapping[int, int]) -> list[int]:
+    """Return node ids by device number, from a device -> node mapping that must be complete.
+
+    Raises:
+        ValueError: where a device is missing.
+    """
+    missing = [device for device in range(len(nodes)) if device not in nodes]
+    if missing:
+        raise ValueError(f"device {missing[0]} is not connected")
+    return [nodes[device] for device in range(len(nodes))]

@@ -1,0 +1,67 @@
+"""FedGCN's one exchange before training: neighbours' sums through the server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from flwr.app import ConfigRecord, Message
+from scipy.sparse import csr_array
+
+from curator.linear.propagation import adjacency_matrix, gcn_matrix
+from devices.federated.exchange import Sums, read_contribution
+from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, read_sender, round_content
+from devices.training_task import Task
+from strategies.rounds.training_grid import TrainingGrid
+
+
+def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], trained: np.ndarray) -> None:
+    """Collect features and neighbours, and send each device of ``trained`` what it needs.
+
+    With one person a device the server adds up single people's features: a device's
+    contribution is its record. A device gets the rows of S X of itself and its neighbours,
+    and its row of S; an edge counts where both ends told it.
+
+    Args:
+        grid: Takes the messages.
+        task: The task.
+        nodes: Everybody (node = device + 1).
+        trained: Nodes that get sums.
+    """
+    config = ConfigRecord({"task": task.to_bytes()})
+    content = round_content(None, config)
+    replies = grid.exchange([Message(content, node, EXCHANGE_TYPE) for node in nodes], "contribution")
+    n = len(nodes)
+    columns, values, counts, ends = [], [], np.zeros(n, np.int64), []
+    for reply in replies:
+        sender = read_sender(reply)
+        assert sender is not None
+        device = reply.metadata.src_node_id - 1
+        try:
+            neighbours, own_columns, own_values = read_contribution(sender[1] or b"")
+        except ValueError:
+            continue
+        bounds = ((neighbours, n), (own_columns, task.d))
+        if not all((part >= 0).all() and (part < bound).all() for part, bound in bounds):
+            continue
+        columns.append(own_columns)
+        values.append(own_values)
+        counts[device] = len(own_columns)
+        ends.append(np.stack([np.full(len(neighbours), device), neighbours]))
+    if not columns:
+        return
+    size = (n, task.d)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    features = csr_array((np.concatenate(values), np.concatenate(columns), indptr), shape=size)
+    told = adjacency_matrix(n, np.concatenate(ends, axis=1))
+    spread = gcn_matrix(csr_array(told.minimum(told.T)))
+    sums = csr_array(spread @ features)
+    sums.sort_indices()
+    messages = []
+    for node in trained.tolist():
+        a, b = spread.indptr[node - 1], spread.indptr[node]
+        rows = sums[spread.indices[a:b]]
+        own = Sums(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float32),
+                   spread.data[a:b].astype(np.float32))  # fmt: skip
+        messages.append(Message(round_content(None, config, own.to_bytes()), node, RECEIVE_TYPE))
+    grid.exchange(messages, "sums")

@@ -1,0 +1,201 @@
+"""A Grid between Flower's strategies and the devices: who is asked, who drops out, what it costs.
+
+Flower's FedAvg samples from whatever nodes its Grid names. This one names the devices of
+the coming round, so the sample is ours (seeded, and known to the accountant) and the
+strategies stay Flower's own. It also counts: payload bytes as encoded, by phase; and each
+device once, as one that answered, refused, stayed silent or failed. Only valid replies go on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flwr.app import Message, MessageType, RecordDict
+from flwr.serverapp import Grid
+from flwr.supercore.run import Run
+
+from devices.device import Refusal
+from devices.federated.wire import RECEIVE_TYPE, read_sender
+from devices.wire import read_reply
+from strategies.rounds.collect_once import Collected
+
+Sampler = Callable[[int], Sequence[int]]
+
+
+@dataclass
+class Phase:
+    """What one phase of a training cost."""
+
+    rounds: int = 0
+    messages: int = 0
+    downlink_bytes: int = 0
+    uplink_bytes: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        """Return JSON-ready values."""
+        return dict(vars(self))
+
+
+@dataclass
+class Tally:
+    """What happened to every device, and what everything cost."""
+
+    asked: set[int] = field(default_factory=set)
+    answered: Counter[int] = field(default_factory=Counter)
+    refused: dict[int, str] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+    phases: dict[str, Phase] = field(default_factory=dict)
+    rounds_answered: int = 0
+    heard: int = 0  # answers that arrived and that a ledger has a row for
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values."""
+        return {
+            "asked": sorted(self.asked), "answered": sorted(self.answered.items()),
+            "refused": sorted(self.refused.items()), "failed": sorted(self.failed),
+            "phases": {name: phase.to_dict() for name, phase in self.phases.items()},
+            "rounds_answered": self.rounds_answered, "heard": self.heard,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Tally:
+        """Read :meth:`to_dict` back."""
+        phases = {name: Phase(**phase) for name, phase in values["phases"].items()}
+        return cls(
+            set(values["asked"]), Counter(dict(values["answered"])), dict(values["refused"]), set(values["failed"]),
+            phases, values["rounds_answered"], values["heard"],
+        )  # fmt: skip
+
+    def collected(self, seconds: float) -> Collected:
+        """Return the counts in the form that a result takes: a device that ever answered has reported."""
+        refused = Counter(code for node, code in self.refused.items() if node not in self.answered)
+        failed = len(self.failed - set(self.answered) - set(self.refused))
+        found = Collected(asked=len(self.asked), reported=len(self.answered), refused=refused, failed=failed,
+                          seconds=seconds)  # fmt: skip
+        found.silent = found.asked - found.reported - sum(refused.values()) - failed
+        for phase in self.phases.values():
+            for name, value in phase.to_dict().items():
+                setattr(found, name, getattr(found, name) + value)
+        return found
+
+
+class TrainingGrid(Grid):
+    """See the module.
+
+    Args:
+        inner: Takes messages to their nodes.
+        train: The nodes that train in round r (from 1).
+        evaluate: The nodes that evaluate after round r; none: nobody.
+        drops: Whether a node that was asked drops out of round r.
+    """
+
+    def __init__(
+        self, inner: Grid, *, train: Sampler, evaluate: Sampler = lambda r: (),
+        drops: Callable[[int, int], bool] = lambda node, r: False,
+    ) -> None:  # fmt: skip
+        self.inner, self.tally = inner, Tally()
+        self._samplers = {MessageType.TRAIN: train, MessageType.EVALUATE: evaluate}
+        self._drops = drops
+        self._round, self._next = 1, MessageType.TRAIN
+        self.accuracy: float | None = None
+
+    def go_on(self, done: int, tally: Tally) -> None:
+        """Continue after ``done`` rounds that were counted in ``tally``."""
+        self._round, self.tally = done + 1, tally
+
+    def get_node_ids(self) -> Iterable[int]:
+        """Return the nodes that are asked next."""
+        return list(self._samplers[self._next](self._round))
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        """Deliver a training or evaluation round of ``Strategy.start``, and return the valid replies."""
+        kind, at = self._next, self._round
+        if kind == MessageType.TRAIN:
+            self._next = MessageType.EVALUATE
+        else:
+            self._next, self._round = MessageType.TRAIN, at + 1
+        asked = list(messages)
+        replies = self.exchange(asked, "training" if kind == MessageType.TRAIN else "evaluation", at)
+        if kind == MessageType.EVALUATE:
+            self.accuracy = _accuracy(replies)
+        elif replies:
+            self.tally.rounds_answered += 1
+        return replies
+
+    def exchange(self, messages: Sequence[Message], phase: str, number: int = 0) -> list[Message]:
+        """Deliver messages of any kind, count them under ``phase``, and return the valid replies by node."""
+        if not messages:
+            return []
+        tally, cost = self.tally, self.tally.phases.setdefault(phase, Phase())
+        cost.rounds += 1
+        sizes: dict[int, int] = {}
+        for message in messages:
+            tally.asked.add(message.metadata.dst_node_id)
+            cost.downlink_bytes += _size(message.content, sizes)
+        cost.messages += len(messages)
+        heard = [message for message in messages if not self._drops(message.metadata.dst_node_id, number)]
+        heard.sort(key=lambda message: message.metadata.dst_node_id)
+        valid = []
+        for reply in self.inner.send_and_receive(heard):
+            cost.messages += 1
+            node = reply.metadata.src_node_id
+            if reply.has_error():
+                code = read_reply(reply)
+                if isinstance(code, Refusal):
+                    tally.refused[node] = code.name
+                else:
+                    tally.failed.add(node)
+                continue
+            cost.uplink_bytes += _size(reply.content, {})
+            if not ("metrics" in reply.content or read_sender(reply)):
+                tally.failed.add(node)
+                continue
+            tally.answered[node] += 1
+            tally.heard += reply.metadata.message_type != RECEIVE_TYPE
+            valid.append(reply)
+        return sorted(valid, key=lambda reply: reply.metadata.src_node_id)
+
+    def set_run(self, run: Run) -> None:
+        """Set the run."""
+        self.inner.set_run(run)
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        return self.inner.run
+
+    def create_message(self, *args: Any, **more: Any) -> Message:
+        """Build a message."""
+        return self.inner.create_message(*args, **more)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        """Push messages, uncounted."""
+        return self.inner.push_messages(messages)
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """Pull replies, uncounted."""
+        return self.inner.pull_messages(message_ids)
+
+
+def _size(content: RecordDict, known: dict[int, int]) -> int:
+    """Payload bytes; a record that messages share is measured once and counted for each."""
+    total = 0
+    for name, record in content.items():
+        size = known.get(id(record))
+        if size is None:
+            size = known[id(record)] = record.count_bytes()
+        total += len(name) + size
+    return total
+
+
+def _accuracy(replies: Sequence[Message]) -> float | None:
+    """Share of those who evaluated about whom the model was right."""
+    right = examples = 0.0
+    for reply in replies:
+        metrics: Any = reply.content["metrics"]
+        right += metrics["num-examples"] * metrics["accuracy"]
+        examples += metrics["num-examples"]
+    return right / examples if examples else None

@@ -1,0 +1,1 @@
+"""Kinds of run, from enrolled devices to a trained network."""

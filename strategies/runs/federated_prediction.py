@@ -1,0 +1,37 @@
+"""What a federated network says of everybody: features scaled as devices scale them, then its two layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from curator.linear.propagation import adjacency_matrix, gcn_matrix
+from devices.network import FloatArray
+from devices.data.population import Population
+from devices.training_task import Task
+from strategies.people.owned_graph import sparse_features
+
+
+def scaled_features(population: Population, scaling: str) -> Any:
+    """Return all features as devices scale them, CSR (n, d)."""
+    features = sparse_features(population)
+    if scaling == "none":
+        return features
+    sums = features.multiply(features) if scaling == "unit" else abs(features)
+    size = np.asarray(sums.sum(axis=1, dtype=np.float64)).ravel()
+    size = np.sqrt(size) if scaling == "unit" else size
+    scale = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
+    return features.multiply(scale[:, None]).tocsr().astype(np.float32)
+
+
+def predict(weights: FloatArray, task: Task, population: Population) -> np.ndarray:
+    """Return everybody's class, int64 (n,): of its own features, or with its neighbours as in training."""
+    w1, b1, w2, b2 = task.shape.parts(weights)
+    inputs = scaled_features(population, task.scaling)
+    if task.sees == "own":
+        return (np.maximum(inputs @ w1 + b1, 0) @ w2 + b2).argmax(axis=1).astype(np.int64)
+    edges = population.edges
+    spread = gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
+    hidden = np.maximum(spread @ (inputs @ w1) + b1, 0)
+    return (spread @ (hidden @ w2) + b2).argmax(axis=1).astype(np.int64)

@@ -1,0 +1,210 @@
+"""The rounds of one repeat of a federated method: who is asked, what goes on after a kill, what holds."""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
+
+from curator.privacy.guarantee import Guarantee, Level
+from curator.methods.federated.fedavg import FedAvgGNN, Federated, FedGCN
+from curator.methods.federated.private import DPFedAvg, LDPFedAvg
+from devices.facts import Split
+from devices.federated.wire import weights_record
+from devices.network import FloatArray
+from devices.training_task import Task
+from strategies.runs.asking import Refused, RunFailed
+from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
+from strategies.rounds.fedavg import EgoFedAvg, strategy_for
+from strategies.results.lifetime import TrainingAnswers
+from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.run_setup import Plan
+from strategies.rounds.dp_fedavg import private
+from strategies.rounds.feature_sums import exchange_sums
+from strategies.rounds.training_grid import TrainingGrid
+
+log = logging.getLogger("ldpsim")
+Tell = Callable[[str, float | None], None]
+
+
+class Training:
+    """The rounds of one repeat.
+
+    Args:
+        plan: The run.
+        method: What is trained.
+        task: What devices are asked.
+        split: Who trains.
+        seeds: Of the initial weights, of samples and of dropouts.
+        inner: Takes messages to the devices.
+        kept: The checkpoint.
+        before: How many answers the devices gave in this collection before this start, by their ledgers.
+
+    Raises:
+        ValueError: for a dp-fedavg whose devices answered before and whose checkpoint is gone.
+    """
+
+    def __init__(
+        self, plan: Plan, method: Federated, task: Task, split: Split, seeds: Seeds, inner: Grid,
+        kept: CheckpointFile, before: int,
+    ) -> None:  # fmt: skip
+        self.plan, self.method, self.task, self.split, self.seeds = plan, method, task, split, seeds
+        self.nodes = [device + 1 for device in range(len(plan.population))]
+        self.kept, self.before = kept, before
+        found = kept.load()
+        self.resumed = found is not None
+        self.start = self._start(found)
+        self.notes: dict[str, Any] = {}
+        self.exchange_seconds = 0.0
+        silent = silent_nodes(plan.options, seeds, len(plan.population))
+        dropping = method.dropping
+
+        def drops(node: int, number: int) -> bool:
+            if node in silent:
+                return True
+            return bool(dropping) and np.random.default_rng([seeds.split, number, node]).random() < dropping
+
+        self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, drops=drops)
+
+    def _start(self, found: Standing | None) -> Standing:
+        """The training as its checkpoint has it, or a new one."""
+        start = found or Standing(self.task.shape.initial(self.seeds.training))
+        if found is None and self.before and isinstance(self.method, DPFedAvg):
+            raise ValueError(
+                f"{self.method.name}: its devices gave {self.before:,} answers in a run that was stopped, and its "
+                "checkpoint is gone; how many noisy models were made is not known: enrol new devices with another "
+                "--state, or another --out"
+            )
+        if self.before > start.tally.heard + start.lost:
+            # More answers stand in the ledgers than the finished rounds and earlier kills account
+            # for: a round was begun and not finished. It is asked again.
+            start.again, start.lost = start.again + 1, self.before - start.tally.heard
+            if isinstance(self.method, DPFedAvg):
+                # The server's noise may have been added to the lost round, and its model handed to
+                # the devices that judge it. The same noise on other replies (a device was silent
+                # once) would give the difference of two means without any noise. So the random
+                # state of the checkpoint is not used again: the noise is drawn from a stream of
+                # this attempt alone. The lost model counts as one more release (`guarantee`), and
+                # so that each release has a sample of its own, the sample is drawn anew as well
+                # (`sample`). Where no answer is in a ledger beyond the finished rounds, no noise
+                # was put on any data, and the kept state goes on as if nothing had happened.
+                fresh = np.random.RandomState(np.random.MT19937([self.seeds.training, start.done, start.again]))
+                start.randomness = (random.getstate(), fresh.get_state(legacy=True))
+        if found is not None:
+            log.info("going on after round %d of %d", start.done, self.method.rounds)
+        return start
+
+    def sample(self, number: int) -> Sequence[int]:
+        """The training devices of a round: a fixed number drawn without replacement, or those whose turn it is."""
+        nodes = (self.split.train + 1).tolist()
+        if isinstance(self.method, LDPFedAvg):
+            turns = round(1 / self.method.fraction)
+            order = np.random.default_rng(self.seeds.training).permutation(nodes)
+            return sorted(order[(number - 1) % turns :: turns].tolist())
+        wanted = max(1, round(self.method.fraction * len(nodes)))
+        if wanted == len(nodes):
+            return list(nodes)
+        drawn = [self.seeds.training, number]
+        if self.start.again and number == self.start.done + 1 and isinstance(self.method, DPFedAvg):
+            drawn.append(self.start.again)
+        rng = np.random.default_rng(drawn)
+        return sorted(rng.choice(nodes, wanted, replace=False).tolist())
+
+    def _judges(self, number: int) -> Sequence[int]:
+        every = self.method.evaluate_every
+        return (self.split.val + 1).tolist() if every and number % every == 0 else ()
+
+    def strategy(self) -> Strategy:
+        """Flower's strategy for the method."""
+        strategy = strategy_for(self.method)
+        if not isinstance(self.method, DPFedAvg):
+            return strategy
+        people = len(self.split.train)
+        multiplier = self.method.multiplier(people, self.plan.budget)
+        sample = self.method.asked(people).sample
+        self.notes["noise_multiplier"] = multiplier
+        return private(strategy, self.method, multiplier=multiplier, sample=sample)
+
+    def run(self, tell: Tell) -> FloatArray:
+        """Run everything and return the weights."""
+        task, start = self.task.to_bytes(), self.start
+        started = time.perf_counter()
+        if not self.resumed and isinstance(self.method, FedGCN):
+            tell("exchange", None)
+            everybody = np.concatenate([self.split.train, self.split.val if self.method.evaluate_every else []])
+            exchange_sums(self.grid, self.task, self.nodes, np.sort(everybody).astype(np.int64) + 1)
+            self._check()
+        strategy = self.strategy()
+        if isinstance(self.method, FedAvgGNN):
+            tell("exchange", None)
+            strategy = EgoFedAvg(self.nodes, self.task.hidden, task)
+            if not self.resumed:
+                strategy.subscribe(self.grid, weights_record(start.weights))
+                self._check()
+        if not self.resumed:
+            start.tally = self.grid.tally
+        self.exchange_seconds = time.perf_counter() - started
+
+        def after(number: int, weights: FloatArray) -> None:
+            self._check()
+            tell("rounds", number / self.method.rounds)
+
+        tell("rounds", start.done / self.method.rounds)
+        return run_kept_rounds(strategy, self.grid, start, task, rounds=self.method.rounds, kept=self.kept, after=after)
+
+    def _check(self) -> None:
+        """Stop where everybody refuses; a round in which nobody answers is only a lost round."""
+        tally = self.grid.tally
+        if not tally.answered and tally.refused and not self.before:
+            raise self._refused()
+
+    def _refused(self) -> Refused:
+        tally = self.grid.tally
+        codes = tally.collected(0.0).refused
+        told = ", ".join(f"{code} {count:,}" for code, count in sorted(codes.items()))
+        gave = f"; before a stop they gave {self.before:,} answers" if self.before else ""
+        return Refused(f"refused: none of {len(tally.asked):,} devices takes part ({told}{gave})")
+
+    def guarantee(self, rounds: int, answers: TrainingAnswers) -> Guarantee:
+        """What holds after the rounds that were answered, and the answers that the ledgers have.
+
+        Raises:
+            Refused: where no round was answered, and devices refused.
+            RunFailed: where no round was answered for another reason.
+        """
+        if not rounds:
+            if self.grid.tally.refused:
+                raise self._refused()
+            raise RunFailed(f"none of {len(self.grid.tally.asked):,} devices answered in {self.method.rounds} rounds")
+        method, plan = self.method, self.plan
+        if isinstance(method, DPFedAvg):
+            return method.guarantee_after(len(self.split.train), rounds + self.start.again,
+                                          self.notes["noise_multiplier"])  # fmt: skip
+        if isinstance(method, LDPFedAvg):
+            each = answers.loss
+            found = method.guarantee_of(each.vector, each.delta, answers.most, plan.budget.epsilon)
+            return found if answers.complete and math.isfinite(each.vector) else _unknown(found)
+        return method.guarantee(plan.population.facts, (), plan.budget)
+
+
+def _unknown(guarantee: Guarantee) -> Guarantee:
+    """Return a guarantee that bounds nothing: some ledger does not say what its devices lost."""
+    open_ = Level("unprotected", detail="a ledger could not be read whole, or holds an answer without noise")
+    holds = {name: open_ if level.status == "bounded" else level for name, level in guarantee.holds.items()}
+    return replace(guarantee, holds=holds)
+
+
+def silent_nodes(options: RunOptions, seeds: Seeds, n: int) -> frozenset[int]:
+    """Return the nodes of the devices that never answer (``--dropout``)."""
+    if not options.dropout:
+        return frozenset()
+    rng = np.random.default_rng([seeds.population, seeds.split, seeds.noise or 0, seeds.training])
+    return frozenset((rng.choice(n, round(options.dropout * n), replace=False) + 1).tolist())

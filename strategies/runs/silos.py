@@ -1,0 +1,215 @@
+"""A repeat of a silo method: members hand their records over, silos train together.
+
+    devices (owner mode) -> silos -> [one exchange of sums] -> rounds -> weights
+
+Each silo is one Flower client with a folder of its own; the same ClientApp as a device's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from flwr.app import ConfigRecord, Message
+from scipy.sparse import csr_array
+
+from curator.methods import Question
+from curator.methods.federated.silos import Silos
+from devices.facts import IntArray, Split
+from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, read_sender, round_content
+from devices.raw_record import hand_over, read_record
+from devices.network import FloatArray
+from devices.federated.silo import Bound, Silo, SiloTask, pack_rows, read_rows
+from devices.data.splits import make_split
+from strategies.engines import collect as engines
+from strategies.results import evaluation
+from strategies.runs.asking import RunFailed, ask_devices
+from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
+from strategies.rounds.collect_once import Answers
+from strategies.rounds.fedavg import seeded, strategy_for
+from strategies.runs.federated_network import trained_model
+from strategies.runs.federated_training import Tell
+from strategies.engines.grids import SiloGrid
+from strategies.results.lifetime import lifetime
+from strategies.setup.options import Seeds
+from strategies.people.silos import divide_into_silos
+from strategies.setup.run_setup import Plan
+from strategies.results.record import NO_GRAPH, Repeat
+from strategies.rounds.training_grid import Phase, TrainingGrid
+
+
+def silo_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell) -> Repeat:
+    """Run one repeat; raises what :func:`strategies.runs.asking.ask_devices` raises."""
+    options, population, method = plan.options, plan.population, plan.settings.method
+    assert isinstance(method, Silos)
+    split = make_split(options.split, population, seeds.split, options.label_rate)
+    tell("collect", None)
+    home = options.state or folder / ("state" if number == 0 else f"state-{number}")
+
+    def ask(collection: str) -> tuple[Question, ...]:
+        return (Question(hand_over(collection)),)
+
+    state, questions, collected = ask_devices(plan, seeds, split, home, ask=ask, mode="owner")
+    member_of = divide_into_silos(population, method, seeds.split)
+    rooms = folder / ("silos" if number == 0 else f"silos-{number}")
+    silos = _settle(collected.answers, member_of, split, rooms, method)
+    collected.answers.clear()
+    training = plan.settings.training
+    task = SiloTask(
+        questions[0].query.collection, method.sums, population.facts.d, training.hidden, population.facts.classes,
+        float(training.lr), method.local_steps, float(training.weight_decay), float(training.gnn_dropout),
+        seeds.training,
+    )  # fmt: skip
+    nodes = list(range(1, method.silos + 1))
+
+    def sample(round_: int) -> Sequence[int]:
+        learners = [node for node in nodes if silos[node - 1].training.any()]
+        wanted = max(1, round(method.fraction * len(learners)))
+        rng = np.random.default_rng([seeds.training, round_])
+        return learners if wanted == len(learners) else sorted(rng.choice(learners, wanted, replace=False).tolist())
+
+    def drops(node: int, round_: int) -> bool:
+        return bool(method.dropping) and np.random.default_rng([seeds.split, round_, node]).random() < method.dropping
+
+    # Other answers (of a device that failed before) would make other silos: the key tells their checkpoints apart.
+    key = (plan.digest, questions[0].query.collection, collected.reports_sha256)
+    kept = CheckpointFile(folder if options.out is not None else None, number, key)
+    found = kept.load()
+    start = found or Standing(task.shape.initial(seeds.training))
+    if found is not None and start.done < method.rounds:
+        start.again += 1  # nobody says whether silos had answered: they keep no ledger, and nothing is promised of them
+    started = time.perf_counter()
+    with engines.quiet_flower(), seeded(seeds.training):
+        grid = TrainingGrid(SiloGrid(rooms, method.silos), train=sample, drops=drops)
+        exchanged = 0.0
+        if found is None and method.sums:
+            tell("exchange", None)
+            exchange_silo_sums(grid, task, nodes, len(population))
+            exchanged = time.perf_counter() - started
+        if found is None:
+            start.tally = grid.tally
+
+        def after(round_: int, weights: FloatArray) -> None:
+            tell("rounds", round_ / method.rounds)
+
+        weights = run_kept_rounds(
+            strategy_for(method), grid, start, task.to_bytes(), rounds=method.rounds, kept=kept, after=after
+        )
+    if not grid.tally.rounds_answered:
+        raise RunFailed(f"none of {method.silos} silos answered in {method.rounds} rounds")
+    seconds = time.perf_counter() - started
+    predictions = _predict(silos, rooms, task, weights, len(population))
+    reference = None
+    if options.reference:
+        from strategies.runs.simulate import reference_accuracy
+
+        tell("reference", None)
+        reference = reference_accuracy(plan, split, seeds.training)
+    inside = member_of[population.edges[0]] == member_of[population.edges[1]]
+    phases = {
+        "handover": Phase(collected.rounds, collected.messages, collected.downlink_bytes, collected.uplink_bytes),
+        **grid.tally.phases,
+    }  # fmt: skip
+    costs = {name: _per_silo(phase, method.silos) for name, phase in grid.tally.phases.items()}
+    extra = {
+        "rounds": method.rounds, "rounds_answered": grid.tally.rounds_answered, "trained_on": len(split.train),
+        "checkpoint": start.done, "begun_again": start.again,
+        "silos": method.silos, "partition": method.partition,
+        "members": [len(silo.members) for silo in silos], "edges_inside": float(inside.mean()) if len(inside) else None,
+        "bytes_between_silos_and_server": sum(p.downlink_bytes + p.uplink_bytes for p in grid.tally.phases.values()),
+        "per_silo": costs,
+    }  # fmt: skip
+    return Repeat(
+        seeds=seeds, split=split, accuracy=evaluation.accuracy(predictions, population, split), reference=reference,
+        guarantee=method.guarantee(population.facts, questions, plan.budget), collected=collected,
+        lifetime=lifetime(state), state=state, reconstruction=NO_GRAPH,
+        seconds={"collect": collected.seconds + exchanged, "reconstruct": 0.0, "train": seconds - exchanged},
+        trained=trained_model(weights, task.shape, predictions, method.rounds, seconds), lp_and_test=None,
+        seeded=bool(state.head["simulation_seeded"]), federated=extra,
+        phases={name: phase.to_dict() for name, phase in phases.items()},
+    )  # fmt: skip
+
+
+def _per_silo(phase: Phase, silos: int) -> dict[str, float]:
+    return {"downlink_bytes": phase.downlink_bytes / silos, "uplink_bytes": phase.uplink_bytes / silos}
+
+
+def _settle(
+    answers: Answers, member_of: IntArray, split: Split, rooms: Path, method: Silos
+) -> list[Silo]:
+    """Give each silo a folder with the records that its members handed over."""
+    learners = np.zeros(len(member_of), bool)
+    learners[split.train] = True
+    silos = []
+    for number in range(method.silos):
+        members = np.array([person for person in np.flatnonzero(member_of == number) if person in answers], np.int64)
+        records = [read_record(answers[person]) for person in members.tolist()]
+        values = []
+        for record in records:
+            values.append(record.feature_values / np.float32(_size(record.feature_values, method.scaling)))
+        columns = [record.feature_indices.astype(np.int64) for record in records]
+        neighbours = [record.neighbours.astype(np.int64) for record in records]
+        labels = np.array([record.label for record in records], np.int64)
+        silo = Silo(
+            members, _ends(columns), _joined(columns, np.int64), _joined(values, np.float32), _ends(neighbours),
+            _joined(neighbours, np.int64), labels, learners[members] & (labels >= 0),
+        )  # fmt: skip
+        silo.save(rooms / f"silo-{number}")
+        silos.append(silo)
+    return silos
+
+
+def _size(values: np.ndarray, scaling: str) -> float:
+    if scaling == "none":
+        return 1.0
+    return float(np.abs(values).sum() if scaling == "row" else np.sqrt((values * values).sum())) or 1.0
+
+
+def _ends(parts: Sequence[np.ndarray]) -> IntArray:
+    return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+
+
+def _joined(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
+    return np.concatenate([np.zeros(0, kind), *parts]).astype(kind)
+
+
+def exchange_silo_sums(grid: TrainingGrid, task: SiloTask, nodes: Sequence[int], people: int) -> None:
+    """Add up what every silo contributes to S X, and send each the rows of its members and their neighbours.
+
+    A silo scales a member's features by the root of its degree; what a row is divided by
+    once more is told by the silo that the row's person is in.
+    """
+    config = ConfigRecord({"task": task.to_bytes()})
+    content = round_content(None, config)
+    total, degrees = csr_array((people, task.d), dtype=np.float32), np.zeros(people, np.int64)
+    wanted: dict[int, IntArray] = {}
+    for reply in grid.exchange([Message(content, node, EXCHANGE_TYPE) for node in nodes], "contribution"):
+        sender = read_sender(reply)
+        assert sender is not None and sender[1] is not None
+        ids, rows, known = read_rows(sender[1], task.d)
+        # The last entries name the members; the first are the people that the rows are about.
+        members, told = known[: len(known) // 2], known[len(known) // 2 :]
+        spread = csr_array((np.ones(len(ids), np.float32), (ids, np.arange(len(ids)))), shape=(people, len(ids)))
+        total = csr_array(total + spread @ rows)
+        degrees[members] = told
+        wanted[reply.metadata.src_node_id] = ids
+    scale = (1 / np.sqrt(degrees + 1.0)).astype(np.float32)
+    messages = []
+    for node, ids in wanted.items():
+        rows = csr_array(total[ids].multiply(scale[ids][:, None]))
+        own = pack_rows(ids, rows, degrees=degrees[ids])
+        messages.append(Message(round_content(None, config, own), node, RECEIVE_TYPE))
+    grid.exchange(messages, "sums")
+
+
+def _predict(silos: Sequence[Silo], rooms: Path, task: SiloTask, weights: FloatArray, people: int) -> np.ndarray:
+    """Every member's class by its own silo with the final weights; -1 for people who handed nothing over."""
+    predictions = np.full(people, -1, np.int64)
+    for number, silo in enumerate(silos):
+        if len(silo.members):
+            bound = Bound.of(silo, rooms / f"silo-{number}", task.d, sums=task.sums)
+            predictions[silo.members] = bound.scores(weights, task.shape).argmax(axis=1)
+    return predictions
+

@@ -1,0 +1,240 @@
+"""Teachers spread over processes or Ray, in canonical chunks of queries.
+
+A chunk is a fixed run of query numbers. Whoever trains it, in whatever order, and however
+often a run was killed before, its bytes are the same on one kind of device: each draw
+depends on a query's number alone, each worker has one thread, and a stack on a GPU is
+always one chunk. A finished chunk is a file that is there as a whole or not at all; a run
+that starts again goes on with those that are missing.
+
+    task.json         the key of all that the posteriors depend on
+    private/ public/  the graphs, memory-mapped by the workers
+    chunk-00012.npy   float64 (CHUNK, classes), posteriors without noise: the owner's secret
+    released.json     which lambdas were answered from these teachers, and for how many queries
+
+The posteriors do not depend on lambda: one set of teachers serves every lambda. The folder
+holds raw private records and answers without noise: it is as secret as the owner's data, and
+only its owner's account may read it (0700, files 0600).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from curator.teachers.answering import Teaching, posteriors
+from curator.teachers.graph import PlainGraph, save_array
+from devices.atomic_files import write_atomically
+from devices.facts import IntArray
+
+CHUNK = 20
+FORMAT = 1
+Tell = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Classroom:
+    """A folder with the graphs and the posteriors of one set of teachers.
+
+    Args:
+        folder: Where it is; on a disk that every worker's machine can reach.
+        teaching: How the teachers are trained.
+        order: int64, public nodes in the order in which they are asked about.
+        device: ``cpu`` or ``cuda``.
+    """
+
+    folder: Path
+    teaching: Teaching
+    order: IntArray
+    device: str = "cpu"
+
+    @classmethod
+    def open(
+        cls, home: Path, private: PlainGraph, public: PlainGraph, teaching: Teaching, order: IntArray, *,
+        device: str = "cpu",
+    ) -> Classroom:  # fmt: skip
+        """Return the folder under ``home`` that is for exactly these teachers; it is made where it is missing.
+
+        Raises:
+            OSError: where it cannot be written.
+        """
+        found = hashlib.sha256(json.dumps([FORMAT, CHUNK, asdict(teaching), device], sort_keys=True).encode())
+        for graph in (private, public):
+            for array in (graph.features, graph.indptr, graph.indices, graph.labels):
+                found.update(np.ascontiguousarray(array).data)
+        found.update(order.tobytes())
+        key = found.hexdigest()
+        room = cls(home / f"teachers-{key[:12]}", teaching, order, device)
+        home.mkdir(parents=True, exist_ok=True)
+        room.folder.mkdir(exist_ok=True, mode=0o700)
+        if room.folder.stat().st_mode & 0o077:  # a copy may have lost the mode
+            room.folder.chmod(0o700)
+        if not (room.folder / "task.json").is_file():
+            private.save(room.folder / "private")
+            public.save(room.folder / "public")
+            write_atomically(room.folder / "task.json", json.dumps({"format": FORMAT, "key": key}))
+        return room
+
+    def posteriors(
+        self, queries: int, *, workers: int | None = None, ray_address: str | None = None, tell: Tell | None = None
+    ) -> NDArray[np.float64]:
+        """Return float64 (queries, classes) for the first queries; teachers that are missing are trained.
+
+        Args:
+            queries: How many, at most as many as ``order`` has.
+            workers: Processes with one thread each; None for one a core. More than one chunk is needed to use them.
+            ray_address: Train on a Ray cluster instead.
+            tell: Called with ``teachers`` and the share done.
+
+        Raises:
+            ValueError: for more queries than there are nodes to ask about.
+        """
+        if not 1 <= queries <= len(self.order):
+            raise ValueError(f"--queries {queries}: {len(self.order)} public nodes may be asked about; give 1 to that")
+        chunks = range(-(-queries // CHUNK))
+        missing = [chunk for chunk in chunks if not self.path(chunk).is_file()]
+        for done, _ in enumerate(self._train(missing, workers, ray_address), start=len(chunks) - len(missing) + 1):
+            if tell is not None:
+                tell("teachers", done / len(chunks))
+        return np.concatenate([np.load(self.path(chunk), allow_pickle=False) for chunk in chunks])[:queries]
+
+    def trained(self, queries: int) -> int:
+        """How many of the first queries have a teacher already."""
+        there = [chunk for chunk in range(-(-queries // CHUNK)) if self.path(chunk).is_file()]
+        return sum(min(queries, (chunk + 1) * CHUNK) - chunk * CHUNK for chunk in there)
+
+    def path(self, chunk: int) -> Path:
+        """File of a chunk."""
+        return self.folder / f"chunk-{chunk:05d}.npy"
+
+    def numbered(self, chunk: int) -> list[tuple[int, int]]:
+        """Return (number, public node) of a chunk's queries; the last chunk may be shorter."""
+        first = chunk * CHUNK
+        return list(enumerate(self.order[first : first + CHUNK].tolist(), start=first))
+
+    def note_release(self, lambda_: float, queries: int, *, of: str) -> int:
+        """Enter that labels were released; return how many labels these teachers have given away in all."""
+        path, given = self._released, self._given()
+        name = f"{of} {lambda_:.17g}"
+        # the same lambda asks the same queries with the same noise: the longer list holds the shorter
+        given[name] = max(given.get(name, 0), queries)
+        write_atomically(path, json.dumps(given))
+        return sum(given.values())
+
+    def released(self) -> tuple[dict[float, int], bool]:
+        """Return lambda -> labels given away under noise on the posterior, and whether those are all there were."""
+        found, all_of_them = {}, True
+        for name, count in self._given().items():
+            of, value = name.rsplit(" ", 1)
+            if of == "posterior":
+                found[float(value)] = count
+            else:
+                all_of_them = False
+        return found, all_of_them
+
+    @property
+    def _released(self) -> Path:
+        return self.folder / "released.json"
+
+    def _given(self) -> dict[str, int]:
+        return dict(json.loads(self._released.read_text())) if self._released.is_file() else {}
+
+    def _train(self, chunks: Sequence[int], workers: int | None, ray_address: str | None) -> Iterator[int]:
+        tasks = [(str(self.folder), chunk, self.numbered(chunk), self.teaching, self.device) for chunk in chunks]
+        if not tasks:
+            return
+        count = min(workers or available_cores(), len(tasks))
+        if ray_address is not None:
+            yield from _on_ray(tasks, ray_address)
+        elif count == 1 or self.device == "cuda":
+            for task in tasks:
+                yield train_chunk(task)
+        else:
+            yield from _in_processes(tasks, count)
+
+
+Task = tuple[str, int, list[tuple[int, int]], Teaching, str]
+
+
+def train_chunk(task: Task) -> int:
+    """Train a chunk's teachers and write their posteriors; return the chunk's number."""
+    folder, chunk, queries, teaching, device = task
+    private, public = _graphs(folder)
+    with one_thread():
+        found = posteriors(private, public, queries, teaching, device=torch.device(device))
+    save_array(Path(folder) / f"chunk-{chunk:05d}.npy", found)
+    return chunk
+
+
+@lru_cache(maxsize=2)
+def _graphs(folder: str) -> tuple[PlainGraph, PlainGraph]:
+    return PlainGraph.load(Path(folder) / "private"), PlainGraph.load(Path(folder) / "public")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread: more would add in another order."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _start_worker() -> None:
+    torch.set_num_threads(1)
+
+
+def _in_processes(tasks: Sequence[Task], count: int) -> Iterator[int]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    # spawned, not forked: a fork would copy torch's and SQLite's threads and locks
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_start_worker) as pool:
+        futures = [pool.submit(train_chunk, task) for task in tasks]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _on_ray(tasks: Sequence[Task], address: str) -> Iterator[int]:
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    own = not ray.is_initialized()
+    if own:
+        ray.init(address=address, include_dashboard=False, log_to_driver=False)
+    try:
+        remote: Any = ray.remote(num_cpus=1)(_train_alone)
+        pending = [remote.remote(task) for task in tasks]
+        while pending:
+            done, pending = ray.wait(pending, num_returns=1)
+            yield from ray.get(done)
+    finally:
+        if own:
+            ray.shutdown()
+
+
+def _train_alone(task: Task) -> int:
+    with one_thread():
+        return train_chunk(task)

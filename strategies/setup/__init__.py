@@ -1,0 +1,1 @@
+"""Options, settings and checks of a run, before anybody is asked."""

@@ -1,0 +1,35 @@
+"""Whether a federated run makes sense, before anything is written."""
+
+from __future__ import annotations
+
+from curator.methods.federated.fedavg import Federated
+from curator.methods.federated.silos import Silos
+from devices.data.population import Population
+from devices.facts import Split
+from strategies.rounds.fedavg import strategy_for
+from strategies.setup.options import RunOptions
+from strategies.setup.settings import Settings
+
+
+def check_federated_run(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:
+    """See whether options fit the method and the population.
+
+    Raises:
+        ValueError: one line, where they do not.
+    """
+    method = settings.method
+    assert isinstance(method, Federated)
+    if options.from_reports is not None or options.save_reports:
+        raise ValueError(f"--save-reports and --from-reports: {method.name} is trained in rounds, not on reports")
+    if options.engine == "flower":
+        raise ValueError(f"--engine flower: {method.name} runs on local or ray")
+    network = "mlp" if method.default_gnn == "mlp" else "gcn"
+    if options.gnn is not None and settings.training.gnn != network:
+        raise ValueError(f"--gnn {options.gnn}: {method.name} trains a {network}")
+    if options.public_features or options.private_labels:
+        raise ValueError(f"--public-features and --private-labels: {method.name} keeps the record on the device")
+    if not len(split.train):
+        raise ValueError(f"{population.name}: nobody is left to train")
+    if isinstance(method, Silos):
+        method.check_people(len(population))
+    strategy_for(method)

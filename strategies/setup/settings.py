@@ -1,0 +1,106 @@
+"""From ``--set``, ``--tuned`` and ``--gnn`` to a method and training settings, with provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from curator.learning.training import TrainingSettings
+from curator.methods import Method
+from curator.methods.base import Budget
+from curator.names import nearest
+from curator.tuned import stored
+from strategies.setup.options import RunOptions
+
+_WHOLE = ("hidden", "epochs", "gat_heads")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is in force.
+
+    Args:
+        method: The method with its parameters.
+        training: How the GNN is trained.
+        reference: How the noiseless reference is trained.
+        provenance: Parameter -> where its value comes from, for all that are no default.
+        collections: How many collections the search behind tuned values used.
+        feature_share: The share of the budget that the search chose, None for the run's own.
+    """
+
+    method: Method
+    training: TrainingSettings
+    reference: TrainingSettings
+    provenance: Mapping[str, str]
+    collections: int = 0
+    feature_share: float | None = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter of the method and the training that plays a part, by name."""
+        found = {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
+        if self.training.gnn != "gat":
+            del found["gat_heads"]
+        # What every run had before there was a choice: their hashes stay.
+        for key in ("selection", "gat_loops", "gat_weights"):
+            if found[key] == getattr(TrainingSettings, key):
+                del found[key]
+        return found
+
+
+def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settings:
+    """Return the settings of a run: ``--set`` over ``--tuned`` over the defaults.
+
+    Raises:
+        ValueError: for a parameter that does not exist or does not fit, or nothing stored.
+    """
+    gnn = options.gnn or method.default_gnn
+    values: dict[str, Any] = {}
+    provenance: dict[str, str] = {}
+    collections, share = 0, None
+    if options.tuned:
+        own = {**_defaults(method), **options.settings}
+        found = stored(options.method, dataset=options.dataset, gnn=gnn, split=options.split, budget=budget,
+                       feature_share=options.feature_share, parameters=own)  # fmt: skip
+        share = found.feature_share
+        values.update(found.values)
+        provenance.update(dict.fromkeys(found.values, found.provenance))
+        collections = found.collections
+    values.update(options.settings)
+    provenance.update(dict.fromkeys(options.settings, "--set"))
+    of_training = {f.name for f in fields(TrainingSettings)} - {"gnn"}
+    of_method = {f.name for f in fields(method)}  # type: ignore[arg-type]
+    for key in values:
+        if key not in of_training | of_method:
+            known = sorted(of_training | of_method)
+            raise ValueError(f"--set {key}: no such parameter{nearest(key, known)} (there are {', '.join(known)})")
+    for key in ("gat_heads", "gat_loops", "gat_weights"):
+        if key in values and gnn != "gat":
+            raise ValueError(f"--set {key}: a {gnn} has no attention heads (--gnn gat)")
+    if "selection" in values and not method.common_selection:
+        raise ValueError(f"--set selection: {options.method} chooses its epoch by a rule of its own")
+    made = method.from_settings({key: value for key, value in values.items() if key in of_method})
+    chosen = {key: _number(key, value) for key, value in values.items() if key in of_training}
+    training = TrainingSettings(gnn=gnn, **{**method.training_defaults, **chosen})
+    reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
+    return Settings(made, training, reference, provenance, collections, share)
+
+
+def _defaults(method: type[Method]) -> dict[str, Any]:
+    return {f.name: f.default for f in fields(method)}  # type: ignore[arg-type]
+
+
+def _number(key: str, value: Any) -> Any:
+    """Read a training setting given as text; some are whole numbers."""
+    if not isinstance(value, str):
+        return value
+    if key in ("selection", "gat_weights"):
+        return value
+    if key == "gat_loops":
+        if value not in ("true", "false"):
+            raise ValueError(f"--set gat_loops={value}: must be true or false")
+        return value == "true"
+    try:
+        return int(value) if key in _WHOLE else float(value)
+    except ValueError:
+        raise ValueError(f"--set {key}={value}: not a number") from None

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.papers import tables
+from benchmarks.papers.agreement import Figure, bound, figure_of, look_up, verdict
+from benchmarks.papers.curves import FIGURES, points
+from benchmarks.papers.entry import Entry, Page, cell, command
+from benchmarks.papers.rgnn import BLOCK, prepare
+from cli.main import app
+from devices import datasets
+
+
+def test_the_rule_of_agreement() -> None:
+    close, wide = Figure(70.0, 1.0, 10), Figure(66.0, 4.0, 5)
+    assert bound(close, Figure(71.0, 0.1, 100)) == 1.5  # never less than a point and a half
+    assert bound(close, wide) == pytest.approx(3 * np.sqrt(0.1 + 16 / 5))
+    assert verdict(close, wide) == "agrees" and verdict(close, Figure(68.0, 0.5, 10)) == "**+2.0**"
+    assert verdict(Figure(70.0, 1.0, 5), Figure(68.0, 0.5, 10)) == "+2.0, 5 runs"  # too few to decide
+
+
+def test_a_half_width_becomes_a_standard_deviation() -> None:
+    row = {"accuracy": "69.3", "std": "1.2", "runs": "10", "spread": "ci95"}
+    assert figure_of(row).std == pytest.approx(1.2 * np.sqrt(10) / 1.96, rel=1e-4)
+    found = look_up("rgnn", "paper", dataset="cora", eps_x=1, eps_y=1, model="rgnn")
+    assert found == Figure(67.5, 3.8, 5)
+    assert look_up("rgnn", "paper", dataset="cora", eps_x=7, eps_y=1, model="rgnn") is None
+
+
+@pytest.mark.parametrize("paper", tables.PAPERS)
+def test_every_cell_is_a_run_of_its_own_and_says_how_to_run_it(paper: str, tmp_path: Path) -> None:
+    module = __import__(f"papers.{paper}", fromlist=["entries"])
+    entries = list(module.entries(tmp_path))
+    assert len({repr(entry.options) for entry in entries}) == len(entries)
+    assert len({(entry.table, tuple(entry.keys.items())) for entry in entries}) == len(entries)
+    assert {entry.options.repeats for entry in entries} == {10}
+    assert any(entry.quick for entry in entries)
+    assert sum(entry.paper is not None for entry in entries) > len(entries) / 4
+
+
+def test_every_point_of_a_figure_is_a_run_of_its_own() -> None:
+    names = {figure.name for figure in FIGURES}
+    found = list(points())
+    assert {entry.table for entry in found} == names
+    keys = [(entry.table, *entry.keys.values()) for entry in found]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_cells_command_is_the_cell(tmp_path: Path) -> None:
+    options = cell("lp-and", "generated", clients=40, epsilon=6.0, repeats=2)
+    words = shlex.split(command(options))
+    assert words[:2] == ["ldpsim", "run"] and "--no-reference" in words
+    ended = CliRunner().invoke(app, [*words[1:], "--out", str(tmp_path), "--quiet"])
+    assert ended.exit_code == 0, ended.output
+    (found,) = tmp_path.glob("*/result.json")
+    entry = Entry("a table", {"epsilon": "6"}, options)
+    (digest,) = tables._digests([entry])
+    assert json.loads(found.read_text())["config_hash"] == digest
+
+
+def test_a_page_is_made_of_the_cells_that_are_there(tmp_path: Path) -> None:
+    there = Entry("T", {"epsilon": "6"}, cell("lp-and", "generated", clients=40, epsilon=6.0, repeats=2),
+                  Figure(50.0, 1.0, 10))  # fmt: skip
+    missing = Entry("T", {"epsilon": "7"}, cell("lp-and", "generated", clients=40, epsilon=7.0, repeats=2))
+    absent = Entry("T", {"epsilon": "8"}, cell("lp-and", "lastfm", epsilon=8.0), absent="features absent")
+    tables.run_cells("p", [there], tmp_path, workers=1)
+    assert not list((tmp_path / "p").glob("*/state*"))  # the devices are gone, the result is kept
+    page = Page("A page", "Head.", {"bit": "bit_adjacency"})
+    rows = tables.rows_of([there, missing, absent], tmp_path / "p")
+    assert rows[0].ours is not None and rows[0].ours.runs == 2
+    tables.write_page("p", page, rows, tmp_path)
+    text, table = (tmp_path / "p.md").read_text(), (tmp_path / "p.csv").read_text().splitlines()
+    assert "1 of 3 cells were run" in text and "not run: features absent" in text and "not run here" in text
+    assert "ldpsim run --method lp-and --dataset lastfm" in text
+    assert len(table) == 4 and table[1].split(",")[1] == "6"
+
+
+def test_grouped_copies_are_ors_of_blocks(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LDPSIM_DATA", str(data_dir))
+    monkeypatch.setattr("papers.rgnn.BLOCK", {"cora": BLOCK["cora"]})
+    prepare(tmp_path)
+    people, grouped = datasets.load("cora"), datasets.load(str(tmp_path / "cora-25.npz"))
+    assert (len(grouped), grouped.facts.d, grouped.facts.classes) == (2708, 58, 7)
+    np.testing.assert_array_equal(grouped.edges, people.edges)
+    node = 17
+    ones = people.feature_indices[people.feature_indptr[node] : people.feature_indptr[node + 1]]
+    kept = grouped.feature_indices[grouped.feature_indptr[node] : grouped.feature_indptr[node + 1]]
+    assert sorted(set(ones // 25)) == kept.tolist()

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+
+from curator.learning.edge_weights import LEARNED, Edges, Structure, proximal, train_with_structure
+from curator.learning.networks import NETWORKS
+from curator.learning.training import TrainingSettings
+from curator.linear.propagation import adjacency_matrix, mean_matrix
+from curator.methods.base import Graph
+
+CPU = torch.device("cpu")
+N, CLASSES = 30, 2
+
+
+def _graph(seed: int = 0) -> Graph:
+    rng = np.random.default_rng(seed)
+    labels = np.arange(N) % CLASSES
+    dense = rng.random((N, N)) < np.where(labels[:, None] == labels, 0.3, 0.05)
+    np.fill_diagonal(dense, False)
+    target, source = np.nonzero(dense)  # directed
+    features = (np.eye(CLASSES)[labels] + rng.normal(0, 0.7, (N, CLASSES))).astype(np.float32)
+    known = np.where(np.arange(N) < 20, labels, -1).astype(np.int64)
+    edges = np.stack([source, target]).astype(np.int64)
+    return Graph(features, edges, None, known, np.arange(12), np.arange(12, 20))
+
+
+def _structure(graph: Graph, **changed: float) -> Structure:
+    values = {"lambda_1": 1e-3, "lambda_2": 1e-3, "rate": 0.05, "label_hops": 2, **changed}
+    return Structure(smoother=mean_matrix(adjacency_matrix(N, graph.edge_index)), **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("rate", "one", "two"), [(0.1, 0.3, 0.2), (1.0, 0.5, 2.0), (0.01, 0.0, 0.1), (0.5, 2.0, 0.0)])
+def test_the_proximal_step_minimises_its_objective(rate: float, one: float, two: float) -> None:
+    grid = np.linspace(0, 1, 200_001)
+    for w in (-0.4, 0.0, 0.3, 0.9, 1.0, 1.4):
+        objective = (grid - w) ** 2 / 2 + rate * (one * (1 - grid) ** 2 + two * grid)
+        got = proximal(torch.tensor([w], dtype=torch.float64), rate=rate, lambda_1=one, lambda_2=two)
+        assert float(got) == pytest.approx(grid[objective.argmin()], abs=1e-5)
+
+
+def test_weights_follow_the_dense_matrix_of_eq_14_on_its_support() -> None:
+    """The oracle: an n x n matrix by autograd, masked to the reported ones."""
+    graph = _graph()
+    edges = Edges(graph.edge_index, N, CPU)
+    support = torch.zeros(N, N)
+    support[graph.edge_index[1], graph.edge_index[0]] = 1
+    matrix = support.clone().requires_grad_()
+    values = torch.randn(N, 5, generator=torch.Generator().manual_seed(0))
+    aim = torch.randn(N, 5, generator=torch.Generator().manual_seed(1))
+    for sparse_of, dense_of in ((edges.mean, _dense_mean), (edges.gcn, _dense_gcn)):
+        edges.weight.data.fill_(1.0)
+        matrix.data.copy_(support)
+        for _ in range(5):
+            torch.testing.assert_close(sparse_of(values), dense_of(matrix, values))
+            (gradient,) = torch.autograd.grad(((sparse_of(values) - aim) ** 2).mean(), edges.weight)
+            (dense,) = torch.autograd.grad(((dense_of(matrix, values) - aim) ** 2).mean(), matrix)
+            torch.testing.assert_close(gradient, dense[graph.edge_index[1], graph.edge_index[0]], rtol=1e-4, atol=1e-6)
+            for weights, step, mask in ((edges.weight, gradient, 1.0), (matrix, dense, support)):
+                moved = proximal(weights.detach() - 2.0 * step, rate=2.0, lambda_1=0.01, lambda_2=0.03)
+                weights.data.copy_(moved * mask)
+        assert float(edges.weight.detach().min()) < 0.95
+
+
+def _dense_mean(matrix: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    return (matrix @ values) / matrix.sum(dim=1, keepdim=True).clamp(min=1e-12)
+
+
+def _dense_gcn(matrix: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    looped = matrix + torch.eye(N)
+    root = looped.sum(dim=1).rsqrt()
+    return (root[:, None] * looped * root) @ values
+
+
+@pytest.mark.parametrize(("gnn", "loops"), [("gcn", True), ("sage", True), ("gat", True), ("gat", False)])
+def test_with_every_weight_at_one_it_is_the_plain_network(gnn: str, loops: bool) -> None:
+    graph = _graph()
+    torch.manual_seed(0)
+    plain = NETWORKS[gnn](graph, hidden=4, classes=CLASSES, device=CPU, loops=loops)
+    torch.manual_seed(0)
+    learned = LEARNED[gnn](graph, hidden=4, classes=CLASSES, device=CPU, loops=loops)
+    torch.testing.assert_close(learned(), plain(), rtol=1e-4, atol=1e-5)
+    assert set(learned.state_dict()) == set(plain.state_dict())
+
+
+@pytest.mark.parametrize("gnn", ["gcn", "sage", "gat"])
+def test_training(gnn: str) -> None:
+    graph, settings = _graph(), TrainingSettings(gnn=gnn, epochs=40, lr=0.05)
+    trained, weights = train_with_structure(
+        graph, structure=_structure(graph), settings=settings, classes=CLASSES, seed=1, device="cpu"
+    )
+    again, same = train_with_structure(
+        graph, structure=_structure(graph), settings=settings, classes=CLASSES, seed=1, device="cpu"
+    )
+    assert np.array_equal(trained.predictions, again.predictions) and np.array_equal(weights, same)
+    assert ((weights >= 0) & (weights <= 1)).all() and weights.min() < 1
+    assert trained.val_accuracy >= 0.75
+    _, still = train_with_structure(
+        graph, structure=_structure(graph, rate=0.0), settings=settings, classes=CLASSES, seed=1, device="cpu"
+    )
+    assert (still == 1).all()
+
+
+def test_the_heads_are_those_of_the_settings() -> None:
+    graph = _graph()
+    for heads in (1, 3):
+        settings = TrainingSettings(gnn="gat", epochs=1, gat_heads=heads)
+        given = {"structure": _structure(graph), "classes": CLASSES, "seed": 0, "device": "cpu"}
+        trained, _ = train_with_structure(graph, settings=settings, **given)  # type: ignore[arg-type]
+        assert len(trained.model.state_dict()["source1"]) == heads
+
+
+def test_bad_input_gets_one_clear_line() -> None:
+    graph = _graph()
+    given = {"structure": _structure(graph), "classes": CLASSES, "seed": 0, "device": "cpu"}
+    with pytest.raises(ValueError, match="has no edges to learn"):
+        train_with_structure(graph, settings=TrainingSettings(gnn="mlp"), **given)  # type: ignore[arg-type]
+    none = Graph(graph.features, graph.edge_index, None, graph.labels, graph.train[:0], graph.val)
+    with pytest.raises(ValueError, match="no training node"):
+        train_with_structure(none, settings=TrainingSettings(), **given)  # type: ignore[arg-type]
+
+
+def test_a_graph_without_an_edge_trains() -> None:
+    graph = _graph()
+    alone = Graph(graph.features, graph.edge_index[:, :0], None, graph.labels, graph.train, graph.val)
+    empty = Structure(1e-3, 1e-3, 0.01, csr_array((N, N), dtype=np.float32), 2)
+    for gnn in LEARNED:
+        trained, weights = train_with_structure(
+            alone, structure=empty, settings=TrainingSettings(gnn=gnn, epochs=5), classes=CLASSES, seed=0, device="cpu"
+        )
+        assert len(trained.predictions) == N and not len(weights)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from curator.learning.label_proportions import Bags, ProportionLoss, make_bags, metis_clusters, project_to_simplex
+from curator.reports.frequency import unbias
+from devices.mechanisms import GRR
+
+CPU = torch.device("cpu")
+
+
+def _cliques(size: int, count: int) -> np.ndarray:
+    """Complete graphs, neighbouring ones joined by one edge."""
+    pairs = [(c * size + i, c * size + j) for c in range(count) for i in range(size) for j in range(i + 1, size)]
+    pairs += [(c * size - 1, c * size) for c in range(1, count)]
+    return np.array(pairs).T
+
+
+def test_metis_finds_cliques_and_is_a_function_of_the_graph() -> None:
+    edges = _cliques(8, 3)
+    found = metis_clusters(24, edges, 3)
+    assert [len(set(found[start : start + 8])) for start in (0, 8, 16)] == [1, 1, 1]
+    assert len(set(found)) == 3
+    assert np.array_equal(found, metis_clusters(24, edges, 3))
+
+
+def test_clusters_at_the_edges_of_what_there_is() -> None:
+    assert not metis_clusters(5, np.zeros((2, 0), np.int64), 1).any()
+    nobody = metis_clusters(5, np.zeros((2, 0), np.int64), 3)  # only isolated nodes
+    assert nobody.shape == (5,) and set(nobody) <= {0, 1, 2}
+    assert set(metis_clusters(4, np.array([[0], [1]]), 4)) <= set(range(4))
+    for clusters in (0, 6):
+        with pytest.raises(ValueError, match=r"5 nodes can be cut into 1\.\.5 clusters"):
+            metis_clusters(5, np.array([[0], [1]]), clusters)
+
+
+def test_projection_is_the_nearest_distribution() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(0.2, 0.5, (40, 7))
+    found = project_to_simplex(rows)
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+    assert (found >= 0).all()
+    for row, nearest in zip(rows, found, strict=True):  # the same by bisection of the threshold
+        low, high = row.min() - 1, row.max()
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if np.maximum(row - middle, 0).sum() > 1 else (low, middle)
+        np.testing.assert_allclose(nearest, np.maximum(row - low, 0), atol=1e-9)
+    np.testing.assert_allclose(project_to_simplex(np.array([[0.2, 0.3, 0.5]])), [[0.2, 0.3, 0.5]])
+    np.testing.assert_allclose(project_to_simplex(np.array([[2.0, -1.0, 0.0]])), [[1, 0, 0]])
+
+
+def test_bags_worked_by_hand() -> None:
+    truth = GRR.from_epsilon(math.log(3), categories=2)  # p = 3/4, q = 1/4: b~ = 2 b' - 1/2
+    cluster = np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    labels = np.array([0, 0, 1, -1, 1, 1, -1, 0])
+    bags = make_bags(cluster, labels, np.array([0, 1, 2, 3, 4, 5, 6]), truth)
+    # cluster 2's labelled node does not train, so that cluster has no share; node 3 said nothing
+    np.testing.assert_allclose(bags.mean.toarray(), [[1 / 3] * 3 + [0] * 5, [0] * 4 + [0.5] * 2 + [0] * 2], atol=1e-7)
+    np.testing.assert_allclose(bags.target, [[2 * 2 / 3 - 0.5, 2 / 3 - 0.5], [0, 1]], atol=1e-12)
+    published = make_bags(cluster, labels, np.arange(6), truth, "twice")
+    np.testing.assert_allclose(published.target[1], np.array([1e-5, 1.5]) / 1.50001)
+
+
+def test_an_entry_of_a_debiased_share_is_as_noisy_as_it_should_be() -> None:
+    """c = 7, eps_y = 1, 20 labels: standard deviation .397, hence negative entries as a rule."""
+    truth = GRR.from_epsilon(1.0, categories=7)
+    rng = np.random.default_rng(3)
+    drawn = rng.multinomial(20, np.full(7, 1 / 7), size=40_000) / 20
+    deviation = unbias(drawn, truth).std(axis=0)
+    np.testing.assert_allclose(deviation, 0.397, atol=0.01)
+    assert (unbias(drawn, truth).min(axis=1) < 0).mean() > 0.99
+
+
+def test_the_loss_worked_by_hand() -> None:
+    from scipy.sparse import csr_array
+
+    bags = Bags(csr_array(np.array([[0.5, 0.5, 0], [0, 0, 1]], np.float32)), np.array([[1.0, 0], [0.5, 0.5]]))
+    predicted = torch.tensor([[0.9, 0.1], [0.3, 0.7], [0.25, 0.75]], requires_grad=True)
+    loss = ProportionLoss(bags, CPU)(predicted)
+    second = 0.5 * math.log(0.5 / 0.25) + 0.5 * math.log(0.5 / 0.75)
+    assert loss.item() == pytest.approx((math.log(1 / 0.6) + second) / 2, abs=1e-6)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert predicted.grad is not None and torch.isfinite(predicted.grad).all()
+    perfect = torch.tensor([[1.0, 0], [1.0, 0], [0.5, 0.5]])  # a zero in b^ where b~ has one
+    assert ProportionLoss(bags, CPU)(perfect).item() == pytest.approx(0, abs=1e-6)

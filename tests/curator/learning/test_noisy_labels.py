@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+
+from curator.learning.kprop_networks import DenseSAGE, KPropGCN
+from curator.learning.networks import SAGE, Network, make_network
+from curator.learning.noisy_labels import Epoch, Noise, _Loop, denoised, train_denoised
+from curator.learning.training import TrainingSettings
+from curator.linear.propagation import adjacency_matrix, kprop_matrix
+from curator.methods.base import Graph
+
+CPU = torch.device("cpu")
+N, CLASSES = 40, 3
+
+
+def _graph(seed: int = 0) -> Graph:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, CLASSES, N)
+    left, right = np.nonzero(np.triu(rng.random((N, N)) < np.where(labels[:, None] == labels, 0.3, 0.03), 1))
+    edges = np.stack([np.r_[left, right], np.r_[right, left]]).astype(np.int64)
+    features = (np.eye(CLASSES)[labels] + rng.normal(0, 0.5, (N, CLASSES))).astype(np.float32)
+    known = np.where(np.arange(N) < 30, labels, -1).astype(np.int64)
+    return Graph(features, edges, None, known, np.arange(20), np.arange(20, 30))
+
+
+def test_denoised_labels_by_hand() -> None:
+    # a star: centre 0 reported 1, its three leaves 0, 0, 1; node 4 is alone and says 1
+    star = np.zeros((5, 5), np.float32)
+    star[0, 1:4] = star[1:4, 0] = 1
+    matrix = kprop_matrix(csr_array(star))
+    labels = np.array([1, 0, 0, 1, 1])
+    assert denoised(labels, matrix, 1, 2).tolist() == [0, 1, 1, 1, -1]
+    assert denoised(labels, matrix, 0, 2).tolist() == labels.tolist()
+    # one without a report adds nothing
+    assert denoised(np.array([1, -1, 0, 1, 1]), matrix, 1, 2).tolist() == [0, 1, 1, 1, -1]
+    assert denoised(np.array([-1, 0, 0, 1, -1]), matrix, 1, 2).tolist() == [0, -1, -1, -1, -1]
+
+
+@pytest.mark.parametrize("hops", [0, 1, 3])
+@pytest.mark.parametrize("truth", [0.4, 1.0])
+def test_the_loss_is_the_papers(hops: int, truth: float) -> None:
+    graph = _graph()
+    matrix = kprop_matrix(adjacency_matrix(N, graph.edge_index))
+    target = denoised(graph.labels, matrix, hops, CLASSES)
+    model = make_network("sage", graph, hidden=4, classes=CLASSES, device=CPU)
+    loop = _Loop(model, graph, Noise(truth, matrix, hops), TrainingSettings(), CLASSES, CPU, graph.train, target)
+    scores = torch.randn(N, CLASSES, generator=torch.Generator().manual_seed(1))
+    transition = np.full((CLASSES, CLASSES), (1 - truth) / (CLASSES - 1))
+    np.fill_diagonal(transition, truth)
+    posterior = np.exp(scores.numpy().astype(float))
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    spread = posterior @ transition
+    onehot = np.zeros((N, CLASSES))
+    for node in range(N):
+        if graph.labels[node] >= 0:
+            onehot[node, graph.labels[node]] = 1
+    dense = np.zeros((N, N))
+    for source, end in graph.edge_index.T:
+        dense[end, source] = 1
+    degree = dense.sum(axis=1)
+    for i in range(N):
+        for j in range(N):
+            dense[i, j] = dense[i, j] / np.sqrt(degree[i] * degree[j]) if dense[i, j] else 0
+    for _ in range(hops):
+        spread, onehot = dense @ spread, dense @ onehot
+    if hops:
+        spread = np.exp(spread) / np.exp(spread).sum(axis=1, keepdims=True)
+    wanted = -np.mean([np.log(spread[i, onehot[i].argmax()]) for i in graph.train])
+    assert float(loop._loss(scores)) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_the_choice_of_an_epoch() -> None:
+    best = Epoch(1.0, 0.3, 0.3)
+    assert best.beaten_by(Epoch(0.9, 0.4, 0.4), truth=0.45, by_loss=False)
+    for worse in (Epoch(1.1, 0.4, 0.4), Epoch(0.9, 0.3, 0.4), Epoch(0.9, 0.4, 0.3), Epoch(0.9, 0.46, 0.4),
+                  Epoch(0.9, 0.4, 0.48)):  # fmt: skip
+        assert not best.beaten_by(worse, truth=0.45, by_loss=False)
+    assert best.beaten_by(Epoch(0.9, 0.4, 0.47), truth=0.45, by_loss=False)  # 1.05 p in training
+    assert best.beaten_by(Epoch(0.9, 0.1, 0.1), truth=0.45, by_loss=True)
+    assert Epoch().beaten_by(Epoch(5.0, 0.99, 0.99), truth=0.45, by_loss=False)  # the first is the first best
+
+
+def test_it_learns_the_same_from_the_same_seed() -> None:
+    graph = _graph()
+    noise = Noise(0.9, kprop_matrix(adjacency_matrix(N, graph.edge_index)), 2)
+
+    def run(given: Graph) -> np.ndarray:
+        def make(where: torch.device) -> Network:
+            return make_network("gcn", given, hidden=8, classes=CLASSES, device=where)
+
+        settings = TrainingSettings(epochs=60, lr=0.05)
+        return train_denoised(
+            make, given, noise=noise, settings=settings, classes=CLASSES, seed=3, device="cpu"
+        ).predictions
+
+    first = run(graph)
+    assert np.array_equal(first, run(graph))
+    assert (first[:20] == graph.labels[:20]).mean() > 0.6  # chance: 1/3
+    none = Graph(graph.features, graph.edge_index, None, np.full(N, -1, np.int64), graph.train[:0], graph.val[:0])
+    with pytest.raises(ValueError, match="no training node has a label"):
+        run(none)
+
+
+def test_aggregating_after_the_multiplication_is_the_same_network() -> None:
+    graph = _graph()
+    torch.manual_seed(0)
+    plain = SAGE(graph, hidden=4, classes=CLASSES, device=CPU)
+    torch.manual_seed(0)
+    dense = DenseSAGE(graph, hidden=4, classes=CLASSES, device=CPU)
+    torch.testing.assert_close(dense(), plain())
+
+
+def test_the_first_versions_network() -> None:
+    graph = _graph()
+    torch.manual_seed(0)
+    model = KPropGCN(graph, hidden=4, classes=CLASSES, device=CPU)
+    linear = torch.nn.Linear(CLASSES, 4)  # its own fresh weights have the same range
+    assert all(float(w.detach().abs().max()) <= CLASSES**-0.5 for w in (model.weight1, linear.weight))
+    first = torch.from_numpy(graph.features) @ model.weight1 + model.bias1
+    normal = (first - first.mean(0)) / (first.var(0, unbiased=False) + 1e-5).sqrt()
+    torch.testing.assert_close(model.first(), first)
+    expected = torch.selu(normal * model.scale + model.shift)
+    torch.testing.assert_close(model.trained(first), expected, rtol=1e-4, atol=1e-5)
+    mean, variance = 0.1 * first.mean(0), 0.9 + 0.1 * first.var(0)
+    torch.testing.assert_close((model.mean, model.variance), (mean, variance))
+    settled = (first - mean) / (variance + 1e-5).sqrt()
+    expected = torch.selu(settled * model.scale + model.shift)
+    for _ in range(2):  # scoring moves no average
+        torch.testing.assert_close(model.hidden(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_first_versions_network_trains_and_scores_as_torchs_own() -> None:
+    graph = _graph()
+    noise = Noise(1.0, csr_array((N, N), dtype=np.float32), 0, by_loss=True)
+    settings = TrainingSettings(epochs=30, lr=0.05, gnn_dropout=0.0)
+    made: list[KPropGCN] = []
+
+    def make(device: torch.device) -> KPropGCN:
+        made.append(KPropGCN(graph, hidden=4, classes=CLASSES, device=device))
+        return made[-1]
+
+    got = train_denoised(make, graph, noise=noise, settings=settings, classes=CLASSES, seed=3, device="cpu")
+    torch.manual_seed(3)
+    ours = KPropGCN(graph, hidden=4, classes=CLASSES, device=CPU)
+    norm = torch.nn.BatchNorm1d(4)
+    weights = [ours.weight1, ours.bias1, ours.weight2, ours.bias2]
+    optimiser = torch.optim.Adam([*weights, *norm.parameters()], lr=0.05, weight_decay=settings.weight_decay)
+    x, labels = torch.from_numpy(graph.features), torch.from_numpy(graph.labels)
+    best, seen = np.inf, np.empty(0)
+    for _ in range(30):
+        norm.train()
+        scores = ours.output(torch.selu(norm(x @ ours.weight1 + ours.bias1)))
+        torch.nn.functional.cross_entropy(scores[graph.train], labels[graph.train]).backward()
+        optimiser.step()
+        optimiser.zero_grad()
+        norm.eval()
+        with torch.no_grad():
+            scores = ours.output(torch.selu(norm(x @ ours.weight1 + ours.bias1)))
+            loss = float(torch.nn.functional.cross_entropy(scores[graph.val], labels[graph.val]))
+        if loss < best:
+            best, seen = loss, scores.argmax(dim=1).numpy()
+    assert np.array_equal(got.predictions, seen)
+    with torch.no_grad():  # the model that is kept says what was reported
+        assert np.array_equal(made[0]().argmax(dim=1).numpy(), seen)

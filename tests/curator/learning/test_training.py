@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from curator.learning.training import Adam, TrainingSettings, choose_device, train
+from curator.methods import Graph
+
+
+def _graph(n: int = 200, classes: int = 3) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """Blocks with noisy features: (graph, labels, test nodes)."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, classes, n)
+    same = labels[:, None] == labels[None, :]
+    left, right = np.nonzero(np.triu(rng.random((n, n)) < np.where(same, 0.06, 0.008), 1))
+    features = (rng.standard_normal((n, 20)) + 0.8 * np.eye(20)[labels]).astype(np.float32)
+    known = labels.copy()
+    known[150:] = -1
+    edges = np.stack([np.r_[left, right], np.r_[right, left]])
+    return Graph(features, edges, None, known, np.arange(100), np.arange(100, 150)), labels, np.arange(150, n)
+
+
+@pytest.mark.parametrize("gnn", ["gcn", "sage", "gat", "mlp"])
+def test_it_learns_and_the_same_seed_gives_the_same_bytes(gnn: str) -> None:
+    graph, labels, test = _graph()
+    settings = TrainingSettings(gnn=gnn, epochs=60)
+    before = torch.random.get_rng_state()
+    one, two, other = (train(graph, settings=settings, classes=3, seed=s, device="cpu") for s in (1, 1, 2))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert np.array_equal(one.predictions, two.predictions)
+    for key, tensor in one.model.state_dict().items():
+        assert torch.equal(tensor, two.model.state_dict()[key])
+    assert not torch.equal(one.model.state_dict()["weight1"], other.model.state_dict()["weight1"])
+    accuracy = np.mean(one.predictions[test] == labels[test])
+    assert accuracy > (0.45 if gnn == "mlp" else 0.75)
+
+
+def test_the_model_is_that_of_the_best_validation_epoch() -> None:
+    graph, _, _ = _graph()
+    trained = train(graph, settings=TrainingSettings(epochs=40), classes=3, seed=0, device="cpu")
+    with torch.no_grad():
+        again = trained.model().argmax(dim=1).numpy()
+    assert np.array_equal(again, trained.predictions)
+    assert trained.val_accuracy == pytest.approx(np.mean(again[graph.val] == graph.labels[graph.val]))
+    # a run cut after that epoch ends with the same weights: nothing later was used, nothing earlier was as good
+    shorter = TrainingSettings(epochs=trained.best_epoch)
+    cut = train(graph, settings=shorter, classes=3, seed=0, device="cpu")
+    assert cut.best_epoch == trained.best_epoch
+    assert torch.equal(cut.model.state_dict()["weight1"], trained.model.state_dict()["weight1"])
+
+
+def test_of_equal_epochs_the_first_is_kept() -> None:
+    graph, _, _ = _graph()
+    few = dataclasses.replace(graph, val=graph.val[:2])  # right on both: every later epoch ties
+    trained = train(few, settings=TrainingSettings(epochs=60), classes=3, seed=0, device="cpu")
+    assert trained.val_accuracy == 1 and trained.best_epoch < 60
+    before = TrainingSettings(epochs=trained.best_epoch - 1)
+    assert train(few, settings=before, classes=3, seed=0, device="cpu").val_accuracy < 1
+
+
+def test_the_epoch_of_the_smallest_validation_loss() -> None:
+    graph, _, _ = _graph()
+
+    def loss_after(epochs: int) -> float:
+        only = dataclasses.replace(graph, val=graph.val[:0])  # then the last epoch counts
+        settings = TrainingSettings(epochs=epochs, lr=0.1)
+        model = train(only, settings=settings, classes=3, seed=0, device="cpu").model
+        with torch.no_grad():
+            scores = model()[torch.from_numpy(graph.val)]
+        return float(torch.nn.functional.cross_entropy(scores, torch.from_numpy(graph.labels[graph.val])))
+
+    settings = TrainingSettings(epochs=60, lr=0.1, selection="loss")
+    by_loss = train(graph, settings=settings, classes=3, seed=0, device="cpu")
+    losses = [loss_after(epochs) for epochs in range(1, 61)]
+    assert by_loss.best_epoch == 1 + int(np.argmin(losses)) < 60
+    settings = TrainingSettings(epochs=60, lr=0.1)
+    by_accuracy = train(graph, settings=settings, classes=3, seed=0, device="cpu")
+    assert by_accuracy.best_epoch != by_loss.best_epoch
+    with torch.no_grad():
+        seen = by_loss.model().argmax(dim=1).numpy()
+    assert by_loss.val_accuracy == np.mean(seen[graph.val] == graph.labels[graph.val]) <= by_accuracy.val_accuracy
+
+
+@pytest.mark.parametrize("selection", ["accuracy", "loss"])
+def test_a_training_that_diverges_still_ends_with_an_epoch(selection: str) -> None:
+    graph, _, _ = _graph()
+    huge = dataclasses.replace(graph, features=graph.features * np.float32(1e30))
+    settings = TrainingSettings(epochs=5, lr=1e20, selection=selection)
+    trained = train(huge, settings=settings, classes=3, seed=0, device="cpu")
+    assert trained.best_epoch >= 1 and len(trained.predictions) == len(graph.labels)
+
+
+def test_labels_of_other_nodes_change_nothing() -> None:
+    graph, labels, _ = _graph()
+    settings = TrainingSettings(epochs=20)
+    leaked = dataclasses.replace(graph, labels=labels)
+    one, two = (train(g, settings=settings, classes=3, seed=0, device="cpu") for g in (graph, leaked))
+    assert np.array_equal(one.predictions, two.predictions)
+
+
+def test_without_validation_labels_the_last_epoch_counts() -> None:
+    graph, _, _ = _graph()
+    alone = dataclasses.replace(graph, val=np.arange(0))
+    trained = train(alone, settings=TrainingSettings(epochs=7), classes=3, seed=0, device="cpu")
+    assert trained.best_epoch == 7 and math.isnan(trained.val_accuracy)
+
+
+def test_without_training_labels_there_is_one_clear_line() -> None:
+    graph, _, _ = _graph()
+    with pytest.raises(ValueError, match="no training node has a label"):
+        train(dataclasses.replace(graph, train=np.arange(0)), settings=TrainingSettings(), classes=3, seed=0)
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.01])
+def test_adam_takes_torchs_steps(weight_decay: float) -> None:
+    torch.manual_seed(0)
+    start = torch.randn(30, 7)
+    ours, theirs = (torch.nn.Parameter(start.clone()) for _ in range(2))
+    one = Adam([ours], lr=0.03, weight_decay=weight_decay)
+    two = torch.optim.Adam([theirs], lr=0.03, weight_decay=weight_decay)
+    target = torch.randn(30, 7)
+    for _ in range(50):
+        for parameter in (ours, theirs):
+            ((parameter - target) ** 4).sum().backward()
+        one.step()
+        two.step()
+        two.zero_grad()
+    np.testing.assert_allclose(ours.detach(), theirs.detach(), atol=1e-6)
+    assert ours.grad is None
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"gnn": "gatt"}, "did you mean gat"),
+        ({"lr": 0.0}, "lr=0.0"),
+        ({"lr": math.nan}, "lr=nan"),
+        ({"weight_decay": -1.0}, "weight_decay=-1.0"),
+        ({"gnn_dropout": 1.0}, "gnn_dropout=1.0"),
+        ({"epochs": 0}, "epochs=0"),
+        ({"hidden": 0}, "hidden=0"),
+        ({"selection": "f1"}, "selection=f1: must be accuracy or loss"),
+    ],
+)
+def test_settings_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TrainingSettings(**values)
+
+
+def test_devices() -> None:
+    assert choose_device("cpu").type == "cpu"
+    with pytest.raises(ValueError, match="--device must be"):
+        choose_device("gpu")
+    if not torch.cuda.is_available():
+        assert choose_device("auto").type == "cpu"
+        with pytest.raises(ValueError, match="no CUDA device"):
+            choose_device("cuda")
+
+
+def test_an_objective_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, _, _ = _graph()
+    nodes, labels = torch.from_numpy(graph.train), torch.from_numpy(graph.labels[graph.train])
+    settings = TrainingSettings(epochs=4, gnn_dropout=0.0)
+
+    def objective(scores: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(scores[nodes], labels)
+
+    plain, ours = (
+        train(graph, settings=settings, classes=3, seed=0, device="cpu", objective=o) for o in (None, objective)
+    )
+    for name, tensor in plain.model.state_dict().items():
+        assert torch.equal(tensor, ours.model.state_dict()[name])
+    norms: list[float] = []
+
+    class Watched(Adam):
+        def step(self) -> None:
+            norms.append(math.sqrt(sum(float(p.grad.square().sum()) for p in self.parameters if p.grad is not None)))
+            super().step()
+
+    monkeypatch.setattr("curator.learning.training.Adam", Watched)
+    steep = lambda scores: 1000 * objective(scores)  # noqa: E731
+    train(graph, settings=settings, classes=3, seed=0, device="cpu", objective=steep)
+    assert min(norms) > 5
+    norms.clear()
+    train(graph, settings=settings, classes=3, seed=0, device="cpu", objective=steep, clip_norm=5.0)
+    assert norms == pytest.approx([5.0] * 4, rel=1e-4)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, issparse
+
+from curator.linear.propagation import (
+    adjacency_matrix,
+    agreed_pairs,
+    bit_strips,
+    gcn_matrix,
+    label_propagation,
+    lp_and,
+    mean_matrix,
+    propagate,
+)
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import RandomizedResponse
+from devices.query import Ask
+
+
+def _graph(n: int = 30, seed: int = 0) -> tuple[csr_array, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.random((n, n)) < 0.1, 1)
+    upper[4] = upper[:, 4] = False  # an isolated node
+    dense = (upper | upper.T).astype(float)
+    return csr_array(dense.astype(np.float32)), dense
+
+
+def test_adjacency_matrix_puts_the_target_in_the_row() -> None:
+    edges = np.array([[0, 0, 2], [1, 1, 0]])
+    matrix = adjacency_matrix(3, edges, np.array([1, 2, 5]))
+    assert np.array_equal(matrix.toarray(), [[0, 0, 5], [3, 0, 0], [0, 0, 0]])
+
+
+def test_gcn_matrix_is_kipf_and_wellings() -> None:
+    sparse, dense = _graph()
+    looped = dense + np.eye(30)
+    root = np.diag(looped.sum(axis=1) ** -0.5)
+    np.testing.assert_allclose(gcn_matrix(sparse).toarray(), root @ looped @ root, atol=1e-6)
+
+
+def test_mean_matrix_has_rows_of_one_and_a_zero_row_for_an_isolated_node() -> None:
+    sparse, dense = _graph()
+    sums = mean_matrix(sparse).toarray().sum(axis=1)
+    np.testing.assert_allclose(sums, dense.sum(axis=1) > 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("hops", [0, 1, 3])
+def test_propagate_by_strips_is_the_matrix_power(hops: int) -> None:
+    sparse, _ = _graph()
+    matrix = mean_matrix(sparse)
+    features = np.random.default_rng(1).random((30, 300)).astype(np.float32)
+    expected = np.linalg.matrix_power(matrix.toarray().astype(float), hops) @ features
+    np.testing.assert_allclose(propagate(matrix, features, hops), expected, atol=1e-5)
+    kept = propagate(matrix, csr_array(features), hops)
+    assert issparse(kept)
+    np.testing.assert_allclose(kept.toarray(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("d", [1, 8, 127, 128, 129, 300])
+def test_strips_of_bits_cover_every_column_once(d: int) -> None:
+    bits = np.random.default_rng(0).random((5, d)) < 0.5
+    strips = list(bit_strips(np.packbits(bits, axis=1), d))
+    assert np.array_equal(np.concatenate([strip for _, strip in strips], axis=1), bits)
+    assert [columns.start for columns, _ in strips] == [0] + [columns.stop for columns, _ in strips[:-1]]
+
+
+def test_labels_spread_along_a_path_and_the_known_ones_stay() -> None:
+    path = adjacency_matrix(6, np.array([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]]))
+    labels = np.array([1, -1, -1, -1, 0, 1])
+    got = label_propagation(path, labels, np.array([0, 4, 5]), classes=2)
+    # node 3 follows 4; node 5 is alone and keeps its own
+    assert got.tolist() == [1, 1, 1, 0, 0, 1]
+
+
+def test_a_node_that_no_label_reaches_gets_the_most_frequent_class() -> None:
+    alone = csr_array((4, 4), dtype=np.float32)
+    labels = np.array([2, 2, 1, -1])
+    assert label_propagation(alone, labels, np.arange(3), classes=3)[3] == 2
+
+
+def _reports(ones: list[tuple[int, int]], n: int, silent: list[int], reporting: str = "both") -> Reports:
+    rows, columns = np.array(ones).T
+    matrix = csr_array((np.ones(len(ones), np.bool_), (rows, columns)), shape=(n, n))
+    asks = {"adjacency": Ask("adjacency", (RandomizedResponse.from_epsilon(2, n=n, reporting=reporting),))}  # type: ignore[arg-type]
+    answered = np.ones(n, np.bool_)
+    answered[silent] = False
+    return Reports(PublicFacts(n, 1, 2), asks, {"adjacency": np.ones(n, np.bool_)}, answered, matrix)
+
+
+def test_agreed_pairs_are_those_whose_every_report_is_a_one() -> None:
+    reports = _reports([(0, 1), (1, 0), (0, 2), (2, 3)], n=4, silent=[3])
+    expected = np.zeros((4, 4))
+    expected[[0, 1, 2, 3], [1, 0, 3, 2]] = 1  # 0-1 agreed; 3 is silent, so 2's word stands; 0-2 denied by 2
+    assert np.array_equal(agreed_pairs(reports).toarray(), expected)
+    one_end = _reports([(1, 0), (3, 2)], n=4, silent=[], reporting="one-end")
+    expected = np.zeros((4, 4))
+    expected[[0, 1, 2, 3], [1, 0, 3, 2]] = 1
+    assert np.array_equal(agreed_pairs(one_end).toarray(), expected)
+
+
+def test_lp_and_uses_training_labels_and_agreed_pairs_only() -> None:
+    reports = _reports([(0, 1), (1, 0), (2, 3), (3, 2), (1, 2)], n=4, silent=[])
+    split = Split(np.array([0, 3]), np.array([1]), np.array([2]))
+    public = PublicKnowledge(reports.facts, split, np.array([0, 1, -1, 1]))
+    assert lp_and(reports, public).tolist() == [0, 0, 1, 1]

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.methods import Blink, Budget, FPBlink, Graph
+from curator.methods.local.blink import usable_degrees
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import GRR, Degree, OneBit, RandomizedResponse
+from devices.query import Ask
+
+N, D, CLASSES = 60, 30, 3
+FACTS = PublicFacts(N, D, CLASSES)
+SPLIT = Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
+
+
+def _world(
+    seed: int = 0, *, silent: tuple[int, ...] = (), eps_a: float = 2.5, eps_d: float = 0.5
+) -> tuple[Reports, PublicKnowledge, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    truth = np.triu(rng.random((N, N)) < 0.08, 1)
+    truth |= truth.T
+    response, degree = RandomizedResponse.from_epsilon(eps_a, n=N), Degree.from_epsilon(eps_d, n=N)
+    noisy = truth ^ (rng.random((N, N)) < response.flip_probability)
+    np.fill_diagonal(noisy, False)
+    degrees = truth.sum(axis=1) + np.rint(rng.laplace(0, 1 / eps_d, N)).astype(np.int64)
+    features = rng.random((N, D)) < 0.3
+    answered = np.ones(N, np.bool_)
+    answered[list(silent)] = False
+    noisy[~answered] = False
+    degrees[~answered] = 0
+    bits = features & answered[:, None]
+    asks = {
+        "adjacency": Ask("adjacency", (response, degree)),
+        "features": Ask("features", (OneBit.from_epsilon(3.0, d=D),)),
+    }
+    reports = Reports(
+        FACTS, asks, dict.fromkeys(asks, np.ones(N, np.bool_)), answered, csr_array(noisy),
+        np.packbits(bits, axis=1), degrees=degrees,
+    )  # fmt: skip
+    labels = np.where(np.arange(N) < 45, rng.integers(0, CLASSES, N), -1)
+    public = PublicKnowledge(FACTS, SPLIT, labels, csr_array(features.astype(np.float32)))
+    return reports, public, noisy
+
+
+def _literal(reports: Reports, noisy: np.ndarray) -> np.ndarray:
+    """Blink on n x n arrays: clip, 200 steps of the beta-model, Bayes with both bits."""
+    degrees = usable_degrees(reports.degrees, reports.answered).astype(float)  # type: ignore[arg-type]
+    beta = np.zeros(N)
+    for _ in range(200):
+        terms = 1 / (np.exp(-beta)[None, :] + np.exp(beta)[:, None])
+        np.fill_diagonal(terms, 0)
+        beta = np.log(degrees) - np.log(terms.sum(axis=1))
+    prior = 1 / (1 + np.exp(-(beta[:, None] + beta[None, :])))
+    p = reports.mechanism("adjacency", RandomizedResponse).flip_probability
+    heard = reports.answered
+    if_edge, if_none = np.ones((N, N)), np.ones((N, N))
+    for said, who in ((noisy, heard[:, None]), (noisy.T, heard[None, :])):
+        if_edge *= np.where(who, np.where(said, 1 - p, p), 1)
+        if_none *= np.where(who, np.where(said, p, 1 - p), 1)
+    dense = if_edge * prior / (if_edge * prior + if_none * (1 - prior))
+    np.fill_diagonal(dense, 0)
+    dense[~heard[:, None] & ~heard[None, :]] = 0
+    return dense
+
+
+def _matrix(graph: Graph) -> np.ndarray:
+    dense = np.zeros((N, N))
+    dense[graph.edge_index[1], graph.edge_index[0]] = 1 if graph.edge_weight is None else graph.edge_weight
+    return dense
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("silent", [(), (3, 17, 50)])
+@pytest.mark.parametrize("eps_a", [0.5, 2.5, 5.0])
+def test_it_is_the_papers_formula(seed: int, silent: tuple[int, ...], eps_a: float) -> None:
+    reports, public, noisy = _world(seed, silent=silent, eps_a=eps_a)
+    literal = _literal(reports, noisy)
+    hard = Blink().reconstruct(reports, public)
+    assert hard.edge_weight is None
+    assert np.array_equal(_matrix(hard) > 0, literal > 0.5)
+    soft = Blink(variant="soft").reconstruct(reports, public)
+    np.testing.assert_allclose(_matrix(soft), np.where(literal >= 0.02, literal, 0), rtol=1e-5)
+    full = Blink(variant="soft", floor=0.0).reconstruct(reports, public)
+    np.testing.assert_allclose(_matrix(full), literal, rtol=1e-5)
+    assert full.notes["kept_share"] == pytest.approx(1)
+    hybrid = Blink(variant="hybrid").reconstruct(reports, public)
+    wanted = math.floor(literal.sum() / 2)
+    assert hybrid.notes["edges"] == wanted and hybrid.edge_index.shape[1] == 2 * wanted
+    if wanted:
+        kept = np.sort(literal[np.triu_indices(N, 1)])[::-1][:wanted]
+        np.testing.assert_allclose(np.sort(hybrid.edge_weight)[::-2], kept, rtol=1e-5)
+    assert soft.notes["expected_edges"] == pytest.approx(literal.sum() / 2)
+    assert soft.notes["kept_share"] == pytest.approx(literal[literal >= 0.02].sum() / literal.sum())
+
+
+def test_degrees_are_clipped_and_a_silent_device_has_the_mean() -> None:
+    degrees, heard = np.array([-3, 0, 2, 9, 4, 0]), np.array([1, 1, 1, 1, 1, 0], bool)
+    assert usable_degrees(degrees, heard).tolist() == [1, 1, 2, 4, 4, 2]
+    assert usable_degrees(degrees, np.zeros(6, bool)).tolist() == [1] * 6
+
+
+def test_questions_and_what_holds() -> None:
+    budget = Budget(epsilon=5, public_features=True)
+    (question,) = Blink().questions(FACTS, SPLIT, budget, "c")
+    response, degree = question.query.asks[0].mechanisms
+    assert response.loss().bit == pytest.approx(4.5) and degree.loss().bit == pytest.approx(0.5)
+    guarantee = Blink().guarantee(FACTS, (question,), budget)
+    assert guarantee.claimed.value == 5
+    values = {name: level.value for name, level in guarantee.holds.items() if level.value is not None}
+    assert values["bit_adjacency"] == pytest.approx(5)
+    assert values["relationship"] == pytest.approx(10)  # 2 (eps_a + eps_d)
+    assert guarantee.holds["vector"].status == guarantee.holds["user"].status == "unprotected"
+    assert "alone: 295" in guarantee.holds["user"].detail  # 59 bits of 5 each
+    assert guarantee.holds["label"].status == "unprotected"
+    labelled, rest = Blink().questions(
+        FACTS, SPLIT, dataclasses.replace(budget, private_labels=True, eps_labels=1.0), "c"
+    )
+    assert labelled.query.attributes == ("adjacency", "label") and len(rest.devices) == 15  # type: ignore[arg-type]
+    assert isinstance(labelled.query.asks[1].mechanisms[0], GRR)
+
+
+def test_an_edge_loses_twice_both_budgets_by_enumeration() -> None:
+    """Every pair of rows and clearly all degrees of a pair of devices: the worst log-ratio is 2 (eps_a + eps_d)."""
+    n = 4
+    facts = PublicFacts(n, 1, 2)
+    budget = Budget(epsilon=2, public_features=True)
+    split = Split(np.arange(2), np.arange(2, 3), np.arange(3, 4))
+    (question,) = Blink().questions(facts, split, budget, "c")
+    response, degree = question.query.asks[0].mechanisms
+    rows = [np.array([a, b, c], np.bool_) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+    without, present = np.array([0, 1, 0], np.bool_), np.array([1, 1, 0], np.bool_)
+    one_end, total = -np.inf, 0.0
+    for row in rows:
+        for told in range(-60, 61):
+            logs = [
+                response.log_probability(row, value) + degree.log_probability(told, int(value.sum()))
+                for value in (without, present)
+            ]
+            one_end = max(one_end, abs(logs[0] - logs[1]))
+            total += math.exp(logs[0])
+    assert total == pytest.approx(1, abs=1e-4)  # Pr[|noise| > 58] at scale 5 is left out
+    holds = Blink().guarantee(facts, (question,), budget).holds["relationship"].value
+    assert holds == pytest.approx(2 * one_end, rel=1e-9) and holds == pytest.approx(4, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"variant": "medium"}, "--set variant=medium: must be one of hard, soft, hybrid"),
+        ({"floor": "1"}, r"--set floor=1.0: must lie in \[0, 1\)"),
+        ({"degree_share": "0"}, "--set degree_share=0.0"),
+        ({"public_scaling": "x"}, "--set public_scaling=x"),
+    ],
+)
+def test_bad_parameters(settings: dict[str, str], line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        Blink.from_settings(settings)
+
+
+def test_bad_budgets() -> None:
+    with pytest.raises(ValueError, match="blink protects links alone: it needs public features"):
+        Blink().questions(FACTS, SPLIT, Budget(), "c")
+    with pytest.raises(ValueError, match="--reporting one-end does not report"):
+        Blink().questions(FACTS, SPLIT, Budget(public_features=True, reporting="one-end"), "c")
+    with pytest.raises(ValueError, match="at least 4 people"):
+        Blink().questions(PublicFacts(3, 1, 2), SPLIT, Budget(public_features=True), "c")
+    with pytest.raises(ValueError, match="--private-labels needs --eps-labels"):
+        Blink().questions(FACTS, SPLIT, Budget(public_features=True, private_labels=True), "c")
+
+
+def test_raw_data_are_refused() -> None:
+    for method in (Blink(), FPBlink()):
+        with pytest.raises(TypeError, match="takes Reports"):
+            method.reconstruct("graph", None)  # type: ignore[arg-type]
+
+
+def test_fp_blink_splits_the_budget_as_hogs_says() -> None:
+    budget = Budget(epsilon=8)
+    method = FPBlink(delta1=0.75, delta2=0.66)
+    (question,) = method.questions(FACTS, SPLIT, budget, "c")
+    (response, degree), (bits,) = (ask.mechanisms for ask in question.query.asks)
+    assert degree.loss().bit == pytest.approx(0.75 * 0.34 * 8)
+    assert response.loss().bit == pytest.approx(0.75 * 0.66 * 8)
+    assert bits.loss().bit == pytest.approx(0.25 * 8)
+    guarantee = method.guarantee(FACTS, (question,), budget)
+    assert guarantee.claimed.value == pytest.approx(8)
+    assert guarantee.holds["relationship"].value == pytest.approx(12)
+    assert guarantee.holds["vector"].value == pytest.approx(2 * D)
+    assert guarantee.holds["user"].value == pytest.approx(59 * 6 + 2 * D)
+    assert guarantee.holds["node"].value == pytest.approx(2 * 59 * 6 + 2 * D)
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+def test_fp_blink_averages_features_by_blinks_posterior(times: int) -> None:
+    reports, public, noisy = _world(silent=(3, 17))
+    literal = _literal(reports, noisy)
+    graph = FPBlink(l=times, scaling="literal").reconstruct(reports, public)
+    assert np.array_equal(_matrix(graph) > 0, literal > 0.5)
+    weights = np.where(literal >= 0.5, literal, 0) + np.eye(N)
+    expected = np.unpackbits(reports.features, axis=1, count=D).astype(float)
+    for _ in range(times):
+        expected = weights @ expected / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(graph.features, expected, atol=1e-5)
+
+
+def test_fp_blink_refuses_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="--set delta2=1.0"):
+        FPBlink(delta2=1.0)
+    with pytest.raises(ValueError, match="--set l=-1"):
+        FPBlink(l=-1)
+    with pytest.raises(ValueError, match="fp-blink protects features"):
+        FPBlink().questions(FACTS, SPLIT, Budget(public_features=True), "c")
+    with pytest.raises(ValueError, match="have none"):
+        FPBlink().questions(PublicFacts(N, 0, 2), SPLIT, Budget(), "c")

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, issparse
+
+from curator.methods import Blink, Budget, Graph, HoGS, Noisy
+from curator.methods.local.blink import link_posterior
+from curator.methods.local.hogs import split_budget
+from curator.owned import OwnedGraph
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import GRR, OneBit, RandomizedResponse
+from devices.query import Ask
+
+N, D, CLASSES = 60, 90, 3
+
+
+def _world(
+    seed: int = 0, *, silent: tuple[int, ...] = (), reporting: str = "both", public: bool = False, real: bool = False
+) -> tuple[Reports, PublicKnowledge, dict[str, np.ndarray]]:
+    """Return reports of a small population with groups of near-identical people, and their dense form."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, CLASSES, N)
+    groups = rng.random((CLASSES, D)) < 0.4
+    features = (groups[labels] ^ (rng.random((N, D)) < 0.05)).astype(float)
+    if real:
+        features *= rng.random((N, D))
+    same = labels[:, None] == labels[None, :]
+    truth = np.triu(rng.random((N, N)) < np.where(same, 0.2, 0.01), 1)
+    response = RandomizedResponse.from_epsilon(2.5, n=N, reporting=reporting)  # type: ignore[arg-type]
+    one_bit = OneBit.from_epsilon(2.0, d=D)
+    noisy = (truth | truth.T) ^ (rng.random((N, N)) < response.flip_probability)
+    np.fill_diagonal(noisy, False)
+    if reporting == "one-end":
+        noisy = np.tril(noisy)
+    bits = (features > 0) ^ (rng.random((N, D)) < one_bit.flip_probability)
+    answered = np.ones(N, np.bool_)
+    answered[list(silent)] = False
+    noisy[~answered] = False
+    bits[~answered] = False
+    facts = PublicFacts(N, D, CLASSES)
+    split = Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
+    known = np.where(np.arange(N) < 45, labels, -1)
+    asks = {"adjacency": Ask("adjacency", (response,))}
+    if not public:
+        asks["features"] = Ask("features", (one_bit,))
+    everybody = np.ones(N, np.bool_)
+    packed = None if public else np.packbits(bits, axis=1)
+    reports = Reports(facts, asks, dict.fromkeys(asks, everybody), answered, csr_array(noisy), packed)
+    knowledge = PublicKnowledge(facts, split, known, csr_array(features.astype(np.float32)) if public else None)
+    return (
+        reports,
+        knowledge,
+        {"noisy": noisy, "features": features.astype(np.float32) if public else bits.astype(float)},
+    )
+
+
+def _edges(graph: Graph) -> np.ndarray:
+    dense = np.zeros((N, N), np.bool_)
+    dense[graph.edge_index[1], graph.edge_index[0]] = True
+    return dense
+
+
+@pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("times", [0, 1, 2])
+@pytest.mark.parametrize(
+    "world",
+    [
+        {},
+        {"silent": (3, 17)},
+        {"reporting": "one-end"},
+        {"public": True},
+        {"public": True, "real": True, "silent": (5,)},
+    ],
+    ids=str,
+)
+def test_it_is_the_textbook_algorithm(tau: float, times: int, world: dict, dense_hogs: ModuleType) -> None:
+    reports, public, dense = _world(**world)
+    graph = HoGS(tau=tau, l=times, scaling="literal").reconstruct(reports, public)
+    flip = reports.mechanism("adjacency", RandomizedResponse)
+    probability = dense_hogs.link_probability(
+        dense["noisy"], reports.answered, dense["features"], flip.flip_odds, flip.reporting == "one-end"
+    )
+    wanted = dense_hogs.edges(probability, tau)
+    assert np.array_equal(_edges(graph), wanted)
+    assert graph.edge_index.shape[1] == wanted.sum() and wanted.any()
+    got = graph.features.toarray() if issparse(graph.features) else graph.features
+    np.testing.assert_allclose(got, dense_hogs.reconstruct(probability, dense["features"], times), atol=1e-5)
+    assert got.dtype == np.float32
+
+
+def test_the_odds_are_those_of_the_threshold_that_was_used() -> None:
+    flip = RandomizedResponse.from_epsilon(7.2, n=10)
+    assert flip.flip_odds == pytest.approx(np.exp(-7.2), rel=1e-15)
+    coarse = RandomizedResponse(flip=1 << 62, n=10)  # p = 1/4
+    assert coarse.flip_odds == pytest.approx(1 / 3, rel=1e-15)
+
+
+def test_scalings_of_private_features() -> None:
+    reports, public, _ = _world(silent=(4,))
+    literal, debiased, standard = (
+        HoGS(scaling=name).reconstruct(reports, public).features for name in ("literal", "debiased", "standardised")
+    )
+    heard = reports.answered
+    q = reports.mechanism("features", OneBit).flip_probability
+    np.testing.assert_allclose(debiased[heard], (literal[heard] - q) / (1 - 2 * q), atol=1e-5)
+    expected = (literal[heard] - literal[heard].mean(axis=0)) / literal[heard].std(axis=0)
+    np.testing.assert_allclose(standard[heard], expected, atol=2e-4)
+    for features in (literal, debiased, standard):
+        assert not features[4].any()  # a silent device has no vector and no neighbours
+
+
+def test_topologies_of_the_ablation() -> None:
+    reports, public, dense = _world()
+    noisy = dense["noisy"]
+    expected = {"and": noisy & noisy.T, "or": noisy | noisy.T, "noisy": noisy}
+    for name, wanted in expected.items():
+        graph = HoGS(topology=name).reconstruct(reports, public)
+        assert np.array_equal(_edges(graph), wanted), name
+        assert graph.features.shape == (N, D)
+
+
+def test_a_silent_device_gets_no_edge_unless_features_are_public() -> None:
+    reports, public, _ = _world(silent=(3, 17))
+    assert not _edges(HoGS(tau=0.2).reconstruct(reports, public))[[3, 17]].any()
+    reports, public, _ = _world(silent=(3, 17), public=True)
+    edges = _edges(HoGS(tau=0.2).reconstruct(reports, public))
+    assert edges[[3, 17]].any() and not edges[3, 17]  # nobody reported about that pair
+
+
+def test_labels_are_the_reported_ones_where_they_were_asked() -> None:
+    reports, public, _ = _world()
+    graph = HoGS().reconstruct(reports, public)
+    assert np.array_equal(graph.labels, public.labels)
+    noisy = np.where(np.arange(N) < 45, 1, -1)
+    noisy[[2, 31]] = -1  # silent: no label, so they neither train nor validate
+    asks = {**reports.asks, "label": Ask("label", (GRR.from_epsilon(1, categories=CLASSES),))}
+    graph = HoGS().reconstruct(dataclasses.replace(reports, asks=asks, labels=noisy), public)
+    assert np.array_equal(graph.labels, noisy)
+    assert 2 not in graph.train and len(graph.train) == 29 and 31 not in graph.val
+
+
+def test_questions() -> None:
+    facts, split = PublicFacts(N, D, CLASSES, -1.0, 1.0), Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
+    (question,) = HoGS().questions(facts, split, Budget(epsilon=8), "c")
+    assert question.devices is None and question.query.attributes == ("adjacency", "features")
+    adjacency, features = (ask.mechanisms[0] for ask in question.query.asks)
+    assert adjacency.loss().bit == pytest.approx(7.2) and features.loss().bit == pytest.approx(0.8)
+    assert (features.low, features.high) == (-1, 1)  # type: ignore[attr-defined]
+    (public,) = HoGS().questions(facts, split, Budget(epsilon=8, public_features=True, reporting="one-end"), "c")
+    assert public.query.attributes == ("adjacency",)
+    assert public.query.asks[0].mechanisms[0].loss().bit == pytest.approx(8)
+    labelled, others = HoGS().questions(facts, split, Budget(private_labels=True, eps_labels=1.0), "c")
+    assert labelled.query.attributes == ("adjacency", "features", "label")
+    assert np.array_equal(np.sort(np.r_[labelled.devices, others.devices]), np.arange(N))
+    assert labelled.query.fingerprint("adjacency") == others.query.fingerprint("adjacency")
+
+
+def test_budgets() -> None:
+    assert split_budget(Budget(epsilon=8, feature_share=0.25)) == (6, 2)
+    assert split_budget(Budget(epsilon=8, eps_adjacency=3)) == (3, pytest.approx(0.8))
+    assert split_budget(Budget(epsilon=8, eps_features=3)) == (pytest.approx(7.2), 3)
+    assert split_budget(Budget(epsilon=8, public_features=True)) == (8, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"tau": 0.0}, "tau must lie"),
+        ({"tau": 1.0}, "tau must lie"),
+        ({"tau": float("nan")}, "tau must lie"),
+        ({"l": -1}, "l must be"),
+        ({"topology": "blinkk"}, "topology=blinkk"),
+        ({"features": "standardised"}, "features=standardised: must be one of weighted, kprop"),
+        ({"scaling": "raw"}, "scaling=raw"),
+        ({"degree_share": 1.0}, "degree_share=1.0"),
+        ({"public_scaling": "x"}, "public_scaling=x"),
+    ],
+)
+def test_parameters_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        HoGS(**values)
+
+
+def test_what_is_missing_is_said() -> None:
+    reports, public, _ = _world()
+    facts, split = reports.facts, public.split
+    with pytest.raises(ValueError, match="needs --eps-labels"):
+        HoGS().questions(facts, split, Budget(private_labels=True), "c")
+    with pytest.raises(ValueError, match="no features"):
+        HoGS().questions(PublicFacts(N, 0, CLASSES), split, Budget(), "c")
+    with pytest.raises(ValueError, match="neither reported nor public"):
+        HoGS().reconstruct(dataclasses.replace(reports, features=None), public)
+    with pytest.raises(ValueError, match="needs adjacency reports"):
+        HoGS().reconstruct(dataclasses.replace(reports, adjacency=None), public)
+
+
+def test_raw_data_are_not_accepted() -> None:
+    reports, public, _ = _world()
+    owned = OwnedGraph(reports.facts, public.split, csr_array((N, D)), np.zeros((2, 0), np.int64), public.labels)
+    with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):
+        HoGS().reconstruct(owned, public)  # type: ignore[arg-type]
+
+
+def test_kprop_of_the_ablation_averages_over_edges() -> None:
+    """LPGNN's KProp by its formula: D^-1/2 A D^-1/2, K times, no self-loops."""
+    reports, public, dense = _world()
+    graph = HoGS(tau=0.5, l=2, features="kprop", scaling="literal").reconstruct(reports, public)
+    adjacency = _edges(graph).astype(float)
+    assert np.array_equal(_edges(graph), _edges(HoGS(tau=0.5).reconstruct(reports, public)))
+    degrees = adjacency.sum(axis=1)
+    root = np.divide(1, np.sqrt(degrees), out=np.zeros(N), where=degrees > 0)
+    matrix = root[:, None] * adjacency * root
+    np.testing.assert_allclose(graph.features, matrix @ matrix @ dense["features"], atol=1e-5)
+
+
+def test_blinks_topology_of_the_ablation() -> None:
+    """The same reports as Blink gets, Blink's hard edges, and Algorithm 3 with Blink's P."""
+    facts, split = PublicFacts(N, D, CLASSES), Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
+    method = HoGS(topology="blink", degree_share=0.2, scaling="literal", l=1)
+    (question,) = method.questions(facts, split, Budget(epsilon=10, feature_share=0.2), "c")
+    row, degree = question.query.asks[0].mechanisms
+    assert row.loss().bit == pytest.approx(6.4) and degree.loss().bit == pytest.approx(1.6)
+    holds = method.guarantee(facts, (question,), Budget(epsilon=10, feature_share=0.2)).holds
+    assert holds["bit_adjacency"].value == pytest.approx(8) and holds["relationship"].value == pytest.approx(16)
+    reports, public, dense = _world()
+    asks = {**reports.asks, "adjacency": Ask("adjacency", (reports.asks["adjacency"].mechanisms[0], degree))}
+    degrees = np.asarray(dense["noisy"].sum(axis=1), np.int64)
+    reports = dataclasses.replace(reports, asks=asks, degrees=degrees)
+    graph, blink = method.reconstruct(reports, public), Blink(public_scaling="literal")
+    assert np.array_equal(graph.edge_index, blink.links(reports)[0])
+    posterior, _ = link_posterior(reports)
+    pairs = posterior.above(1.0)
+    weights = np.eye(N)
+    weights[pairs.left, pairs.right] = weights[pairs.right, pairs.left] = pairs.probability
+    expected = weights @ dense["features"] / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(graph.features, expected, atol=1e-5)
+    with pytest.raises(ValueError, match="topology=blink fits whole degrees"):
+        method.questions(facts, split, Budget(reporting="one-end"), "c")
+
+
+def test_noisy_takes_the_reports_as_they_are() -> None:
+    reports, public, dense = _world()
+    graph = Noisy(scaling="literal").reconstruct(reports, public)
+    assert np.array_equal(_edges(graph), dense["noisy"])  # row i: whom i takes from
+    assert np.array_equal(graph.features, dense["features"])

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.methods import FPLDPGen, LDPGen, find
+from curator.methods.base import Budget, Method
+from curator.methods.local import ldpgen as module
+from curator.methods.local.ldpgen import similar_people
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import Degree, GroupDegrees, OneBit
+from devices.mechanisms.group_degrees import random_grouping
+from devices.query import Ask
+
+N = 6
+FACTS = PublicFacts(N, 3, 2)
+SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3, 4, 5]))
+FEATURES = csr_array(np.array([[1, 3, 0], [0, 1, 0], [0, 0, 0], [2, 0, 2], [1, 1, 1], [0, 0, 1]], np.float32))
+PUBLIC = PublicKnowledge(FACTS, SPLIT, np.array([0, 1, 1, -1, -1, -1]), FEATURES)
+SPEND = Budget(epsilon=2, public_features=True)
+EVERYBODY = np.ones(N, np.bool_)
+# a triangle 0-1-2 and a path 3-4-5
+NEIGHBOURS = [[1, 2], [0, 2], [0, 1], [4], [3, 5], [4]]
+GROUPING = np.array([0, 0, 0, 1, 1, 1])
+COUNTS = np.array([[2, 0], [2, 0], [2, 0], [0, 1], [0, 2], [0, 1]])
+
+
+def _reports(counts: np.ndarray = COUNTS, **given: Any) -> Reports:
+    second = GroupDegrees.from_epsilon(1.0, n=N, groups=counts.shape[1])
+    given = {"answered": EVERYBODY, "grouping": GROUPING, **given}
+    asks = {"adjacency": Ask("adjacency", (second,))}
+    asked = {"adjacency": EVERYBODY}
+    if given.get("features") is not None:
+        bits = OneBit.from_epsilon(1.0, d=3, low=0.0, high=1.0)
+        asks["features"], asked["features"] = Ask("features", (bits,)), EVERYBODY
+    return Reports(FACTS, asks, asked, given.pop("answered"), group_degrees=counts, **given)
+
+
+@pytest.mark.parametrize("method", [LDPGen(groups=3), FPLDPGen(groups=3)], ids=lambda m: m.name)
+def test_the_plan_has_two_stages_that_share_the_budget(method: Method) -> None:
+    budget = SPEND if method.name == "ldpgen" else Budget(epsilon=2, feature_share=0.25)
+    (question,) = method.questions(FACTS, SPLIT, budget, "c")
+    first, second = question.query.plan
+    eps_a = 2.0 if method.name == "ldpgen" else 1.5
+    zero, one = first[0].mechanisms[0], second[0].mechanisms[0]
+    assert isinstance(zero, GroupDegrees) and isinstance(one, GroupDegrees)
+    assert (zero.groups, zero.seed, one.groups, one.seed) == (2, 0, 3, -1)
+    assert zero.loss().bit == one.loss().bit == pytest.approx(eps_a / 2)
+    holds = method.guarantee(FACTS, (question,), budget).holds
+    assert holds["bit_adjacency"].value == pytest.approx(eps_a)
+    assert holds["relationship"].value == pytest.approx(2 * eps_a)
+    own = (N - 1) * eps_a
+    if method.name == "ldpgen":
+        assert holds["user"].status == "unprotected" and f"list alone: {own:.10g}" in holds["user"].detail
+        assert holds["vector"].status == "unprotected"
+    else:
+        assert holds["bit_feature"].value == pytest.approx(0.5)
+        assert holds["user"].value == pytest.approx(own + 3 * 0.5)
+        assert holds["node"].value == pytest.approx(2 * own + 3 * 0.5)
+
+
+def test_labels_are_asked_with_the_first_stage_only() -> None:
+    budget = dataclasses.replace(SPEND, private_labels=True, eps_labels=1.0)
+    labelled, plain = LDPGen().questions(FACTS, SPLIT, budget, "c")
+    assert [[ask.attribute for ask in stage] for stage in labelled.query.plan] == [
+        ["adjacency", "label"],
+        ["adjacency"],
+    ]
+    assert labelled.devices.tolist() == [0, 1, 2] and plain.devices.tolist() == [3, 4, 5]  # type: ignore[union-attr]
+    assert LDPGen().guarantee(FACTS, (labelled, plain), budget).holds["label"].value == pytest.approx(1)
+
+
+def test_the_loss_of_both_stages_by_enumeration() -> None:
+    """One person's two reports, likelihood ratios over all outputs of a wide box and a grouping made of the first.
+
+    The largest log ratio of two lists that differ in one bit is eps_0 + eps_1, that of any two
+    lists (n - 1) times as much, each attained and never exceeded: the ratio of a discrete
+    Laplace is constant beyond the values, so nothing outside the box is larger.
+    """
+    n, eps = 4, (0.5, 0.75)  # the person is node 0
+    first = GroupDegrees.from_epsilon(eps[0], n=n, groups=2, seed=1)
+    second = GroupDegrees.from_epsilon(eps[1], n=n, groups=2)
+    loss = first.loss().bit + second.loss().bit
+    assert loss <= sum(eps) and math.isclose(loss, sum(eps), rel_tol=1e-9)
+    zero = random_grouping(n, 2, 1)
+    lists = [np.array(bits) for bits in itertools.product((0, 1), repeat=n - 1)]  # of the nodes 1, 2, 3
+    others = np.array([[1, 1], [2, 0], [-1, 3]])  # what the others reported: public by now
+
+    def counts(bits: np.ndarray, grouping: np.ndarray) -> np.ndarray:
+        return np.bincount(grouping[1:], weights=bits, minlength=2).astype(np.int64)
+
+    def regrouped(y: tuple[int, ...]) -> np.ndarray:
+        return (np.vstack([[y], others])[:, 0] > 1).astype(np.int64)  # any rule: here one that moves with y
+
+    box = list(itertools.product(range(-3, 7), repeat=2))
+    worst = dict.fromkeys(range(1, n), 0.0)
+    logs = []
+    for y0 in box:
+        grouping = regrouped(y0)
+        for y1 in box:
+            logs.append([
+                first.log_probability(np.array(y0), counts(bits, zero))
+                + second.log_probability(np.array(y1), counts(bits, grouping))
+                for bits in lists
+            ])  # fmt: skip
+    table = np.array(logs)
+    for (i, a), (j, b) in itertools.combinations(enumerate(lists), 2):
+        moved = int(np.abs(a - b).sum())
+        worst[moved] = max(worst[moved], float(np.abs(table[:, i] - table[:, j]).max()))
+    for moved, value in worst.items():
+        assert math.isclose(value, moved * loss, rel_tol=1e-9)
+    assert math.isclose(first.loss().vector + second.loss().vector, (n - 1) * loss, rel_tol=1e-9)
+
+
+def test_people_with_like_degrees_are_grouped_together() -> None:
+    groups = similar_people(_reports(np.array([[9, 9], [8, 9], [9, 8], [1, 0], [0, 1], [0, 0]])), 2)
+    assert len(set(groups[:3])) == len(set(groups[3:])) == 1 and groups[0] != groups[3]
+    assert np.array_equal(
+        groups, similar_people(_reports(np.array([[9, 9], [8, 9], [9, 8], [1, 0], [0, 1], [0, 0]])), 2)
+    )
+
+
+def test_fewer_different_people_than_groups() -> None:
+    groups = similar_people(_reports(COUNTS), 5)  # (2, 0), (0, 1) and (0, 2)
+    assert len(set(groups)) == 3 and groups[0] == groups[1] == groups[2] and groups[3] == groups[5] != groups[4]
+    assert similar_people(_reports(np.zeros((N, 2), np.int64)), 2).tolist() == [0] * N
+
+
+def test_a_silent_person_is_like_the_mean() -> None:
+    counts = np.array([[9, 0], [8, 0], [0, 7], [1, 8], [0, 8], [0, 0]])
+    answered = np.array([True, True, False, True, True, True])
+    vectors = module._vectors(_reports(counts, answered=answered))
+    np.testing.assert_allclose(vectors[2], [18 / 5, 16 / 5])
+    assert np.array_equal(vectors[[0, 1, 3, 4, 5]], counts[[0, 1, 3, 4, 5]])
+
+
+def test_without_noise_edges_stay_inside_their_groups() -> None:
+    """Triangle and path: 3 and 2 expected edges, none between; nothing else can be drawn."""
+    graph = LDPGen().reconstruct(_reports(), PUBLIC)
+    assert np.array_equal(GROUPING[graph.edge_index[0]], GROUPING[graph.edge_index[1]])
+    assert graph.notes["expected_edges"] == 3 + 2 and graph.edge_weight is None
+
+
+def test_a_one_sided_link_is_from_its_reporter_and_regards_nothing_of_the_other_but_the_group() -> None:
+    """Everybody reports nobody but for the last, who reports all: links there are, and all leave that one."""
+    counts = np.zeros((N, 2), np.int64)
+    counts[5] = [0, N - 1]
+    method = LDPGen(graph="one-sided")
+    graph = method.reconstruct(_reports(counts), PUBLIC)
+    assert set(graph.edge_index[0]) == {5} and graph.edge_weight is None
+    assert graph.notes["edges"] == graph.edge_index.shape[1] and graph.notes["groups"] == 2
+    assert np.array_equal(graph.edge_index, method.reconstruct(_reports(counts), PUBLIC).edge_index)
+
+
+def test_one_set_of_reports_gives_one_graph() -> None:
+    one, other = (LDPGen().links(_reports()) for _ in range(2))
+    assert np.array_equal(one[0], other[0])
+
+
+def test_fp_averages_over_drawn_neighbours() -> None:
+    bits = np.packbits(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1], [0, 0, 0], [0, 1, 0]], np.uint8), axis=1)
+    reports = _reports(features=bits)
+    graph = FPLDPGen(l=1, scaling="literal").reconstruct(reports, PUBLIC)
+    truth = np.unpackbits(bits, axis=1)[:, :3].astype(float)
+    for i in range(N):
+        near = np.r_[i, graph.edge_index[0][graph.edge_index[1] == i]]
+        np.testing.assert_allclose(graph.features[i], truth[near].mean(axis=0), atol=1e-6)
+    left = FPLDPGen(l=0, scaling="literal").reconstruct(reports, PUBLIC)
+    np.testing.assert_allclose(left.features, truth)
+
+
+@pytest.mark.parametrize(
+    "given, line",
+    [
+        ({"first_share": "1"}, "--set first_share=1.0: must lie between 0 and 1"),
+        ({"groups": "0"}, "--set groups=0: must be 1..65536"),
+        ({"first_groups": "70000"}, "--set first_groups=70000: must be"),
+        ({"grouping_seed": "-1"}, "--set grouping_seed=-1"),
+        ({"graph": "drawn"}, "--set graph=drawn: must be one of sampled, one-sided"),
+    ],
+)
+@pytest.mark.parametrize("name", ["ldpgen", "fp-ldpgen"])
+def test_bad_parameters(name: str, given: dict[str, str], line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        find(name).from_settings(given)
+
+
+def test_questions_that_cannot_be_asked() -> None:
+    with pytest.raises(ValueError, match=r"--set groups=7: there are only 6 people to group"):
+        LDPGen(groups=7).questions(FACTS, SPLIT, SPEND, "c")
+    with pytest.raises(ValueError, match="ldpgen compares whole degrees"):
+        LDPGen().questions(FACTS, SPLIT, dataclasses.replace(SPEND, reporting="one-end"), "c")
+    with pytest.raises(ValueError, match="it needs public features"):
+        LDPGen().questions(FACTS, SPLIT, Budget(), "c")
+    with pytest.raises(ValueError, match="fp-ldpgen protects features"):
+        FPLDPGen().questions(FACTS, SPLIT, SPEND, "c")
+    with pytest.raises(ValueError, match="these people have none"):
+        FPLDPGen().questions(PublicFacts(N, 0, 2), SPLIT, Budget(), "c")
+
+
+def test_what_is_missing_is_said() -> None:
+    for method in (LDPGen(), FPLDPGen()):
+        with pytest.raises(TypeError, match="takes Reports"):
+            method.reconstruct("graph", PUBLIC)  # type: ignore[arg-type]
+    other = Reports(FACTS, {"adjacency": Ask("adjacency", (Degree.from_epsilon(1.0, n=N),))}, {"adjacency": EVERYBODY},
+                    EVERYBODY, degrees=np.ones(N, np.int64))  # fmt: skip
+    with pytest.raises(ValueError, match="one of them is missing"):
+        LDPGen().reconstruct(other, PUBLIC)
+    with pytest.raises(ValueError, match="needs feature reports"):
+        FPLDPGen().reconstruct(_reports(), PUBLIC)
+
+
+def test_reports_of_both_stages_are_read_and_kept(tmp_path: Any) -> None:
+    (question,) = LDPGen(groups=2).questions(FACTS, SPLIT, SPEND, "c")
+    second = dataclasses.replace(question, query=question.query.at_stage(1, tuple(GROUPING.tolist())))
+    mechanism = second.query.asks[0].mechanisms[0]
+    answers = {i: {"adjacency": (mechanism.encode(COUNTS[i]),)} for i in range(N)}
+    reports = Reports.from_bytes(FACTS, (second,), answers)
+    assert np.array_equal(reports.group_degrees, COUNTS) and np.array_equal(reports.grouping, GROUPING)
+    assert reports.asks["adjacency"].mechanisms == (mechanism,) and reports.plan == question.query.plan
+    reports.save(tmp_path)
+    read = Reports.load(tmp_path)
+    assert np.array_equal(read.group_degrees, COUNTS) and np.array_equal(read.grouping, GROUPING)
+    assert read.query() == reports.query() and read.plan == question.query.plan
+    claimed = LDPGen().guarantee(FACTS, (dataclasses.replace(question, query=read.query()),), SPEND)
+    assert claimed.holds["relationship"].value == pytest.approx(4)  # of both stages
+    other = dataclasses.replace(second, query=question.query.at_stage(1, (0,) * N), devices=np.array([0]))
+    with pytest.raises(ValueError, match="group people differently"):
+        Reports.from_bytes(FACTS, (second, other), answers)

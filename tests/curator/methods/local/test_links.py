@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.learning.training import TrainingSettings
+from curator.methods import DPRR, LDPGCN, RR, Budget, LPAnd, Noisy, SymRR
+from curator.methods.base import Method
+from curator.methods.local import ldpgcn as ldpgcn_module
+from curator.methods.local.dprr import survival
+from curator.methods.local.ldpgcn import largest_entries, largest_pairs
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import Degree, NoisyRow, RandomizedResponse
+from devices.query import Ask
+
+N = 5
+FACTS = PublicFacts(N, 2, 2)
+SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3, 4]))
+FEATURES = csr_array(np.array([[1, 3], [0, 1], [0, 0], [2, 0], [1, 1]], np.float32))
+PUBLIC = PublicKnowledge(FACTS, SPLIT, np.array([0, 1, 1, -1, -1]), FEATURES)
+ROWS = np.array(
+    [[0, 1, 0, 0, 1], [1, 0, 1, 0, 0], [1, 0, 0, 1, 0], [0, 0, 1, 0, 1], [0, 1, 0, 1, 0]], np.bool_
+)  # fmt: skip
+SPEND = Budget(epsilon=2, public_features=True)
+LINK_METHODS: list[Method] = [RR(), SymRR(), DPRR(), LDPGCN(), LPAnd()]
+
+
+def _reports(rows: np.ndarray = ROWS, *mechanisms: Any, **given: Any) -> Reports:
+    mechanisms = mechanisms or (RandomizedResponse.from_epsilon(2, n=N),)
+    everybody = np.ones(N, np.bool_)
+    asks = {"adjacency": Ask("adjacency", mechanisms)}
+    return Reports(
+        FACTS, asks, {"adjacency": everybody}, given.pop("answered", everybody),
+        None if rows is None else csr_array(rows), **given,
+    )  # fmt: skip
+
+
+def _directed(edge_index: np.ndarray) -> np.ndarray:
+    dense = np.zeros((N, N), np.bool_)
+    dense[edge_index[1], edge_index[0]] = True
+    return dense
+
+
+def test_rr_is_the_graph_as_it_was_reported() -> None:
+    graph = RR().reconstruct(_reports(), PUBLIC)
+    assert np.array_equal(_directed(graph.edge_index), ROWS) and graph.edge_index.shape[1] == ROWS.sum()
+    np.testing.assert_allclose(graph.features.toarray()[0], [0.25, 0.75])
+    assert graph.train.tolist() == [0, 1] and graph.labels.tolist() == [0, 1, 1, -1, -1]
+
+
+def test_symrr_asks_one_end_and_counts_its_report_for_both() -> None:
+    (question,) = SymRR().questions(FACTS, SPLIT, SPEND, "c")
+    response = question.query.asks[0].mechanisms[0]
+    assert response.reporting == "one-end"
+    assert SymRR().guarantee(FACTS, (question,), SPEND).holds["relationship"].value == pytest.approx(2)
+    lower = np.tril(ROWS)
+    graph = SymRR().reconstruct(_reports(lower, response), PUBLIC)
+    assert np.array_equal(_directed(graph.edge_index), lower | lower.T)
+
+
+def test_survival_leaves_the_degree_on_average() -> None:
+    # d p + (n - 1 - d)(1 - p) ones are expected of a row of d neighbours; q times that is d
+    flip, d, n = 0.1, np.array([1, 4, 50]), 101
+    ones = d * (1 - flip) + (n - 1 - d) * flip
+    np.testing.assert_allclose(survival(d, np.full(3, n - 1), flip) * ones, d)
+    assert survival(np.array([-4, 0]), np.full(2, 100), flip).tolist() == [0, 0]
+    assert survival(np.array([900]), np.full(1, 100), flip)[0] == pytest.approx(100 / 90, rel=1e-12)  # kept whole
+    assert survival(np.array([3]), np.array([0]), flip).tolist() == [0]  # the first device of one-end reporting
+
+
+def test_dprr_thins_rows_and_one_set_of_reports_gives_one_graph() -> None:
+    n = 400
+    facts = PublicFacts(n, 1, 2)
+    rng = np.random.default_rng(0)
+    mechanisms = (RandomizedResponse.from_epsilon(1.0, n=n), Degree.from_epsilon(1.0, n=n))
+    noisy = rng.random((n, n)) < mechanisms[0].flip_probability
+    np.fill_diagonal(noisy, False)
+    asks = {"adjacency": Ask("adjacency", mechanisms)}
+    everybody = np.ones(n, np.bool_)
+    reports = Reports(facts, asks, {"adjacency": everybody}, everybody, csr_array(noisy), degrees=np.full(n, 20))
+    (edges, weights, notes), (again, _, _) = DPRR().links(reports), DPRR().links(reports)
+    assert np.array_equal(edges, again) and weights is None
+    assert noisy[edges[0], edges[1]].all()
+    incoming, both = (DPRR(direction=way).links(reports)[0] for way in ("incoming", "both"))
+    assert np.array_equal(incoming, edges[::-1])
+    found = {tuple(sorted(edge)) for edge in edges.T.tolist()}
+    assert {tuple(edge) for edge in both.T.tolist()} == found | {edge[::-1] for edge in found}
+    assert both.shape[1] == 2 * len(found)
+    # nobody has a neighbour: of ~ 399 * .269 ones a share q = 20 / (20 * .462 + 399 * .269) stays
+    expected = noisy.sum() * survival(np.array([20]), np.array([399]), mechanisms[0].flip_probability)[0]
+    assert abs(notes["survived"] - expected) < 5 * np.sqrt(expected)  # false alarm below 1e-6
+    other = dataclasses.replace(reports, degrees=np.r_[21, np.full(n - 1, 20)])
+    assert not np.array_equal(DPRR().links(other)[0], edges)
+
+
+def test_largest_entries_and_pairs_by_hand() -> None:
+    rows = np.array([[0, 5, 9], [7, 0, 2], [1, 8, 0]], np.int32)
+    everybody = np.ones(3, np.bool_)
+    assert largest_entries(rows, everybody, 2).tolist() == [[2, 1], [0, 2]]  # 9 of row 0, 8 of row 2
+    left, right = largest_pairs(rows, everybody, 2)
+    assert list(zip(left.tolist(), right.tolist(), strict=True)) == [(0, 1), (0, 2)]  # 12, and 10 before its equal
+    silent = np.array([True, False, True])
+    assert largest_entries(rows * silent[:, None], silent, 99).tolist() == [[1, 2, 0, 1], [0, 0, 2, 2]]
+    left, right = largest_pairs(rows * silent[:, None], silent, 1)
+    assert (left[0], right[0]) == (1, 2)  # the one report about it says 8, the mean of 9 and 1 is 5
+    assert largest_entries(rows, everybody, 0).shape == (2, 0)
+    left, right = largest_pairs(np.zeros((3, 3), np.int32), np.zeros(3, np.bool_), 2)
+    assert not len(left)
+
+
+def test_ldpgcn_keeps_as_many_as_the_degrees_say() -> None:
+    mechanisms = (NoisyRow.from_epsilon(1.8, n=N), Degree.from_epsilon(0.2, n=N))
+    numbers = np.where(ROWS, 64, 0).astype(np.int32)
+    reports = _reports(None, *mechanisms, noisy_rows=numbers, degrees=np.array([3, 2, 2, 1, 0]))  # type: ignore[arg-type]
+    graph = LDPGCN().reconstruct(reports, PUBLIC)
+    both = ROWS & ROWS.T
+    assert graph.edge_index.shape[1] == 8 and (_directed(graph.edge_index) >= both).all()
+    assert graph.notes["noisy_degree_sum"] == 8
+    directed = LDPGCN(pairs="directed").reconstruct(reports, PUBLIC)
+    assert directed.edge_index.shape[1] == 8 and (_directed(directed.edge_index) <= ROWS).all()
+    (question,) = LDPGCN().questions(FACTS, SPLIT, SPEND, "c")
+    guarantee = LDPGCN().guarantee(FACTS, (question,), SPEND)
+    assert guarantee.holds["relationship"].value == pytest.approx(4)
+
+
+def test_ldpgcn_refuses_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ldpgcn_module, "available_memory", lambda: 4 << 30)
+    LDPGCN().questions(PublicFacts(2_708, 1, 2), SPLIT, SPEND, "c")
+    with pytest.raises(ValueError, match=r"ldpgcn asks each of 37,700 devices for 37,699 numbers: 75,399 bytes"):
+        LDPGCN().questions(PublicFacts(37_700, 1, 2), SPLIT, SPEND, "c")
+    with pytest.raises(ValueError, match=r"15\.\d GiB of memory, and 4\.0 GiB are free"):
+        LDPGCN().questions(PublicFacts(37_700, 1, 2), SPLIT, SPEND, "c")
+    with pytest.raises(ValueError, match="ranks whole rows"):
+        LDPGCN().questions(FACTS, SPLIT, dataclasses.replace(SPEND, reporting="one-end"), "c")
+
+
+def test_available_memory_is_a_number_of_bytes() -> None:
+    assert 1 << 20 < ldpgcn_module.available_memory() < 1 << 50
+
+
+def test_lp_and_spreads_labels_over_agreed_pairs() -> None:
+    graph = LPAnd().reconstruct(_reports(), PUBLIC)
+    both = ROWS & ROWS.T
+    assert np.array_equal(_directed(graph.edge_index), both)  # 0-1, 2-3 and 3-4
+    assert graph.features.shape == (N, 0)
+    trained = LPAnd().train(graph, settings=TrainingSettings(), classes=2, seed=0, device="cpu")
+    assert trained.predictions.tolist()[:2] == [0, 1]
+    assert trained.val_accuracy in (0.0, 1.0) and trained.best_epoch == 1
+    assert not trained.model.state_dict()
+    nobody = dataclasses.replace(graph, train=np.zeros(0, np.int64))
+    with pytest.raises(ValueError, match="no training node has a label"):
+        LPAnd().train(nobody, settings=TrainingSettings(), classes=2, seed=0, device="cpu")
+
+
+def test_lp_and_needs_no_features() -> None:
+    budget = Budget(epsilon=3)
+    (question,) = LPAnd().questions(FACTS, SPLIT, budget, "c")
+    assert question.query.attributes == ("adjacency",)
+    guarantee = LPAnd().guarantee(FACTS, (question,), budget)
+    assert guarantee.holds["vector"].status == "not asked"
+    assert guarantee.holds["relationship"].value == pytest.approx(6)
+    one_end = dataclasses.replace(budget, reporting="one-end")
+    guarantee = LPAnd().guarantee(FACTS, LPAnd().questions(FACTS, SPLIT, one_end, "c"), one_end)
+    assert guarantee.holds["relationship"].value == pytest.approx(3)
+
+
+def test_noisy_does_nothing_to_the_reports() -> None:
+    assert Noisy().l == 0 and Noisy().topology == "noisy" and Noisy.name == "noisy"
+
+
+@pytest.mark.parametrize("method", LINK_METHODS, ids=lambda m: m.name)
+def test_what_is_missing_is_said(method: Method) -> None:
+    with pytest.raises(TypeError, match="takes Reports"):
+        method.reconstruct("graph", PUBLIC)  # type: ignore[arg-type]
+    empty = Reports(FACTS, {}, {}, np.ones(N, np.bool_))
+    with pytest.raises(ValueError, match="hold none|is missing"):
+        method.reconstruct(empty, PUBLIC)
+    if not isinstance(method, LPAnd):
+        with pytest.raises(ValueError, match="it needs public features"):
+            method.questions(FACTS, SPLIT, Budget(), "c")
+        with pytest.raises(ValueError, match="needs public features"):
+            method.reconstruct(_reports(), dataclasses.replace(PUBLIC, features=None))
+
+
+@pytest.mark.parametrize("method", [DPRR, LDPGCN])
+def test_bad_shares(method: type[Method]) -> None:
+    key = "degree_share" if method is DPRR else "count_share"
+    with pytest.raises(ValueError, match=f"--set {key}=1.5"):
+        method.from_settings({key: "1.5"})
+    if method is LDPGCN:
+        with pytest.raises(ValueError, match="--set pairs=x: must be one of mean, directed"):
+            LDPGCN(pairs="x")
+    else:
+        with pytest.raises(ValueError, match="--set direction=x: must be one of outgoing, incoming, both"):
+            DPRR(direction="x")

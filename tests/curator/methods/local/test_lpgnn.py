@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.learning.training import TrainingSettings
+from curator.methods import LPGNN, Budget
+from curator.owned import OwnedGraph
+from curator.reports.reports import Reports
+from curator.tuned import settings_of, stored
+from devices.data.splits import make_split
+from devices.datasets import load
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import (
+    GRR,
+    AnalyticGaussian,
+    ClearFeatures,
+    ClearLabel,
+    Laplace,
+    Mechanism,
+    MultiBit,
+    RandomizedResponse,
+)
+from devices.query import Ask
+from strategies import RunOptions, simulate
+from strategies.runs.asking import public_knowledge
+
+FACTS = PublicFacts(6, 10, 3)
+SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3, 4, 5]))
+EDGES = np.array([[0, 0, 0, 1, 2], [1, 2, 3, 2, 4]])  # a paw with a tail; node 5 is alone
+BOTH = Budget(eps_features=1.0, eps_labels=2.0)
+
+
+def _reports(*, private: bool = False, silent: tuple[int, ...] = ()) -> tuple[Reports, PublicKnowledge, np.ndarray]:
+    rng = np.random.default_rng(0)
+    mechanism, label = MultiBit.from_epsilon(1.0, d=10), GRR.from_epsilon(2.0, categories=3)
+    signs = np.zeros((6, 10), np.int8)
+    signs[np.arange(6), rng.integers(0, 10, 6)] = rng.choice([-1, 1], 6)
+    asks = {"features": Ask("features", (mechanism,)), "label": Ask("label", (label,))}
+    everybody, labelled = np.ones(6, np.bool_), np.arange(6) < 3
+    asked = {"features": everybody, "label": labelled}
+    labels = np.array([1, 2, 0, -1, -1, -1])
+    adjacency = None
+    if private:
+        flip = RandomizedResponse.from_epsilon(4.0, n=6)
+        asks, asked = {"adjacency": Ask("adjacency", (flip,)), **asks}, {"adjacency": everybody, **asked}
+        adjacency = csr_array(rng.random((6, 6)) < 0.3)
+    answered = np.ones(6, np.bool_)
+    answered[list(silent)] = False
+    signs[list(silent)] = 0
+    labels[list(silent)] = -1
+    reports = Reports(FACTS, asks, asked, answered, adjacency, csr_array(signs), labels)
+    public = PublicKnowledge(FACTS, SPLIT, np.array([2, 2, 2, -1, -1, -1]), None, None if private else EDGES)
+    return reports, public, np.asarray(mechanism.estimate(signs.astype(float)))
+
+
+@pytest.mark.parametrize("hops", [0, 1, 2, 5])
+@pytest.mark.parametrize("loops", [False, True])
+def test_features_are_kprop_written_out(hops: int, loops: bool) -> None:
+    reports, public, estimate = _reports()
+    graph = LPGNN(k_x=hops, self_loops=loops).reconstruct(reports, public)
+    neighbours: list[list[int]] = [[1, 2, 3], [0, 2], [0, 1, 4], [0], [2], []]
+    if loops:
+        neighbours = [[*near, node] for node, near in enumerate(neighbours)]
+    wanted = estimate
+    for _ in range(hops):
+        after = np.zeros_like(wanted)
+        for node, near in enumerate(neighbours):
+            for other in near:
+                after[node] += wanted[other] / math.sqrt(len(near) * len(neighbours[other]))
+        wanted = after
+    np.testing.assert_allclose(graph.features, wanted, rtol=1e-4, atol=1e-4)
+    assert graph.edge_index.shape == (2, 10) and graph.features.dtype == np.float32
+    assert graph.labels.tolist() == [1, 2, 0, -1, -1, -1]  # the reported ones, never the public ones
+    assert graph.notes["label_truth"] == pytest.approx(math.exp(2) / (math.exp(2) + 2))
+
+
+def test_a_silent_device_has_no_label_and_the_middle_of_the_range() -> None:
+    reports, public, _ = _reports(silent=(1, 2))
+    graph = LPGNN(k_x=0).reconstruct(reports, public)
+    assert (graph.features[[1, 2]] == 0.5).all()
+    assert graph.train.tolist() == [0] and not len(graph.val)
+
+
+def test_a_private_graph_is_directed_and_the_public_one_is_not_read() -> None:
+    reports, public, _ = _reports(private=True)
+    method = LPGNN(adjacency="private")
+    assert not method.knows_graph() and LPGNN().knows_graph()
+    graph = method.reconstruct(reports, dataclasses.replace(public, edges=EDGES))
+    assert reports.adjacency is not None
+    dense = np.zeros((6, 6), np.bool_)
+    dense[graph.edge_index[1], graph.edge_index[0]] = True  # row i: whom i takes from
+    assert np.array_equal(dense, reports.adjacency.toarray())
+
+
+@pytest.mark.parametrize(
+    ("method", "budget", "kind", "label"),
+    [
+        (LPGNN(), BOTH, MultiBit, GRR),
+        (LPGNN(mechanism="one_bit_full"), BOTH, MultiBit, GRR),
+        (LPGNN(mechanism="laplace"), BOTH, Laplace, GRR),
+        (LPGNN(mechanism="gaussian"), BOTH, AnalyticGaussian, GRR),
+        (LPGNN(), Budget(eps_features=math.inf, eps_labels=math.inf), ClearFeatures, ClearLabel),
+    ],
+)
+def test_who_is_asked_what(method: LPGNN, budget: Budget, kind: type, label: type) -> None:
+    labelled, others = method.questions(FACTS, SPLIT, budget, "c")
+    assert labelled.devices is not None and labelled.devices.tolist() == [0, 1, 2]
+    assert others.devices is not None and others.devices.tolist() == [3, 4, 5]
+    assert labelled.query.attributes == ("features", "label") and others.query.attributes == ("features",)
+    features, truth = (ask.mechanisms[0] for ask in labelled.query.asks)
+    assert type(features) is kind and type(truth) is label
+    assert features.loss().vector == pytest.approx(budget.eps_features, rel=1e-6)
+    assert truth.loss().vector == pytest.approx(budget.eps_labels)
+
+
+def test_how_many_features_are_sampled() -> None:
+    def sampled(**values: str) -> int:
+        budget = Budget(eps_features=4.0, eps_labels=1.0)
+        first, _ = LPGNN(**values).questions(FACTS, SPLIT, budget, "c")  # type: ignore[arg-type]
+        mechanism: Mechanism = first.query.asks[0].mechanisms[0]
+        assert isinstance(mechanism, MultiBit)
+        return mechanism.m
+
+    assert [sampled(), sampled(m="floor"), sampled(m="7"), sampled(mechanism="one_bit_full")] == [2, 1, 7, 10]
+
+
+def test_budgets() -> None:
+    assert LPGNN().budgets(Budget(epsilon=4, feature_share=0.25)) == (1, 3)
+    assert LPGNN().budgets(BOTH) == (1, 2)
+    assert LPGNN(version="text").budgets(Budget(epsilon=4)) == (4, None)
+
+
+def test_the_guarantee() -> None:
+    questions = LPGNN().questions(FACTS, SPLIT, BOTH, "c")
+    holds = LPGNN().guarantee(FACTS, questions, BOTH).holds
+    for level in ("bit_adjacency", "relationship", "user", "node"):
+        assert holds[level].status == "unprotected", level  # public, never "not asked"
+    assert holds["vector"].value == holds["bit_feature"].value == pytest.approx(1)  # m = 1
+    assert holds["label"].value == pytest.approx(2)
+    assert "alone: 3" in holds["user"].detail
+
+    clear = Budget(eps_features=math.inf, eps_labels=math.inf)
+    guarantee = LPGNN().guarantee(FACTS, LPGNN().questions(FACTS, SPLIT, clear, "c"), clear)
+    assert guarantee.claimed.value is None
+    assert {guarantee.holds[level].status for level in ("vector", "label", "user")} == {"unprotected"}
+
+    text = LPGNN(version="text")
+    holds = text.guarantee(FACTS, text.questions(FACTS, SPLIT, Budget(eps_features=1.0), "c"), Budget()).holds
+    assert holds["label"].status == "unprotected" and holds["vector"].value == pytest.approx(1)
+
+    private, budget = LPGNN(adjacency="private"), dataclasses.replace(BOTH, eps_adjacency=4.0)
+    holds = private.guarantee(FACTS, private.questions(FACTS, SPLIT, budget, "c"), budget).holds
+    assert holds["relationship"].value == pytest.approx(8) and holds["user"].value == pytest.approx(5 * 4 + 3)
+
+    gaussian = LPGNN(mechanism="gaussian")
+    holds = gaussian.guarantee(FACTS, gaussian.questions(FACTS, SPLIT, BOTH, "c"), BOTH).holds
+    assert holds["vector"].delta == 1e-10 and holds["vector"].value == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"version": "x"}, "version=x"),
+        ({"k_x": -1}, "k_x=-1"),
+        ({"k_y": 65}, "k_y=65"),
+        ({"mechanism": "x"}, "mechanism=x"),
+        ({"m": "0"}, "m=0"),
+        ({"m": "many"}, "m=many"),
+        ({"adjacency": "x"}, "adjacency=x"),
+    ],
+)
+def test_parameters_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LPGNN(**values)
+
+
+@pytest.mark.parametrize(
+    ("method", "facts", "budget", "message"),
+    [
+        (LPGNN(), PublicFacts(6, 0, 3), BOTH, "these people have none"),
+        (LPGNN(), PublicFacts(6, 10, 1), BOTH, "--eps-labels 2.*at least 2 categories"),
+        (LPGNN(), FACTS, Budget(public_features=True), "--public-features"),
+        (LPGNN(version="text"), FACTS, BOTH, "version=text takes labels as public"),
+        (LPGNN(), FACTS, Budget(eps_adjacency=1.0), "--eps-adjacency: lpgnn's graph is public"),
+        (LPGNN(adjacency="private"), FACTS, BOTH, "needs --eps-adjacency"),
+        (LPGNN(m="11"), FACTS, BOTH, "^--set m=11: of 10 features 1..10 can be sampled"),
+    ],
+)
+def test_budgets_that_do_not_fit_are_refused_before_anybody_is_asked(
+    method: LPGNN, facts: PublicFacts, budget: Budget, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        method.questions(facts, SPLIT, budget, "c")
+
+
+def test_what_is_missing_is_said() -> None:
+    reports, public, _ = _reports()
+    with pytest.raises(ValueError, match="needs feature reports"):
+        LPGNN().reconstruct(dataclasses.replace(reports, features=None), public)
+    with pytest.raises(ValueError, match="needs label reports"):
+        LPGNN().reconstruct(dataclasses.replace(reports, labels=None), public)
+    with pytest.raises(ValueError, match="needs the public graph"):
+        LPGNN().reconstruct(reports, dataclasses.replace(public, edges=None))
+    with pytest.raises(ValueError, match="needs adjacency reports"):
+        LPGNN(adjacency="private").reconstruct(reports, public)
+    owned = OwnedGraph(FACTS, SPLIT, csr_array((6, 10)), np.zeros((2, 0), np.int64), public.labels)
+    with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):
+        LPGNN().reconstruct(owned, public)  # type: ignore[arg-type]
+    text = LPGNN(version="text")
+    graph = text.reconstruct(reports, public)
+    with pytest.raises(ValueError, match="--gnn sage: version=text"):
+        text.train(graph, settings=TrainingSettings(gnn="sage"), classes=3, seed=0, device="cpu")
+
+
+def test_every_stored_setting_is_one_the_method_takes() -> None:
+    names = {field.name for field in dataclasses.fields(LPGNN)}
+    assert len(settings_of("lpgnn")) == 126
+    for setting in settings_of("lpgnn"):
+        values = setting["values"]
+        LPGNN.from_settings({key: value for key, value in values.items() if key in names})
+        TrainingSettings(**{key: value for key, value in values.items() if key not in names})
+    ccs = stored("lpgnn", dataset="cora", gnn="sage", split="random", budget=Budget(eps_features=1.0, eps_labels=1.0))
+    assert ccs.values["version"] == "ccs" and (ccs.values["k_x"], ccs.values["k_y"]) == (2, 8)
+    clear = Budget(eps_features=1.0, eps_labels=math.inf)
+    assert stored("lpgnn", dataset="cora", gnn="sage", split="random", budget=clear).values["gnn_dropout"] == 0.75
+    text = stored("lpgnn", dataset="cora", gnn="gcn", split="random", budget=Budget(eps_features=1.0))
+    assert text.values["version"] == "text" and text.provenance.startswith("published")
+
+
+def test_only_what_the_setting_takes_as_public_is_handed_over() -> None:
+    people = load("generated", clients=60)
+    split = make_split("random", people, 0)
+    options = RunOptions(method="lpgnn")
+    ccs, text, private = (
+        public_knowledge(people, split, options, method)
+        for method in (LPGNN(), LPGNN(version="text"), LPGNN(adjacency="private"))
+    )
+    assert ccs.edges is not None and text.edges is not None and private.edges is None
+    assert (ccs.labels == -1).all() and (text.labels[split.labelled] >= 0).all()
+    assert (text.labels[split.test] == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "more"),
+    [
+        ({}, {}),
+        ({"version": "text"}, {"gnn": "gcn"}),
+        ({"adjacency": "private"}, {"eps_adjacency": 6.0, "gnn": "gat"}),
+        ({"mechanism": "laplace", "k_y": "0"}, {"eps_labels": math.inf, "gnn": "gcn"}),
+        ({"k_x": "0"}, {"eps_features": math.inf, "dropout": 0.1}),
+    ],
+)
+def test_it_runs(settings: dict, more: dict, tmp_path: Path) -> None:
+    options = RunOptions(
+        method="lpgnn", clients=60, out=tmp_path, engine="local", reference=False, settings={"epochs": "3", **settings},
+        **more,
+    )  # fmt: skip
+    result = simulate(options)
+    assert result.folder is not None and (result.folder / "result.json").is_file()
+    assert 0 <= result.record["accuracy"]["test"] <= 1
+
+
+def test_it_runs_on_real_people(data_dir: Path) -> None:
+    options = RunOptions(
+        method="lpgnn", dataset="cora", clients=200, data_dir=data_dir, out=None, engine="local", reference=False,
+        eps_features=1.0, eps_labels=math.inf, tuned=True, settings={"epochs": "100"},
+    )  # fmt: skip
+    assert simulate(options).record["accuracy"]["test"] > 0.3

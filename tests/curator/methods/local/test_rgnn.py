@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from curator.learning.label_proportions import Bags
+from curator.learning.training import TrainingSettings, train
+from curator.methods import RGNN, Budget, Graph
+from curator.methods.local.rgnn import BaggedGraph
+from curator.reports.frequency import code_features, neighbourhood_mean, reconstruct_labels
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import GRR, GRRFS
+from devices.query import Ask
+
+N, D, CLASSES = 40, 12, 3
+SPLIT = Split(np.arange(20), np.arange(20, 30), np.arange(30, N))
+
+
+def _world(silent: tuple[int, ...] = (), asked_labels: np.ndarray | None = None) -> tuple[Reports, PublicKnowledge]:
+    rng = np.random.default_rng(5)
+    facts = PublicFacts(N, D, CLASSES)
+    labels = rng.integers(0, CLASSES, N)
+    same = labels[:, None] == labels[None, :]
+    edges = np.array(np.nonzero(np.triu(rng.random((N, N)) < np.where(same, 0.4, 0.02), 1)))
+    sampling, truth = GRRFS.from_epsilon(2.0, facts=facts, m=4), GRR.from_epsilon(2.0, categories=CLASSES)
+    answered = np.ones(N, np.bool_)
+    answered[list(silent)] = False
+    asked = np.zeros(N, np.bool_)
+    asked[SPLIT.labelled if asked_labels is None else asked_labels] = True
+    noisy = np.where(asked & answered, np.where(rng.random(N) < 0.2, rng.integers(0, CLASSES, N), labels), -1)
+    codes = (rng.random((N, D)) < 0.2 + 0.2 * labels[:, None]).astype(np.uint8) * answered[:, None]
+    asks = {"features": Ask("features", (sampling,)), "label": Ask("label", (truth,))}
+    who = {"features": np.ones(N, np.bool_), "label": asked}
+    reports = Reports(facts, asks, who, answered, features=codes, labels=noisy)
+    return reports, PublicKnowledge(facts, SPLIT, np.full(N, -1), edges=edges)
+
+
+def test_the_graph_to_train_on_is_the_public_one_with_reconstructed_labels() -> None:
+    reports, public = _world()
+    graph = RGNN(C=4, Kx=2, Ky=2).reconstruct(reports, public)
+    assert public.edges is not None and reports.labels is not None
+    assert graph.edge_index.shape == (2, 2 * public.edges.shape[1])
+    assert np.array_equal(np.sort(graph.train), SPLIT.train) and np.array_equal(np.sort(graph.val), SPLIT.val)
+    assert np.all(graph.labels[SPLIT.test] == -1)
+    mean = neighbourhood_mean(N, public.edges)
+    expected = reconstruct_labels(reports.labels, reports.mechanism("label", GRR), mean, 2)
+    assert np.array_equal(graph.labels[SPLIT.labelled], expected[SPLIT.labelled])
+    assert graph.features.shape == (N, D) and graph.features.dtype == np.float32
+    assert isinstance(graph, BaggedGraph) and graph.bags is not None
+    assert graph.notes["clusters"] + graph.notes["clusters_without_labels"] == 4
+
+
+def test_the_ablation_switches_leave_reports_as_they_came() -> None:
+    reports, public = _world()
+    graph = RGNN(C=4, features="noisy", labels="noisy", alpha=0.0).reconstruct(reports, public)
+    assert reports.labels is not None
+    sampling = reports.mechanism("features", GRRFS)
+    assert np.array_equal(graph.features, code_features(reports.features, np.ones(N, np.bool_), sampling))
+    assert np.array_equal(graph.labels[SPLIT.labelled], reports.labels[SPLIT.labelled])
+    assert isinstance(graph, BaggedGraph) and graph.bags is None
+
+
+def test_proportions_come_from_raw_reports_unless_asked_otherwise() -> None:
+    reports, public = _world()
+    raw, twice = (RGNN(C=4, proportions=how).reconstruct(reports, public) for how in ("raw", "twice"))
+    same = RGNN(C=4, labels="noisy").reconstruct(reports, public)
+    assert isinstance(raw, BaggedGraph) and isinstance(twice, BaggedGraph) and isinstance(same, BaggedGraph)
+    assert raw.bags is not None and twice.bags is not None and same.bags is not None
+    np.testing.assert_array_equal(raw.bags.target, same.bags.target)  # f_Y has no part in them
+    assert np.abs(raw.bags.target - twice.bags.target).max() > 0.01
+
+
+def test_silent_people_and_nobody_at_all() -> None:
+    reports, public = _world(silent=(0, 1, 25))
+    noisy = RGNN(C=4, labels="noisy").reconstruct(reports, public)
+    assert 0 not in noisy.train and 25 not in noisy.val
+    nobody, public = _world(silent=tuple(range(N)))
+    graph = RGNN(C=4).reconstruct(nobody, public)
+    assert not len(graph.train) and isinstance(graph, BaggedGraph) and graph.bags is None
+    with pytest.raises(ValueError, match="nothing can be learned"):
+        RGNN(C=4).train(graph, settings=TrainingSettings(gnn="sage", epochs=2), classes=CLASSES, seed=0, device="cpu")
+
+
+def test_public_labels_are_never_looked_at() -> None:
+    reports, public = _world()
+    tempting = PublicKnowledge(public.facts, public.split, np.zeros(N, np.int64), edges=public.edges)
+    one, other = (RGNN(C=4).reconstruct(reports, known) for known in (public, tempting))
+    assert np.array_equal(one.labels, other.labels)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    reports, public = _world()
+    with pytest.raises(ValueError, match="needs the public graph"):
+        RGNN().reconstruct(reports, PublicKnowledge(public.facts, public.split, public.labels))
+    with pytest.raises(TypeError, match="takes Reports"):
+        RGNN().reconstruct(public, public)  # type: ignore[arg-type]
+    facts = public.facts
+    for method, budget, message in (
+        (RGNN(m=13), Budget(), r"--set m=13: of 12 features"),
+        (RGNN(m=4, group=4), Budget(), r"--set m=4: of 3 features"),
+        (RGNN(C=41), Budget(), "40 nodes cannot be cut into more clusters"),
+        (RGNN(), Budget(public_features=True), "--public-features does not fit"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            method.questions(facts, SPLIT, budget, "c")
+    with pytest.raises(ValueError, match="at least 2 categories"):
+        RGNN().questions(PublicFacts(N, D, 1), SPLIT, Budget(), "c")
+    with pytest.raises(ValueError, match="binary or categorical"):
+        RGNN().questions(PublicFacts(N, D, 2, feature_low=-1.0), SPLIT, Budget(), "c")
+    with pytest.raises(ValueError, match="--set group=2: only binary columns"):
+        RGNN(m=1, group=2).questions(PublicFacts(N, 4, 2, domains=(2, 3)), SPLIT, Budget(), "c")
+    assert RGNN(C=41, alpha=0.0).questions(facts, SPLIT, Budget(), "c")
+
+
+@pytest.mark.parametrize(
+    "key, value",
+    [("m", 0), ("group", 0), ("Kx", -1), ("Ky", 101), ("C", 0), ("alpha", -1.0), ("alpha", float("nan")),
+     ("features", "raw"), ("labels", "clean"), ("loss", "mse"), ("proportions", "none")],
+)  # fmt: skip
+def test_parameters_outside_their_range(key: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"--set {key}="):
+        RGNN(**{key: value})  # type: ignore[arg-type]
+
+
+def test_features_are_asked_of_everybody_and_labels_of_those_who_have_one() -> None:
+    facts = PublicFacts(N, D, CLASSES)
+    labelled, others = RGNN(m=4, group=2).questions(facts, SPLIT, Budget(eps_features=1.0, eps_labels=3.0), "c")
+    assert labelled.devices is not None and others.devices is not None
+    assert np.array_equal(labelled.devices, SPLIT.labelled) and np.array_equal(others.devices, SPLIT.test)
+    assert [ask.attribute for ask in labelled.query.asks] == ["features", "label"]
+    assert [ask.attribute for ask in others.query.asks] == ["features"]
+    sampling = others.query.asks[0].mechanisms[0]
+    assert isinstance(sampling, GRRFS) and (sampling.m, sampling.d, sampling.block) == (4, 6, 2)
+
+
+@pytest.mark.parametrize("eps_x, bit, claimed", [(1.0, 0.280811614, 8.332488380), (0.1, 0.019649252, 0.280811614)])
+def test_what_is_claimed_and_what_holds_on_citeseer(eps_x: float, bit: float, claimed: float) -> None:
+    facts = PublicFacts(N, 3703, 6)
+    method, budget = RGNN(group=70), Budget(eps_features=eps_x, eps_labels=3.0)
+    guarantee = method.guarantee(facts, method.questions(facts, SPLIT, budget, "c"), budget)
+    assert guarantee.claimed.value == pytest.approx(claimed + 3, abs=1e-8)
+    holds = guarantee.holds
+    assert holds["vector"].value == pytest.approx(10 * eps_x)
+    assert holds["bit_feature"].value == pytest.approx(bit, abs=1e-8)
+    assert holds["label"].value == pytest.approx(3)
+    assert holds["relationship"].status == holds["bit_adjacency"].status == "unprotected"
+    for level in ("user", "node"):  # the list is in clear
+        assert holds[level].status == "unprotected"
+        assert f"feature vector and label alone: {10 * eps_x + 3:g}" in holds[level].detail
+    assert any("Theorem 1" in reason for reason in guarantee.why_they_differ)
+    again = method.guarantee(facts, method.questions(facts, SPLIT, budget, "c"), budget, collections=3)
+    assert again.holds["vector"].value == pytest.approx(30 * eps_x)
+
+
+def test_a_total_is_what_a_person_loses() -> None:
+    facts, method = PublicFacts(N, D, CLASSES), RGNN(m=4)
+    budget = Budget(epsilon=5.0, feature_share=0.2)
+    guarantee = method.guarantee(facts, method.questions(facts, SPLIT, budget, "c"), budget)
+    assert guarantee.holds["vector"].value == pytest.approx(1)
+    assert guarantee.holds["label"].value == pytest.approx(4)
+    assert "alone: 5" in guarantee.holds["user"].detail
+
+
+SETTINGS = TrainingSettings(gnn="sage", epochs=5, weight_decay=0.0, gnn_dropout=0.0)
+
+
+def test_without_llp_and_on_logits_it_is_the_ordinary_training() -> None:
+    reports, public = _world()
+    method = RGNN(C=4, alpha=0.0, loss="logits")
+    graph = method.reconstruct(reports, public)
+    ours = method.train(graph, settings=SETTINGS, classes=CLASSES, seed=3, device="cpu")
+    plain = train(graph, settings=SETTINGS, classes=CLASSES, seed=3, device="cpu", clip_norm=5.0)
+    for name, tensor in plain.model.state_dict().items():
+        assert torch.equal(tensor, ours.model.state_dict()[name])
+
+
+@pytest.mark.parametrize("loss", ["softmax", "logits"])
+def test_the_loss_is_lines_11_to_13_literally(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The objective that reaches the training loop, against Algorithm 1 written out."""
+    reports, public = _world()
+    method = RGNN(C=4, alpha=0.7, loss=loss)
+    graph = method.reconstruct(reports, public)
+    assert isinstance(graph, BaggedGraph) and isinstance(graph.bags, Bags)
+    seen = {}
+    monkeypatch.setattr("curator.learning.training.train", lambda graph, **given: seen.update(given))
+    method.train(graph, settings=SETTINGS, classes=CLASSES, seed=0, device="cpu")
+    scores = torch.randn(N, CLASSES, generator=torch.Generator().manual_seed(0))
+    predicted = torch.softmax(scores, dim=1).double().numpy()
+    shown = np.exp(predicted) / np.exp(predicted).sum(axis=1, keepdims=True) if loss == "softmax" else predicted
+    expected = -np.mean([np.log(shown[v, graph.labels[v]]) for v in graph.train])
+    means = graph.bags.mean.toarray().astype(float) @ predicted
+    divergences = [
+        sum(b * np.log(b / found) for b, found in zip(row, mean, strict=True) if b > 0)
+        for row, mean in zip(graph.bags.target, means, strict=True)
+    ]
+    expected += 0.7 * np.mean(divergences)
+    assert seen["objective"](scores).item() == pytest.approx(expected, abs=1e-5)
+    assert seen["clip_norm"] == 5.0
+
+
+def test_two_classes_take_the_cross_entropy_of_the_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph(np.eye(4, dtype=np.float32), np.zeros((2, 0), np.int64), None, np.array([0, 1, 0, -1]),
+                  np.arange(3), np.arange(0))  # fmt: skip
+    seen = {}
+    monkeypatch.setattr("curator.learning.training.train", lambda graph, **given: seen.update(given))
+    RGNN(loss="softmax").train(graph, settings=SETTINGS, classes=2, seed=0, device="cpu")
+    scores = torch.tensor([[2.0, 0.0], [1.0, 3.0], [0.0, 0.5], [9.0, 9.0]])
+    expected = torch.nn.functional.cross_entropy(scores[:3], torch.tensor([0, 1, 0]))
+    assert seen["objective"](scores).item() == pytest.approx(expected.item())

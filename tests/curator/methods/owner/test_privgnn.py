@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from curator.learning.training import TrainingSettings
+from curator.methods import find
+from curator.methods.base import Budget
+from curator.methods.owner.owner import B1, Answers, induced, private_graph, sage_settings
+from curator.methods.owner.pate import PateG, PateM
+from curator.methods.owner.privgnn import PrivGnn
+from curator.owned import OwnedGraph
+from curator.privacy.accountant import Release, account
+from curator.teachers.graph import PlainGraph
+from curator.teachers.sage import SageSettings
+from devices.facts import PublicFacts, Split
+
+NAMES = ("privgnn", "pate-g", "pate-m", "b1", "b1-sampled", "b2")
+
+
+def owned(n: int = 60, d: int = 30, *, seed: int = 0) -> OwnedGraph:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, n)
+    features = (rng.random((n, d)) < np.where(np.arange(d) % 3 == labels[:, None], 0.5, 0.1)).astype(np.float32)
+    left, right = rng.integers(0, n, (2, 5 * n))
+    same = labels[left] == labels[right]
+    nobody = np.zeros(0, np.int64)
+    return OwnedGraph(PublicFacts(n, d, 3), Split(np.arange(n), nobody, nobody), features,
+                      np.stack([left, right])[:, same], labels, "trusted curator")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_table_has_it_with_the_papers_settings(name: str) -> None:
+    method = find(name)
+    assert method.name == name and method.default_gnn == "sage"
+    assert method.training_defaults["hidden"] == 64 and method.training_defaults["epochs"] == 500
+    assert method.trust == ("none" if name.startswith("b") else "trusted curator")
+    with pytest.raises(TypeError, match="OwnedGraph"):
+        method().reconstruct(None, None)  # type: ignore[arg-type]
+
+
+def test_three_figures() -> None:
+    method = PrivGnn(queries=1000, lambda_=0.2, delta=1e-4)
+    cost = method.account(2500, 10)
+    assert cost.holds.label == pytest.approx(3.812266, abs=1e-5)  # privacy.md section 5's table
+    guarantee = method.guarantee_of(cost)
+    assert guarantee.trust == "trusted curator"
+    assert guarantee.claimed.value == pytest.approx(8.538752, abs=1e-5)
+    level = guarantee.holds["central_node"]
+    assert (level.value, level.delta) == (cost.holds.label, 1e-4) and "vectors" in level.detail
+    assert guarantee.holds["user"].status == "unprotected"
+
+
+def test_what_is_accounted_is_what_is_done() -> None:
+    once = PrivGnn(queries=100, sampling="once", gamma=0.1, lambda_=0.1)
+    assert once.release(400, 4) == Release(queries=100, lambda_=0.1, delta=1e-3, classes=4, gamma=0.1, sampling="once",
+                                           nodes=400)  # fmt: skip
+    assert once.account(400, 4).holds == account("privgnn", once.release(400, 4)).bounds["once"]
+    assert any("one sample" in reason for reason in once.reasons())
+
+
+def test_delta_is_below_one_over_n() -> None:
+    assert PrivGnn().release(2500, 10).delta == pytest.approx(1e-4)
+    assert PrivGnn().release(1000, 10).delta == pytest.approx(1e-4)
+    with pytest.raises(ValueError, match=r"--delta 0\.01: must be below 1 / n"):
+        PrivGnn(delta=0.01).release(2500, 10)
+
+
+def test_noise_on_log_softmax_guarantees_nothing() -> None:
+    method = PrivGnn(queries=10, scores="log-posterior")
+    guarantee = method.guarantee_of(method.account(100, 3))
+    assert guarantee.holds["central_node"].status == "unprotected"
+    assert any("no guarantee" in reason for reason in guarantee.why_they_differ)
+
+
+@pytest.mark.parametrize("kind", [PateG, PateM])
+def test_pate_counts_every_teacher_that_has_a_label(kind: type[PateG]) -> None:
+    graph, other = private_graph(owned()), private_graph(owned(40, seed=1))
+    method = kind(queries=20, teachers=4)
+    votes = method.votes(graph, PlainGraph(other.features, other.indptr, other.indices, np.full(40, -1)),
+                         np.arange(20), SageSettings(hidden=8, epochs=60), classes=3, noise_seed=1,
+                         training_seed=2)  # fmt: skip
+    np.testing.assert_array_equal(votes.sum(1), 4)
+    assert np.mean(votes.argmax(1) == other.labels[:20]) > 0.5
+    assert method.account(60, 3).bounds.keys() == {"all"}
+    with pytest.raises(ValueError, match="parts at most"):
+        kind(teachers=40).check(people=60, asked=2000, classes=3)
+
+
+def test_everybody_draws_their_own_part() -> None:
+    """Lengths vary as a binomial's, and nobody moves because somebody else joins; in a cut list many would."""
+    method = PateM(teachers=20)
+    parts = method.parts(2500, noise_seed=3)
+    sizes = np.bincount(parts, minlength=20)
+    low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], 19) * 2500 / 20
+    assert low < ((sizes - 125) ** 2).sum() < high
+    np.testing.assert_array_equal(method.parts(2501, noise_seed=3)[:-1], parts)
+    cut = [np.zeros(n, np.int64) for n in (2500, 2501)]
+    for found in cut:
+        for number, part in enumerate(np.array_split(np.random.default_rng(3).permutation(len(found)), 20)):
+            found[part] = number
+    assert np.mean(cut[0] != cut[1][:-1]) > 0.3
+
+
+@pytest.mark.parametrize("kind", [PateG, PateM])
+def test_a_person_more_moves_one_vote_of_a_query(kind: type[PateG]) -> None:
+    public = private_graph(owned(40, seed=1))
+    moves = []
+    for seed in range(4):
+        whole = private_graph(owned(seed=seed))
+
+        def votes(graph: PlainGraph, seed: int = seed) -> np.ndarray:
+            return kind(teachers=6).votes(graph, public, np.arange(40), SageSettings(hidden=8, epochs=4), classes=3,
+                                          noise_seed=seed, training_seed=2)  # fmt: skip
+
+        before, after = votes(whole), votes(induced(whole, np.arange(59)))
+        np.testing.assert_array_equal(before.sum(1), 6)
+        moves.append(np.abs(before - after).sum(1))
+    assert set(np.concatenate(moves)) == {0, 2}
+
+
+def test_a_part_of_one_person_does_not_vote() -> None:
+    whole, public = private_graph(owned()), private_graph(owned(40, seed=1))
+    votes = PateG(teachers=60).votes(whole, public, np.arange(5), SageSettings(hidden=4, epochs=2), classes=3,
+                                     noise_seed=1, training_seed=2)  # fmt: skip
+    sizes = np.bincount(PateG(teachers=60).parts(60, noise_seed=1), minlength=60)
+    assert (sizes == 1).any() and (sizes == 0).any()
+    np.testing.assert_array_equal(votes.sum(1), (sizes >= 2).sum())
+
+
+@pytest.mark.parametrize("name", ["b1", "b1-sampled", "b2"])
+def test_the_baselines_learn(name: str) -> None:
+    other = owned(60, seed=1)
+    public = private_graph(other)
+    method = find(name)()
+    student = method.predictions(owned(), public, np.arange(30), SageSettings(hidden=8, epochs=60), classes=3, seed=1)  # type: ignore[attr-defined]
+    assert np.mean(student.predictions[30:] == other.labels[30:]) > 0.5
+    guarantee = method.guarantee(other.facts, (), Budget())
+    assert guarantee.trust == "none" and guarantee.holds["central_node"].status == "unprotected"
+
+
+@pytest.mark.parametrize("wrong", [
+    {"queries": 0}, {"lambda_": 0.0}, {"lambda_": float("nan")}, {"delta": 1.0}, {"query_selection": "best"},
+    {"gamma": 0.0}, {"K": 1}, {"sampling": "twice"}, {"distance": "far"}, {"basis": "other"}, {"scores": "logits"},
+])  # fmt: skip
+def test_parameters_out_of_range(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="--"):
+        PrivGnn(**wrong)  # type: ignore[arg-type]
+
+
+def test_more_queries_than_nodes_and_another_network() -> None:
+    with pytest.raises(ValueError, match="--queries 1000: 90 public nodes"):
+        PrivGnn().check(people=100, asked=90, classes=3)
+    with pytest.raises(ValueError, match="--gnn gcn"):
+        sage_settings(TrainingSettings(gnn="gcn"))
+    with pytest.raises(TypeError, match="OwnedGraph"):
+        private_graph(object())  # type: ignore[arg-type]
+    assert issubclass(PrivGnn, Answers) and not issubclass(B1, Answers)

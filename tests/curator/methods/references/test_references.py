@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.methods import MLP, Budget, Raw
+from curator.owned import OwnedGraph
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+
+SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3]))
+FACTS = PublicFacts(4, 2, 2)
+OWNED = OwnedGraph(
+    FACTS, SPLIT, csr_array(np.array([[1, 3], [0, 1], [0, 0], [2, 0]], np.float32)), np.array([[0, 1], [1, 2]]),
+    np.array([0, 1, 1, 0]),
+)  # fmt: skip
+
+
+def test_raw_is_the_graph_as_it_is_and_test_labels_stay_out() -> None:
+    graph = Raw(scaling="row-normalised").from_owned(OWNED)
+    assert graph.edge_index.tolist() == [[0, 1, 1, 2], [1, 2, 0, 1]]
+    assert graph.labels.tolist() == [0, 1, 1, -1]
+    np.testing.assert_allclose(graph.features.toarray()[0], [0.25, 0.75])
+    assert graph.train.tolist() == [0, 1] and graph.val.tolist() == [2]
+
+
+def test_mlp_has_no_edges() -> None:
+    assert MLP().from_owned(OWNED).edge_index.shape == (2, 0)
+    assert MLP.default_gnn == "mlp"
+
+
+def test_references_ask_nobody_and_guarantee_nothing() -> None:
+    assert Raw().questions(FACTS, SPLIT, Budget(), "c") == ()
+    guarantee = Raw().guarantee(FACTS, (), Budget())
+    assert guarantee.trust == "none" and guarantee.holds["relationship"].status == "unprotected"
+    assert MLP().guarantee(FACTS, (), Budget()).holds["relationship"].status == "not asked"
+
+
+def test_only_owned_data_are_accepted() -> None:
+    with pytest.raises(TypeError, match="OwnedGraph"):
+        Raw().from_owned("cora")  # type: ignore[arg-type]
+    reports = Reports(FACTS, {}, {}, np.ones(4, np.bool_))
+    with pytest.raises(TypeError, match="not reports"):
+        Raw().reconstruct(reports, PublicKnowledge(FACTS, SPLIT, OWNED.labels))
+
+
+def test_trust_and_scaling_are_checked() -> None:
+    with pytest.raises(ValueError, match="trust"):
+        OwnedGraph(FACTS, SPLIT, None, OWNED.edges, OWNED.labels, trust="untrusted curator")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="scaling=x"):
+        Raw(scaling="x")

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from curator.methods import Budget, HoGS, Question
+from curator.privacy.guarantee import LEVELS, Claim, Guarantee, local_guarantee, open_guarantee
+from devices.facts import PublicFacts, Split
+from devices.mechanisms import OneBit, RandomizedResponse
+from devices.query import Ask, Query
+
+NO_CLAIM = Claim("nothing", None)
+
+
+def _split(n: int) -> Split:
+    train, val, test = np.array_split(np.arange(n), 3)
+    return Split(train, val, test)
+
+
+def _hogs(n: int, d: int, collections: int = 1, classes: int = 7, **budget: object) -> Guarantee:
+    facts, spent = PublicFacts(n, d, classes), Budget(**budget)  # type: ignore[arg-type]
+    questions = HoGS().questions(facts, _split(n), spent, "c")
+    return HoGS().guarantee(facts, questions, spent, collections=collections)
+
+
+def _values(guarantee: Guarantee) -> dict[str, float | None]:
+    return {name: level.value for name, level in guarantee.holds.items()}
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "vector", "user", "node"),
+    [(2708, 1433, 2866, 8280, 13694), (3327, 3703, 7406, 14058, 20710), (7083, 7842, 15684, 29848, 44012)],
+    ids=["Cora", "CiteSeer", "LastFM"],
+)
+def test_the_rows_of_hogs_in_the_privacy_reference(n: int, d: int, vector: float, user: float, node: float) -> None:
+    guarantee = _hogs(n, d, epsilon=4, feature_share=0.5)
+    expected = {"bit_adjacency": 2, "bit_feature": 2, "relationship": 4, "vector": vector, "user": user, "node": node}
+    for name, value in expected.items():
+        level = guarantee.holds[name]
+        assert level.status == "bounded" and level.value == pytest.approx(value, abs=1e-6), name
+    assert guarantee.claimed.value == pytest.approx(4)
+    assert guarantee.trust == "untrusted curator" and guarantee.why_they_differ
+
+
+def test_one_end_reporting_halves_relationship_and_node() -> None:
+    both, one_end = (_values(_hogs(50, 20, epsilon=4, feature_share=0.5, reporting=r)) for r in ("both", "one-end"))
+    assert (both["relationship"], one_end["relationship"]) == (pytest.approx(4), pytest.approx(2))
+    # device n - 1 reports about everybody; device i's own i bits and n - 1 - i of others make n - 1
+    assert one_end["user"] == one_end["node"] == pytest.approx(49 * 2 + 40)
+    assert both["node"] == pytest.approx(2 * 49 * 2 + 40)
+
+
+def test_public_features_are_unprotected_up_to_the_user() -> None:
+    guarantee = _hogs(50, 20, epsilon=4, public_features=True)
+    status = {name: level.status for name, level in guarantee.holds.items()}
+    assert all(status[name] == "unprotected" for name in ("bit_feature", "vector", "label", "user", "node"))
+    assert guarantee.holds["bit_adjacency"].value == pytest.approx(4)  # the whole epsilon goes to the adjacency
+    assert guarantee.holds["relationship"].value == pytest.approx(8)
+    assert "list alone: 196" in guarantee.holds["user"].detail
+    assert any("public" in reason for reason in guarantee.why_they_differ)
+
+
+def test_public_labels_are_unprotected_and_named_where_they_are_not_counted() -> None:
+    guarantee = _hogs(50, 20, epsilon=4)
+    assert guarantee.holds["label"].status == "unprotected"
+    for name in ("user", "node"):
+        assert guarantee.holds[name].status == "bounded"
+        assert "label is public" in guarantee.holds[name].detail
+
+
+def test_private_labels_count_at_user_and_node() -> None:
+    plain = _values(_hogs(50, 20, epsilon=4))
+    guarantee = _hogs(50, 20, epsilon=4, private_labels=True, eps_labels=1.5)
+    assert guarantee.holds["label"].value == pytest.approx(1.5)
+    for name in ("user", "node"):
+        assert guarantee.holds[name].value == pytest.approx((plain[name] or 0) + 1.5)
+        assert guarantee.holds[name].detail.startswith("list and feature vector and label")
+
+
+def test_collections_multiply_every_level() -> None:
+    once, thrice = _hogs(50, 20, epsilon=4), _hogs(50, 20, collections=3, epsilon=4)
+    for name, value in _values(once).items():
+        assert value is None or thrice.holds[name].value == pytest.approx(3 * value)
+    assert any("3 times" in reason for reason in thrice.why_they_differ)
+    with pytest.raises(ValueError, match="at least one collection"):
+        _hogs(50, 20, collections=0)
+
+
+def _question(adjacency: RandomizedResponse, devices: list[int] | None = None) -> Question:
+    query = Query("c", ((Ask("adjacency", (adjacency,)),),))
+    return Question(query, None if devices is None else np.array(devices))
+
+
+def test_only_what_was_asked_counts() -> None:
+    facts, response = PublicFacts(10, 4, 2), RandomizedResponse.from_epsilon(1, n=10)
+    alone = local_guarantee(facts, [_question(response, [3])], claim=NO_CLAIM)
+    assert alone.holds["relationship"].value == pytest.approx(1)  # only one end was asked
+    assert alone.holds["user"].value == pytest.approx(9)
+    assert alone.holds["node"].value == pytest.approx(9)
+    twice = local_guarantee(facts, [_question(response, [3, 4]), _question(response, [4])], claim=NO_CLAIM)
+    assert twice.holds["bit_adjacency"].value == pytest.approx(2)  # device 4 was asked twice
+    assert twice.holds["relationship"].value == pytest.approx(3)
+    assert twice.holds["node"].value == pytest.approx(2 * 9 + 1)
+    disjoint = local_guarantee(facts, [_question(response, [0, 1]), _question(response, [2, 3])], claim=NO_CLAIM)
+    assert disjoint.holds["bit_adjacency"].value == pytest.approx(1)  # nobody was asked twice
+    nothing = local_guarantee(facts, [], claim=NO_CLAIM, labels_used=False)
+    assert {level.status for level in nothing.holds.values()} == {"not asked"}
+
+
+def test_a_public_graph_is_unprotected_not_unasked() -> None:
+    facts = PublicFacts(10, 4, 2)
+    query = Query("c", ((Ask("features", (OneBit.from_epsilon(1, d=4),)),),))
+    guarantee = local_guarantee(facts, [Question(query)], claim=NO_CLAIM, public_edges=True)
+    assert guarantee.holds["relationship"].status == guarantee.holds["bit_adjacency"].status == "unprotected"
+    assert guarantee.holds["user"].status == "unprotected"
+    assert "feature vector alone: 4" in guarantee.holds["user"].detail
+
+
+def _worst(mechanism: RandomizedResponse | OneBit, size: int, changed: list[int]) -> float:
+    """Return the largest log ratio over all reports and all pairs of inputs that differ only in ``changed``."""
+    worst = 0.0
+    inputs = [np.array(bits, np.bool_) for bits in product((0, 1), repeat=size)]
+    fixed = np.setdiff1d(np.arange(size), changed)
+    for report in inputs:
+        for one, other in product(inputs, repeat=2):
+            if np.array_equal(one[fixed], other[fixed]):
+                worst = max(worst, mechanism.log_probability(report, one) - mechanism.log_probability(report, other))
+    return worst
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+def test_levels_by_enumeration(reporting: str) -> None:
+    """Every report of every device of a population of 4 people with 2 features."""
+    n, d = 4, 2
+    guarantee = _hogs(n, d, eps_adjacency=1.3, eps_features=0.4, reporting=reporting, classes=3)
+    response = RandomizedResponse.from_epsilon(1.3, n=n, reporting=reporting)  # type: ignore[arg-type]
+    one_bit = OneBit.from_epsilon(0.4, d=d)
+
+    def loss(device: int, about: list[int]) -> float:
+        places = response.positions(device, np.array([j for j in about if j != device], np.int64))
+        return _worst(response, response.targets(device), places.tolist()) if len(places) else 0.0
+
+    people = range(n)
+    features = _worst(one_bit, d, list(range(d)))
+    pairs = [loss(i, [j]) + loss(j, [i]) for i in people for j in people if i != j]
+    own = [loss(i, list(people)) + features for i in people]
+    node = [own[i] + sum(loss(j, [i]) for j in people if j != i) for i in people]
+    expected = {"relationship": max(pairs), "vector": features, "user": max(own), "node": max(node)}
+    for name, value in expected.items():
+        assert guarantee.holds[name].value == pytest.approx(value, abs=1e-6), name
+        assert (guarantee.holds[name].value or 0) >= value - 1e-9  # never below
+
+
+def test_to_dict_is_the_contracts_form() -> None:
+    privacy = _hogs(10, 3, epsilon=4).to_dict()
+    assert set(privacy) == {"trust", "claimed", "holds", "collections", "why_they_differ"}
+    assert set(privacy["claimed"]) == {"statement", "value"}
+    assert tuple(privacy["holds"]) == LEVELS
+    for level in privacy["holds"].values():
+        assert set(level) == {"value", "status", "delta", "detail"}
+        assert (level["value"] is not None) == (level["status"] == "bounded")
+
+
+def test_references_guarantee_nothing() -> None:
+    guarantee = open_guarantee(("features", "label"), trust="none", statement="none")
+    assert guarantee.holds["user"].status == guarantee.holds["central_node"].status == "unprotected"
+    assert guarantee.holds["relationship"].status == "not asked"
+    assert guarantee.claimed.value is None

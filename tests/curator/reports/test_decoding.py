@@ -1,0 +1,192 @@
+"""Every mechanism's reports, from a device's bytes to the curator's arrays, on disk and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.methods import Question
+from curator.privacy.guarantee import Claim, local_guarantee
+from curator.reports.decoding import FIELDS, stack
+from curator.reports.reports import Reports
+from devices.data.population import Record
+from devices.facts import PublicFacts
+from devices.mechanisms import (
+    GRRFS,
+    AnalyticGaussian,
+    ClearAdjacency,
+    ClearFeatures,
+    ClearLabel,
+    Degree,
+    GroupDegrees,
+    Laplace,
+    Mechanism,
+    MultiBit,
+    NoisyRow,
+    RandomizedResponse,
+)
+from devices.noise import NoiseStream
+from devices.query import Ask, Query
+
+N, D, C = 12, 11, 3
+FACTS = PublicFacts(N, D, C)
+SILENT = {2, 9}
+EXAMPLES: list[tuple[str, str, Mechanism]] = [
+    ("degrees", "adjacency", Degree.from_epsilon(1.0, n=N)),
+    ("group_degrees", "adjacency", GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=1)),
+    ("noisy_rows", "adjacency", NoisyRow.from_epsilon(1.0, n=N)),
+    ("noisy_rows", "adjacency", NoisyRow.from_epsilon(1.0, n=N, reporting="one-end")),
+    ("adjacency", "adjacency", ClearAdjacency(N, "one-end")),
+    ("features", "features", MultiBit.from_epsilon(1.0, d=D)),
+    ("features", "features", MultiBit.from_epsilon(1.0, d=D, m=D)),
+    ("features", "features", GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2)),
+    ("features", "features", Laplace.from_epsilon(1.0, d=D)),
+    ("features", "features", AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D)),
+    ("features", "features", ClearFeatures(D)),
+    ("labels", "label", ClearLabel(C)),
+]
+every = pytest.mark.parametrize(("field", "attribute", "mechanism"), EXAMPLES, ids=lambda x: getattr(x, "name", None))
+
+
+def people() -> list[Record]:
+    rng = np.random.default_rng(3)
+    made = []
+    for node in range(N):
+        columns = np.sort(rng.choice(D, 4, replace=False)).astype(np.int32)
+        neighbours = np.setdiff1d(rng.choice(N, 4, replace=False), [node]).astype(np.int32)
+        made.append(Record(columns, np.full(4, 0.5, np.float32), neighbours, int(rng.integers(C))))
+    return made
+
+
+def collect(*asks: Ask) -> Reports:
+    question = Question(Query("c", (asks,)))
+    answers = {}
+    for device, record in enumerate(people()):
+        if device not in SILENT:
+            noise = NoiseStream(bytes([device]) * 32)
+            answers[device] = {
+                ask.attribute: tuple(m.respond(record, noise, device=device) for m in ask.mechanisms) for ask in asks
+            }
+    return Reports.from_bytes(FACTS, [question], answers)
+
+
+def dense(array: object) -> np.ndarray:
+    return array.toarray() if isinstance(array, csr_array) else np.asarray(array)
+
+
+def same(one: Reports, other: Reports) -> None:
+    for name in FIELDS:
+        a, b = getattr(one, name), getattr(other, name)
+        assert (a is None) == (b is None)
+        if a is not None:
+            assert type(a) is type(b) and a.dtype == b.dtype and np.array_equal(dense(a), dense(b))
+
+
+@every
+def test_reports_are_what_was_reported(field: str, attribute: str, mechanism: Mechanism, tmp_path: Path) -> None:
+    reports = collect(Ask(attribute, (mechanism,)))
+    assert [name for name in FIELDS if getattr(reports, name) is not None] == [field]
+    rows = dense(getattr(reports, field))
+    for device, record in enumerate(people()):
+        if device in SILENT:
+            assert np.all(rows[device] == (-1 if field == "labels" else 0))
+            continue
+        data = mechanism.respond(record, NoiseStream(bytes([device]) * 32), device=device)
+        report = np.asarray(mechanism.decode(data, device=device))
+        if field in ("adjacency", "noisy_rows"):
+            places = mechanism.nodes(device, np.arange(mechanism.targets(device)))  # type: ignore[attr-defined]
+            assert np.array_equal(rows[device, places], report)
+            assert not np.delete(rows[device], places).any()
+        else:
+            assert np.array_equal(rows[device], report)
+    reports.save(tmp_path / "r")
+    loaded = Reports.load(tmp_path / "r")
+    same(reports, loaded)
+    assert dict(loaded.asks) == dict(reports.asks)
+
+
+def test_one_question_about_everything(tmp_path: Path) -> None:
+    lists = (RandomizedResponse.from_epsilon(1.0, n=N), Degree.from_epsilon(1.0, n=N))
+    reports = collect(
+        Ask("adjacency", lists), Ask("features", (MultiBit.from_epsilon(1.0, d=D),)), Ask("label", (ClearLabel(C),))
+    )
+    assert reports.adjacency is not None and reports.degrees is not None and reports.adjacency.dtype == np.bool_
+    assert reports.mechanism("adjacency", Degree) == lists[1]
+    reports.save(tmp_path / "r")
+    same(reports, Reports.load(tmp_path / "r"))
+
+
+def test_reports_of_a_later_stage_are_saved_too(tmp_path: Path) -> None:
+    """Its mechanism waits for the query's grouping, which a saved question does not hold."""
+    mechanism = GroupDegrees.from_epsilon(1.0, n=N, groups=2)
+    ask = Ask("adjacency", (mechanism,))
+    plan = Query("c", ((Ask("adjacency", (Degree.from_epsilon(1.0, n=N),)),), (ask,)))
+    question = Question(plan.at_stage(1, (0, 1) * 6))
+    answers = {4: {"adjacency": (mechanism.encode(np.array([7, -300])),)}}
+    reports = Reports.from_bytes(FACTS, [question], answers)
+    assert reports.group_degrees is not None and reports.group_degrees[4].tolist() == [7, -300]
+    reports.save(tmp_path / "r")
+    same(reports, Reports.load(tmp_path / "r"))
+
+
+def test_multi_bit_keeps_what_was_sampled_only() -> None:
+    reports = collect(Ask("features", (MultiBit.from_epsilon(1.0, d=D),)))
+    assert reports.features.nnz == N - len(SILENT) and set(reports.features.data.tolist()) <= {-1, 1}
+
+
+@every
+def test_nobody_answered(field: str, attribute: str, mechanism: Mechanism) -> None:
+    question = Question(Query("c", ((Ask(attribute, (mechanism,)),),)))
+    array = getattr(Reports.from_bytes(FACTS, [question], {}), field)
+    assert array.shape[0] == N and not (dense(array) > 0).any()
+
+
+@every
+def test_what_no_device_would_send_names_the_device(field: str, attribute: str, mechanism: Mechanism) -> None:
+    question = Question(Query("c", ((Ask(attribute, (mechanism,)),),)))
+    with pytest.raises(ValueError, match=r"device 5|bytes do not hold|neither packed"):
+        Reports.from_bytes(FACTS, [question], {5: {attribute: (b"\xff",)}})
+
+
+def test_mechanisms_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Own(Mechanism):
+        name, version = "own", 1
+        attributes = frozenset({"features"})
+
+        def decode(self, data: bytes, *, device: int) -> np.ndarray:
+            return np.frombuffer(data, "<f4")
+
+    name, array = stack(Own(), 3, {1: np.array([0.5, 2.0], "<f4").tobytes()})
+    assert name == "features" and array.tolist() == [[0, 0], [0.5, 2.0], [0, 0]]
+    Own.attributes = frozenset({"adjacency"})
+    with pytest.raises(ValueError, match="reports of own cannot be read"):
+        stack(Own(), 3, {})
+
+
+def test_guarantees_of_the_new_mechanisms() -> None:
+    claim = Claim("nothing", None)
+
+    def holds(*asks: Ask, devices: list[int] | None = None):
+        chosen = None if devices is None else np.array(devices)
+        return local_guarantee(FACTS, [Question(Query("c", (asks,)), chosen)], claim=claim).holds
+
+    lists = (RandomizedResponse.from_epsilon(0.9, n=N), Degree.from_epsilon(0.1, n=N))
+    both = holds(Ask("adjacency", lists))
+    assert both["bit_adjacency"].value == 1.0 and both["relationship"].value == 2.0
+    assert both["user"].value == pytest.approx(11.0) and both["node"].value == pytest.approx(22.0)
+    ends = tuple(type(m)(**m.parameters() | {"reporting": "one-end"}) for m in lists)
+    one = holds(Ask("adjacency", ends))
+    assert one["relationship"].value == 1.0 and one["user"].value == pytest.approx(11.0)
+    assert one["node"].value == pytest.approx(11.0)  # each of its 11 pairs stands in one list only
+    gaussian = holds(Ask("features", (AnalyticGaussian.from_epsilon(1.0, delta=1e-4, d=D),)))
+    assert gaussian["vector"].delta == 1e-4 and gaussian["vector"].value == pytest.approx(1.0, abs=1e-8)
+    sampled = holds(Ask("features", (GRRFS.from_epsilon(1.0, facts=FACTS, m=3),)))
+    assert sampled["vector"].value == pytest.approx(3.0, abs=1e-8) and sampled["bit_feature"].value < 0.4
+    # in clear, also when only some are asked: no infinity times nothing
+    for devices in (None, [3, 4]):
+        clear = holds(Ask("adjacency", (ClearAdjacency(N, "one-end"),)), devices=devices)
+        assert {clear[level].status for level in ("bit_adjacency", "relationship", "user", "node")} == {"unprotected"}
+    assert holds(Ask("features", (ClearFeatures(D),)), devices=[1])["vector"].status == "unprotected"

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curator.methods import Question
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts
+from devices.mechanisms import GRR, OneBit, RandomizedResponse
+from devices.noise import NoiseStream
+from devices.query import Ask, Query
+
+N, D, CLASSES = 12, 11, 3
+FACTS = PublicFacts(N, D, CLASSES)
+
+
+def _questions(reporting: str = "both", eps_a: float = 1.0) -> list[Question]:
+    response = RandomizedResponse.from_epsilon(eps_a, n=N, reporting=reporting)  # type: ignore[arg-type]
+    asks = [Ask("adjacency", (response,)), Ask("features", (OneBit.from_epsilon(1, d=D),))]
+    labelled = [*asks, Ask("label", (GRR.from_epsilon(1, categories=CLASSES),))]
+    return [
+        Question(Query("c", (tuple(labelled),)), np.arange(6)),
+        Question(Query("c", (tuple(asks),)), np.arange(6, N)),
+    ]
+
+
+def _answers(questions: list[Question], silent: set[int]) -> tuple[dict, dict]:
+    """Return (bytes by device, the dense values they stand for)."""
+    rng = np.random.default_rng(0)
+    dense = {"adjacency": np.zeros((N, N), bool), "features": np.zeros((N, D), bool), "label": np.full(N, -1)}
+    answers: dict[int, dict[str, tuple[bytes, ...]]] = {}
+    for question in questions:
+        for device in question.devices:
+            if device in silent:
+                continue
+            answers[device] = {}
+            for ask in question.query.asks:
+                mechanism = ask.mechanisms[0]
+                noise = NoiseStream(bytes(31) + bytes([device]))
+                if isinstance(mechanism, RandomizedResponse):
+                    value = rng.random(mechanism.targets(int(device))) < 0.3
+                    report = mechanism.perturb(value, noise)
+                    dense["adjacency"][device, mechanism.nodes(int(device), np.flatnonzero(report))] = True
+                elif isinstance(mechanism, OneBit):
+                    report = mechanism.perturb((rng.random(D) < 0.5).astype(float), noise)
+                    dense["features"][device] = report
+                else:
+                    report = mechanism.perturb(1, noise)
+                    dense["label"][device] = report
+                answers[device][ask.attribute] = (mechanism.encode(report),)
+    return answers, dense
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+@pytest.mark.parametrize("eps_a", [0.1, 5.0])  # packed and gap form
+def test_from_bytes_gives_what_was_reported(reporting: str, eps_a: float) -> None:
+    questions = _questions(reporting, eps_a)
+    answers, dense = _answers(questions, silent={2, 9})
+    reports = Reports.from_bytes(FACTS, questions, answers)
+    assert reports.adjacency is not None and reports.features is not None and reports.labels is not None
+    assert np.array_equal(reports.adjacency.toarray(), dense["adjacency"])
+    assert reports.adjacency.has_canonical_format
+    assert np.array_equal(np.unpackbits(reports.features, axis=1, count=D), dense["features"])
+    assert np.array_equal(reports.labels, dense["label"])
+    assert np.flatnonzero(~reports.answered).tolist() == [2, 9]
+    assert reports.reported("label").sum() == 5 and reports.reported("adjacency").sum() == N - 2
+    assert reports.mechanism("adjacency", RandomizedResponse).reporting == reporting
+
+
+def test_the_order_of_answers_does_not_matter() -> None:
+    questions = _questions()
+    answers, _ = _answers(questions, silent=set())
+    shuffled = {device: answers[device] for device in reversed(list(answers))}
+    one, other = (Reports.from_bytes(FACTS, questions, a) for a in (answers, shuffled))
+    assert one.adjacency is not None and other.adjacency is not None
+    assert np.array_equal(one.adjacency.indices, other.adjacency.indices)
+    assert np.array_equal(one.features, other.features)  # type: ignore[arg-type]
+
+
+def test_nobody_answered() -> None:
+    reports = Reports.from_bytes(FACTS, _questions(), {})
+    assert reports.adjacency is not None and reports.adjacency.nnz == 0
+    assert not reports.answered.any()
+
+
+def test_saved_reports_come_back(tmp_path: Path) -> None:
+    questions = _questions()
+    answers, _ = _answers(questions, silent={3})
+    reports = Reports.from_bytes(FACTS, questions, answers)
+    reports.save(tmp_path / "reports")
+    loaded = Reports.load(tmp_path / "reports")
+    assert loaded.facts == reports.facts and dict(loaded.asks) == dict(reports.asks)
+    assert loaded.adjacency is not None and reports.adjacency is not None
+    assert np.array_equal(loaded.adjacency.toarray(), reports.adjacency.toarray())
+    for name in ("answered", "features", "labels"):
+        assert np.array_equal(getattr(loaded, name), getattr(reports, name)), name
+    assert all(np.array_equal(loaded.asked[a], reports.asked[a]) for a in reports.asks)
+
+
+def test_a_folder_without_reports_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no saved reports"):
+        Reports.load(tmp_path)
+
+
+def test_what_no_device_would_send_is_refused() -> None:
+    questions = _questions()
+    answers, _ = _answers(questions, silent=set())
+    with pytest.raises(ValueError, match="without being asked"):
+        Reports.from_bytes(FACTS, questions, {**answers, 7: {**answers[7], "label": (b"\0\0",)}})
+    with pytest.raises(ValueError, match="though asked"):
+        Reports.from_bytes(FACTS, questions, {**answers, 7: {"features": answers[7]["features"]}})
+    with pytest.raises(ValueError, match="2 parts"):
+        Reports.from_bytes(FACTS, questions, {**answers, 7: {**answers[7], "features": (b"\0\0", b"\0\0")}})
+    with pytest.raises(ValueError, match="device 7 reported 1 bytes"):
+        Reports.from_bytes(FACTS, questions, {**answers, 7: {**answers[7], "features": (b"\0",)}})
+    with pytest.raises(ValueError, match="bytes do not hold"):
+        Reports.from_bytes(FACTS, questions, {**answers, 7: {**answers[7], "adjacency": (b"\0",)}})
+    other = Question(Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(2, n=N),)),),)))
+    with pytest.raises(ValueError, match="ask differently about adjacency"):
+        Reports.from_bytes(FACTS, [*questions, other], {})
+    with pytest.raises(ValueError, match="no one_bit of label"):
+        Reports.from_bytes(FACTS, questions, answers).mechanism("label", OneBit)
+
+
+def test_bits_after_the_last_feature_carry_nothing() -> None:
+    questions = _questions()
+    answers, dense = _answers(questions, silent=set())
+    data = bytearray(answers[4]["features"][0])
+    data[-1] |= 0x1F  # 11 features leave five bits
+    reports = Reports.from_bytes(FACTS, questions, {**answers, 4: {**answers[4], "features": (bytes(data),)}})
+    assert reports.features is not None
+    assert np.bitwise_count(reports.features[4]).sum() == dense["features"][4].sum()

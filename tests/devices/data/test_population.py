@@ -1,0 +1,118 @@
+"""Populations: what is checked, what is cleaned, what comes back from disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from devices.data.population import Population, build_population
+
+
+def _build(**changes: Any) -> Population:
+    values: dict[str, Any] = {
+        "n": 4,
+        "d": 3,
+        "edges": np.array([[0, 1, 1, 2, 2, 0], [1, 0, 2, 2, 1, 1]]),
+        "feature_indptr": np.array([0, 2, 2, 3, 4]),
+        "feature_indices": np.array([2, 0, 1, 1]),
+        "feature_values": np.array([0.25, 1.0, 0.0, 0.5]),
+        "labels": np.array([0, 0, 1, -1]),
+        "classes": 2,
+        **changes,
+    }
+    return build_population("tiny", **values)
+
+
+def test_edges_are_undirected_once_and_without_loops() -> None:
+    population = _build()
+    np.testing.assert_array_equal(population.edges, [[0, 1], [1, 2]])
+    np.testing.assert_array_equal(population.degrees, [1, 2, 1, 0])
+    np.testing.assert_array_equal(population.neighbour_indices, [1, 0, 2, 1])
+    assert population.homophily == 0.5
+    assert np.isnan(_build(edges=np.zeros((2, 0), np.int64)).homophily)
+
+
+def test_records() -> None:
+    population = _build()
+    first, third, last = population.record(0), population.record(2), population.record(3)
+    np.testing.assert_array_equal(first.feature_indices, [0, 2])
+    np.testing.assert_array_equal(first.feature_values, [1.0, 0.25])
+    assert len(third.feature_indices) == 0, "a stored zero is not a feature"
+    np.testing.assert_array_equal(population.record(1).neighbours, [0, 2])
+    assert (first.label, last.label, len(last.neighbours)) == (0, -1, 0)
+    assert population.neighbour_indices.dtype == population.feature_indices.dtype == np.int32
+    assert population.feature_values.dtype == np.float32
+
+
+def test_values_left_out_are_ones() -> None:
+    np.testing.assert_array_equal(_build(feature_values=None).feature_values, np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"feature_values": np.array([0.25, np.nan, 0, 0])}, "tiny: row 0, column 0: feature that is not a finite"),
+        ({"feature_values": np.array([0.25, 1, 0, -np.inf])}, "row 3, column 1: feature that is not a finite"),
+        ({"feature_values": np.array([0.25, 1, 0, 1.5])}, r"row 3, column 1: feature outside \[0, 1\]"),
+        ({"feature_values": np.array([0.25, 1, -1, 0])}, r"row 2, column 1: feature outside \[0, 1\]"),
+        ({"feature_values": np.ones(3)}, "4 feature positions but 3 values"),
+        ({"feature_indices": np.array([2, 0, 3, 1])}, r"row 2, column 3: feature column outside 0\.\.2"),
+        ({"feature_indices": np.array([2, 2, 1, 1])}, "row 0, column 2: feature given twice"),
+        ({"feature_indptr": np.array([0, 2, 2, 4])}, "the feature rows do not describe 4 people"),
+        ({"feature_indptr": np.array([0, 2, 1, 3, 4])}, "the feature rows do not describe 4 people"),
+        ({"edges": np.array([[0, 1], [1, 4]])}, r"edge 1 joins 1 and 4, but nodes are 0\.\.3"),
+        ({"edges": np.array([[-1], [1]])}, "edge 0 joins -1 and 1"),
+        ({"labels": np.array([0, 1, 2, 0])}, r"node 2 has label 2, but classes are 0\.\.1"),
+        ({"labels": np.array([0, 1, -2, 0])}, "node 2 has label -2"),
+        ({"labels": np.array([0, 1])}, "labels for 4 people"),
+        ({"feature_range": (1.0, 1.0)}, "range .* is empty"),
+        ({"class_names": ("a",)}, "1 class names for 2 classes"),
+    ],
+)
+def test_bad_input_names_the_first_offender(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        _build(**changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_comes_back_from_disk_memory_mapped(tmp_path: Path) -> None:
+    population = _build(class_names=("a", "b"))
+    population.save(tmp_path / "p")
+    loaded = Population.load(tmp_path / "p")
+    assert isinstance(loaded.labels.base, np.memmap)
+    assert loaded.facts == population.facts
+    assert loaded.digest == population.digest
+    assert Population(**_fields(loaded)).digest == population.digest, "computed anew from the mapped arrays"
+    with pytest.raises((ValueError, OSError)):
+        loaded.labels[0] = 1
+
+
+def _fields(population: Population) -> dict[str, Any]:
+    return {name: getattr(population, name) for name in population.__dataclass_fields__}
+
+
+def test_digest_covers_every_array_and_the_facts() -> None:
+    digests = {
+        _build().digest,
+        _build(edges=np.array([[0], [1]])).digest,
+        _build(labels=np.array([0, 0, 1, 1])).digest,
+        _build(feature_values=np.array([0.5, 1.0, 0.0, 0.5])).digest,
+        _build(feature_indices=np.array([2, 1, 1, 1])).digest,
+        _build(classes=3).digest,
+        _build(feature_range=(0.0, 2.0)).digest,
+    }
+    assert len(digests) == 7
+
+
+def test_other_formats_are_refused(tmp_path: Path) -> None:
+    _build().save(tmp_path)
+    head = json.loads((tmp_path / "population.json").read_text())
+    (tmp_path / "population.json").write_text(json.dumps({**head, "format": 99}))
+    with pytest.raises(ValueError, match="format 99"):
+        Population.load(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        Population.load(tmp_path / "nothing")

@@ -1,0 +1,104 @@
+"""Splits: their sizes, split42 against scikit-learn and by its numbers, label rates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from devices.data.population import Population
+from devices.data.splits import make_split
+from devices.datasets import load
+from devices.datasets.generated import generate
+from devices.facts import Split
+
+
+@pytest.fixture(scope="module")
+def population() -> Population:
+    return generate(203, seed=0)
+
+
+def _parts(split: Split) -> list[list[int]]:
+    return [split.train.tolist(), split.val.tolist(), split.test.tolist()]
+
+
+@pytest.mark.parametrize("kind", ["random", "split42"])
+@pytest.mark.parametrize("n", [50, 203, 204, 2708])
+def test_everybody_is_in_one_part(kind: str, n: int) -> None:
+    split = make_split(kind, generate(n, seed=0), seed=1)
+    together = np.concatenate([split.train, split.val, split.test])
+    np.testing.assert_array_equal(np.sort(together), np.arange(n))
+    for part, share in ((split.train, 0.5), (split.val, 0.25), (split.test, 0.25)):
+        assert abs(len(part) - share * n) <= 1
+        assert np.all(np.diff(part) > 0)
+
+
+def test_random_follows_the_seed(population: Population) -> None:
+    assert _parts(make_split("random", population, 1)) == _parts(make_split("random", population, 1))
+    assert _parts(make_split("random", population, 1)) != _parts(make_split("random", population, 2))
+
+
+@pytest.mark.parametrize("n", [50, 203, 2110, 2708, 3327])
+def test_split42_is_scikit_learns(n: int) -> None:
+    selection = pytest.importorskip("sklearn.model_selection")
+    options = {"test_size": 0.5, "random_state": 42}
+    train, rest = selection.train_test_split(np.arange(n), **options)
+    val, test = selection.train_test_split(rest, **options)
+    expected = [sorted(part.tolist()) for part in (train, val, test)]
+    assert _parts(make_split("split42", generate(n, seed=0), seed=9)) == expected
+
+
+def test_split42_numbers_on_cora(data_dir: Path) -> None:
+    split = make_split("split42", load("cora", data_dir=data_dir), seed=0)
+    assert (len(split.train), len(split.val), len(split.test)) == (1354, 677, 677)
+    assert split.train[:5].tolist() == [0, 1, 3, 4, 5]
+    assert split.val[:5].tolist() == [13, 15, 20, 25, 29]
+    assert split.test[:5].tolist() == [2, 8, 18, 23, 32]
+
+
+def test_file_is_the_data_sets_own(data_dir: Path, population: Population) -> None:
+    split = make_split("file", load("cora", data_dir=data_dir), seed=0)
+    assert (len(split.train), len(split.val), len(split.test)) == (140, 500, 1000)
+    with pytest.raises(ValueError, match="--split file: generated brings no split of its own; use random or split42"):
+        make_split("file", population, seed=0)
+
+
+def test_people_without_a_label_are_in_no_part(population: Population) -> None:
+    labels = population.labels.copy()
+    labels[::2] = -1
+    half = replace(population, labels=labels)
+    for kind in ("random", "split42"):
+        split = make_split(kind, half, seed=0)
+        assert np.all(np.concatenate([split.train, split.val, split.test]) % 2 == 1)
+    with pytest.raises(ValueError, match="0 people with a label are too few"):
+        make_split("random", replace(population, labels=np.full(len(population), -1)), seed=0)
+
+
+@pytest.mark.parametrize("kind", ["random", "split42"])
+def test_label_rate(population: Population, kind: str) -> None:
+    full = make_split(kind, population, seed=3)
+    some = make_split(kind, population, seed=3, label_rate=0.3)
+    few = make_split(kind, population, seed=3, label_rate=0.1)
+    assert len(some.train) == round(0.3 * 203) and len(few.train) == round(0.1 * 203)
+    assert set(few.train) < set(some.train) < set(full.train)
+    np.testing.assert_array_equal(few.test, full.test)
+    np.testing.assert_array_equal(few.val, full.val)
+
+
+@pytest.mark.parametrize("kind", ["random", "split42"])
+def test_half_of_an_odd_number_is_the_whole_half(population: Population, kind: str) -> None:
+    half = make_split(kind, population, seed=3, label_rate=0.5)
+    np.testing.assert_array_equal(half.train, make_split(kind, population, seed=3).train)
+
+
+@pytest.mark.parametrize("rate", [0.0, -0.1, 0.6, float("nan"), float("inf"), 0.001])
+def test_impossible_label_rate(population: Population, rate: float) -> None:
+    with pytest.raises(ValueError, match=f"--label-rate {rate}: training nodes may be up to 0.498"):
+        make_split("random", population, seed=0, label_rate=rate)
+
+
+def test_unknown_kind(population: Population) -> None:
+    with pytest.raises(ValueError, match="--split 42: allowed are random, split42, file"):
+        make_split("42", population, seed=0)

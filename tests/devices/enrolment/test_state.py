@@ -1,0 +1,259 @@
+"""Enrolment happens once and whole; later runs change nothing of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import Message
+
+from devices.atomic_files import write_atomically
+from devices.data.population import Population
+from devices.device import Refusal, Report
+from devices.enrolment import state as enrolment
+from devices.enrolment.state import State, enrol, is_enrolled, ledger_name
+from devices.fleet import Fleet
+from devices.ledger.ledger import Ledger, LedgerDamaged
+from devices.policy.policy import Policy
+from devices.query import Query
+from devices.wire import QUERY_TYPE, query_content, read_reply
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture
+def policy(population: Population, policy_of: Callable[..., Policy]) -> Policy:
+    return policy_of(population)
+
+
+def test_what_a_folder_holds(tmp_path: Path, population: Population, policy: Policy) -> None:
+    state = enrol(tmp_path / "a" / "b", population, policy, seed=None)
+    assert is_enrolled(tmp_path / "a" / "b") and len(state) == 12
+    assert {"enrolment.json", "secrets.bin", "ledger.sqlite"} <= set(files(state.folder))
+    assert not [name for name in files(state.folder) if name.startswith(".")]
+    assert state.policy.to_dict() == policy.to_dict() and state.population.digest == population.digest
+    assert state.head["simulation_seeded"] is False
+    assert enrol(tmp_path / "seeded", population, policy, seed=0).head["simulation_seeded"] is True
+
+
+@pytest.mark.parametrize("before", [None, 0o644])
+def test_secrets_are_the_owner_s_alone(
+    tmp_path: Path, population: Population, policy: Policy, before: int | None
+) -> None:
+    if before:  # left over from an enrolment that was interrupted, copied with another mode
+        (tmp_path / "secrets.bin").write_bytes(b"old")
+        (tmp_path / "secrets.bin").chmod(before)
+    old = os.umask(0)
+    try:
+        enrol(tmp_path, population, policy, seed=None)
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "secrets.bin").stat().st_mode) == 0o600
+    assert (tmp_path / "secrets.bin").stat().st_size == 32 * 12
+    text = (tmp_path / "enrolment.json").read_text()
+    secrets = (tmp_path / "secrets.bin").read_bytes()
+    assert not any(secrets[i : i + 32].hex() in text for i in range(0, len(secrets), 32))
+
+
+def test_seeds_and_secrets(tmp_path: Path, population: Population, policy: Policy) -> None:
+    names = {"seven": 7, "again": 7, "eight": 8, "minus": -7, "own": None, "other": None}
+    secrets = {}
+    for name, seed in names.items():
+        enrol(tmp_path / name, population, policy, seed=seed)
+        secrets[name] = (tmp_path / name / "secrets.bin").read_bytes()
+    assert secrets["seven"] == secrets["again"]
+    assert len(set(secrets.values())) == 5
+    assert all(len({s[i : i + 32] for i in range(0, len(s), 32)}) == 12 for s in secrets.values())
+
+
+def test_a_later_seed_changes_nothing(
+    tmp_path: Path, population: Population, policy: Policy, policy_of: Callable[..., Policy]
+) -> None:
+    enrol(tmp_path / "s", population, policy, seed=1).close()
+    before = files(tmp_path / "s")
+    for seed in (2, None):
+        with pytest.raises(ValueError, match="holds enrolled devices already"):
+            enrol(tmp_path / "s", population, policy_of(population, on_requery="replay"), seed=seed)
+    assert files(tmp_path / "s") == before
+
+
+def test_a_foreign_folder_is_left_alone(tmp_path: Path, population: Population, policy: Policy) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(ValueError, match=r"not empty and holds no enrolled devices \(found thesis.txt\)"):
+        enrol(tmp_path, population, policy, seed=1)
+    assert files(tmp_path) == {"thesis.txt": b"years of work"}
+
+
+class Interrupted(BaseException):
+    pass
+
+
+STEPS = [
+    (os, "fchmod"), (os, "fsync"), (Population, "save"), (enrolment, "make_durable"), (enrolment, "Ledger"),
+    (os, "link"), (enrolment, "write_atomically"), (os, "replace"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("owner", "name"), STEPS)
+@pytest.mark.parametrize("after", [False, True])
+def test_an_interrupted_enrolment_leaves_no_devices_and_is_done_again(
+    tmp_path: Path, population: Population, policy: Policy, monkeypatch: pytest.MonkeyPatch, owner: object, name: str,
+    after: bool,
+) -> None:  # fmt: skip
+    real = getattr(owner, name)
+
+    def interrupted(*arguments: object, **named: object) -> None:
+        if after:
+            real(*arguments, **named)
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, interrupted)
+        with pytest.raises(Interrupted):
+            enrol(tmp_path / "s", population, policy, seed=1)
+    done = after and name in ("replace", "write_atomically")  # enrolment.json has its name: enrolled
+    assert is_enrolled(tmp_path / "s") == done
+    if not done:
+        with pytest.raises(ValueError, match="holds no enrolled devices"):
+            State(tmp_path / "s")
+        enrol(tmp_path / "s", population, policy, seed=1)
+    state = State(tmp_path / "s")
+    assert len(state) == 12 and state.population.digest == population.digest
+    assert [len(state.ledger(i).entries(i)) for i in range(12)] == [0] * 12
+    assert state.device(11).index == 11
+
+
+def test_leftovers_of_a_killed_enrolment(tmp_path: Path, population: Population, policy: Policy) -> None:
+    """SQLite's own side files may stand beside a ledger that nobody finished."""
+    for name in ("ledger.sqlite-wal", "ledger.sqlite-shm", ".enrolment.json-x1", ".ledger.sqlite-x2"):
+        (tmp_path / name).write_bytes(b"left over")
+    Ledger(tmp_path / ledger_name(1)).close()
+    enrol(tmp_path, population, policy, seed=1)
+    assert State(tmp_path).ledger(0).entries(0) == []
+    assert not (tmp_path / ledger_name(1)).exists()
+
+
+def test_releases_are_not_forgotten_by_enrolling_anew(
+    tmp_path: Path, population: Population, policy: Policy, ask_for: Callable[..., Query]
+) -> None:
+    """enrolment.json is gone, the ledger is not: new devices in its place would answer again."""
+    state = enrol(tmp_path, population, policy, seed=1)
+    assert isinstance(state.device(3).answer(ask_for()), Report)
+    state.close()
+    (tmp_path / "enrolment.json").unlink()
+    before = files(tmp_path)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"holds the ledger of devices that answered"):
+            enrol(tmp_path, population, policy, seed=1)
+        assert files(tmp_path) == before
+        (tmp_path / "ledger.sqlite").write_bytes(b"unreadable")  # nobody can say that it is empty
+        before = files(tmp_path)
+
+
+def test_two_enrolments_at_once(tmp_path: Path, population: Population, policy: Policy) -> None:
+    """One wins, the others are told; nobody's secrets are replaced."""
+    results: list[object] = []
+    barrier = threading.Barrier(4)
+
+    def run() -> None:
+        barrier.wait()
+        try:
+            state = enrol(tmp_path / "s", population, policy, seed=None)
+            results.append((state.folder / "secrets.bin").read_bytes())
+        except ValueError as error:
+            results.append(str(error))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    secrets = [r for r in results if isinstance(r, bytes)]
+    assert len(secrets) == 1 and secrets[0] == (tmp_path / "s" / "secrets.bin").read_bytes()
+    assert sum("already" in str(r) for r in results if isinstance(r, str)) == 3
+
+
+def test_an_unwritable_folder_changes_nothing(tmp_path: Path, population: Population, policy: Policy) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OSError):
+        enrol(tmp_path / "file" / "s", population, policy, seed=1)
+    with pytest.raises(OSError):
+        enrol(tmp_path / "file", population, policy, seed=1)
+    assert files(tmp_path) == {"file": b"in the way"}
+
+
+def test_folders_that_are_not_read(tmp_path: Path, population: Population, policy: Policy) -> None:
+    with pytest.raises(ValueError, match="holds no enrolled devices"):
+        State(tmp_path)
+    enrol(tmp_path / "s", population, policy, seed=1).close()
+    head = json.loads((tmp_path / "s" / "enrolment.json").read_text())
+    (tmp_path / "s" / "enrolment.json").write_text(json.dumps({**head, "format": 99}))
+    with pytest.raises(ValueError, match="version"):
+        State(tmp_path / "s")
+    for broken in ("", "[1", "7", "null"):
+        (tmp_path / "s" / "enrolment.json").write_text(broken)
+        with pytest.raises(ValueError, match="holds no enrolled devices"):
+            State(tmp_path / "s")
+
+
+def test_devices_of_a_state(tmp_path: Path, population: Population, policy: Policy) -> None:
+    state = enrol(tmp_path, population, policy, seed=1)
+    for index in (-1, 12):
+        with pytest.raises(IndexError):
+            state.device(index)
+    record = state.device(3)._record
+    assert np.array_equal(record.neighbours, population.record(3).neighbours)
+    assert state.seal_key(3) == state.device(3)._seal_key != state.seal_key(4)
+    state.close()
+    assert state.device(3).ledger.entries(3) == []  # opened again where it is needed
+    (tmp_path / "ledger.sqlite").write_bytes(b"x" * 4096)
+    with pytest.raises(LedgerDamaged):
+        State(tmp_path).device(3)
+
+
+def test_open_collections(tmp_path: Path, population: Population, policy: Policy) -> None:
+    state = enrol(tmp_path, population, policy, seed=1)
+    assert state.open_collection("run-a", "one") == "one"
+    assert state.open_collection("run-b", "two") == "two"
+    again = State(tmp_path)  # after a kill
+    assert again.open_collection("run-a", "three") == "one"
+    again.close_collection("run-a")
+    again.close_collection("run-a")
+    assert State(tmp_path).open_collection("run-a", "four") == "four"
+    assert State(tmp_path).open_collection("run-b", "five") == "two"
+    for key in ("run-a", "run-b"):
+        state.close_collection(key)
+    assert not (tmp_path / "collection.json").exists()
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, "one")
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(Interrupted()))
+    with pytest.raises(Interrupted):
+        write_atomically(path, "two")
+    assert files(tmp_path) == {"file": b"one"}
+
+
+@pytest.mark.parametrize("index", [-1, -5000, 12, 1024, 10**9])
+def test_nobody_has_no_ledger(
+    tmp_path: Path, population: Population, policy: Policy, ask_for: Callable[..., Query], index: int
+) -> None:
+    """A message to a device that is not there must not leave a file behind."""
+    state = enrol(tmp_path / "s", population, policy, seed=1)
+    before = sorted(path.name for path in state.folder.iterdir())
+    if index != 12:  # of the same file as device 0, which is opened
+        with pytest.raises(LedgerDamaged, match="no device"):
+            state.ledger(index)
+    message = Message(query_content(ask_for()), index + 1, QUERY_TYPE)
+    (answer,) = Fleet(state.folder).answer([message])
+    assert read_reply(answer) is Refusal.LEDGER_DAMAGED
+    assert sorted(path.name for path in state.folder.iterdir() if not path.name.endswith(("-wal", "-shm"))) == before

@@ -1,0 +1,231 @@
+"""Devices enrolled to train: what they answer, what their ledgers say, and fleets against single devices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
+
+from devices.client_app import app, release_states
+from devices.data.population import Population
+from devices.datasets.generated import generate
+from devices.device import Refusal
+from devices.enrolment.state import State, enrol
+from devices.federated.exchange import Sums
+from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, WEIGHTS, read_sender, round_content, weights_record
+from devices.fleet import Fleet
+from devices.ledger.rows import training_scope
+from devices.network import FloatArray
+from devices.policy.policy import policy_for_training
+from devices.training_task import STEPS, GaussianUpdate, Task
+
+PEOPLE = 24
+NOISE = GaussianUpdate.from_epsilon(2.0, clip=0.5, delta=1e-3)
+Make = Callable[..., State]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    release_states()
+
+
+@pytest.fixture(scope="module")
+def people() -> Population:
+    return generate(PEOPLE, d=40, classes=3, seed=2, words=6)
+
+
+def task_of(sees: str = "own", **more: object) -> Task:
+    return Task("first", sees, 40, 5, 3, 0.3, 4, **{"scaling": "unit", **more})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def make(people: Population, tmp_path: Path) -> Make:
+    number = iter(range(100))
+
+    def enrolled(task: Task, **more: object) -> State:
+        policy = policy_for_training(task, people.facts, **{"answers": 3, **more})  # type: ignore[arg-type]
+        return enrol(tmp_path / f"state-{next(number)}", people, policy, seed=4)
+
+    return enrolled
+
+
+def messages(
+    task: Task, kind: str = MessageType.TRAIN, *, own: Callable[[int], bytes | None] = lambda device: None,
+    weights: FloatArray | None = None, mu: float | None = None, number: int = 1, devices: range = range(PEOPLE),
+) -> list[Message]:  # fmt: skip
+    config = ConfigRecord({"task": task.to_bytes(), "server-round": number})
+    if mu is not None:
+        config["proximal-mu"] = mu
+    arrays = None if weights is None else weights_record(weights)
+    return [Message(round_content(arrays, config, own(device)), device + 1, kind) for device in devices]
+
+
+def start(task: Task) -> FloatArray:
+    return task.shape.initial(3, np.float64)
+
+
+def one_by_one(state: State, asked: list[Message]) -> list[Message]:
+    replies = []
+    for message in asked:
+        node = message.metadata.dst_node_id
+        config = {"state-dir": str(state.folder), "partition-id": node - 1}
+        replies.append(app(message, Context(1, node, config, RecordDict(), {})))
+    return replies
+
+
+def weights_of(replies: list[Message]) -> FloatArray:
+    assert not any(reply.has_error() for reply in replies), [r.error for r in replies if r.has_error()][:1]
+    return np.stack([reply.content["arrays"][WEIGHTS].numpy() for reply in replies])  # type: ignore[call-overload]
+
+
+def sums_for(device: int) -> bytes:
+    rng = np.random.default_rng(device)
+    rows = 1 + device % 4
+    counts = rng.integers(1, 6, rows)
+    columns = np.concatenate([np.sort(rng.choice(40, count, replace=False)) for count in counts])
+    values = rng.random(len(columns)).astype(np.float32)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return Sums(indptr, columns, values, rng.random(rows).astype(np.float32)).to_bytes()
+
+
+def neighbours_of(device: int) -> bytes:
+    return np.random.default_rng(device).random((device % 3, 10)).tobytes()
+
+
+@pytest.mark.parametrize("mu", [None, 0.7])
+@pytest.mark.parametrize("sees", ["own", "ego", "sums"])
+def test_a_fleets_round_is_that_of_its_devices_one_by_one(make: Make, sees: str, mu: float | None) -> None:
+    task = task_of(sees)
+    fleet, alone = make(task), make(task)
+    own = neighbours_of if sees == "ego" else (lambda device: None)
+    if sees == "sums":
+        for state in (fleet, alone):
+            kept = Fleet(state.folder).answer(messages(task, RECEIVE_TYPE, own=sums_for))
+            assert not any(reply.has_error() for reply in kept)
+    asked = messages(task, own=own, weights=start(task), mu=mu)
+    together = sorted(Fleet(fleet.folder).answer(asked), key=lambda r: r.metadata.src_node_id)
+    single = one_by_one(alone, asked)
+    found, expected = weights_of(together), weights_of(single)
+    assert found.dtype == np.float64 and np.abs(found - expected).max() < 1e-10
+    assert np.abs(found - start(task)).max(axis=1).min() > 1e-3  # power: everybody moved
+    sent = [[read_sender(reply) for reply in replies] for replies in (together, single)]
+    assert (sent[0][0] is not None) == (sees == "ego")
+    if sees == "ego":
+        parts = [[np.frombuffer(part[1][-80:]) for part in side if part and part[1]] for side in sent]
+        assert np.abs(np.stack(parts[0]) - np.stack(parts[1])).max() < 1e-10
+    rows = [[entry.loss for entry in state.ledger(0).all_entries()] for state in (fleet, alone)]
+    assert rows[0] == rows[1] and len(rows[0]) == PEOPLE
+
+
+def test_noise_is_the_same_in_a_fleet_and_alone_and_bound_to_the_round(make: Make) -> None:
+    task = task_of(noise=NOISE)
+    fleet, alone = make(task), make(task)
+    asked = messages(task, weights=start(task))
+    found = weights_of(sorted(Fleet(fleet.folder).answer(asked), key=lambda r: r.metadata.src_node_id))
+    expected = weights_of(one_by_one(alone, asked))
+    step = NOISE.clip / STEPS
+    assert np.abs(found - expected).max() < 1.5 * step  # rounding may put a value on the next grid point
+    again = weights_of(list(Fleet(fleet.folder).answer(asked)))
+    other = weights_of(list(Fleet(fleet.folder).answer(messages(task, weights=start(task), number=2))))
+    assert np.array_equal(again, found) and np.abs(other - found).min(axis=1).max() > 0
+    noise = (found - start(task)).ravel()
+    assert 0.8 < noise.std() / (NOISE.deviation / 2**32 * step) < 1.3
+
+
+def test_losses_of_rounds_add_up_to_the_cap_and_not_beyond(make: Make) -> None:
+    task = task_of(noise=NOISE)
+    state = make(task, answers=3)
+    for number in range(1, 4):
+        weights_of(one_by_one(state, messages(task, weights=start(task), number=number, devices=range(1))))
+    (refused,) = one_by_one(state, messages(task, weights=start(task), number=4, devices=range(1)))
+    assert refused.error.code == Refusal.POLICY_REFUSED.value
+    rows = state.ledger(0).entries(0)
+    assert [row.stage for row in rows] == [0, 1, 2] and {training_scope(row) for row in rows} == {("features", "label")}
+    number, spent = state.ledger(0).rounds(0, seal_key=state.seal_key(0))
+    assert number == 3 and math.isclose(spent.vector, sum(row.loss.vector for row in rows), abs_tol=1e-9)
+    assert math.isclose(spent.vector, 6.0, abs_tol=1e-6) and math.isclose(spent.delta, 3e-3)
+    # nothing without noise either: neither an update in clear nor an evaluation fits under the cap
+    clear = messages(task_of(), weights=start(task), devices=range(1, 2))
+    judged = messages(task, MessageType.EVALUATE, weights=start(task), devices=range(1, 2))
+    for message in clear + judged:
+        (reply,) = one_by_one(state, [message])
+        assert reply.error.code == Refusal.POLICY_REFUSED.value
+
+
+def test_other_modes_and_malformed_rounds_are_refused_alike_alone_and_in_a_fleet(
+    make: Make, people: Population, tmp_path: Path
+) -> None:
+    from devices.policy.policy import policy_for
+
+    task = task_of()
+    reporting = enrol(tmp_path / "reporting", people, policy_for((), people.facts), seed=4)
+    training = make(task)
+    good = messages(task, weights=start(task), devices=range(1))[0].content
+    bad = []
+    for change in ("task", "weights", "extra", "empty", "nan"):
+        config = ConfigRecord({"task": task.to_bytes(), "server-round": 1})
+        content = RecordDict({"arrays": good["arrays"], "config": config})
+        if change == "task":
+            config["task"] = task.to_bytes() + b" "
+        elif change == "weights":
+            content["arrays"] = weights_record(np.zeros(7))
+        elif change == "extra":
+            config["rider"] = 1
+        elif change == "empty":
+            content = RecordDict()
+        else:
+            content["arrays"] = weights_record(np.full(task.shape.size, np.nan))
+        bad.append(content)
+    cases = [(reporting, good, Refusal.MODE_REFUSED), *((training, content, Refusal.UNKNOWN_QUERY) for content in bad)]
+    for state, content, refusal in cases:
+        for kind in (MessageType.TRAIN, MessageType.EVALUATE, EXCHANGE_TYPE):
+            message = Message(content, 1, kind)
+            for replies in (one_by_one(state, [message]), list(Fleet(state.folder).answer([message]))):
+                assert [reply.error.code for reply in replies] == [refusal.value], (refusal, kind)
+    assert not list(training.ledger(0).all_entries())
+    (reply,) = one_by_one(training, [Message(RecordDict({"query": ConfigRecord({"query": b"{}"})}), 1, "query.report")])
+    assert reply.has_error()
+
+
+def test_sums_must_be_received_first_and_nothing_is_released_by_keeping_them(make: Make) -> None:
+    task = task_of("sums")
+    state = make(task)
+    (reply,) = one_by_one(state, messages(task, weights=start(task), devices=range(1)))
+    assert reply.error.code == Refusal.UNKNOWN_QUERY.value
+    (reply,) = one_by_one(state, messages(task, RECEIVE_TYPE, own=lambda device: b"junk", devices=range(1)))
+    assert reply.error.code == Refusal.UNKNOWN_QUERY.value
+    (reply,) = one_by_one(state, messages(task, RECEIVE_TYPE, own=sums_for, devices=range(1)))
+    assert not reply.has_error() and not list(state.ledger(0).all_entries())
+    weights_of(one_by_one(state, messages(task, weights=start(task), devices=range(1))))
+
+
+def test_an_edited_row_of_a_training_damages_the_ledger(make: Make) -> None:
+    import sqlite3
+
+    task = task_of(noise=NOISE)
+    state = make(task)
+    weights_of(one_by_one(state, messages(task, weights=start(task), devices=range(2))))
+    state.close()
+    release_states()
+    with sqlite3.connect(state.folder / "ledger.sqlite") as db:
+        db.execute("UPDATE release SET loss_vector = 0 WHERE device = 0")
+    replies = one_by_one(state, messages(task, weights=start(task), number=2, devices=range(2)))
+    assert replies[0].error.code == Refusal.LEDGER_DAMAGED.value and not replies[1].has_error()
+
+
+def test_an_update_never_leaves_the_clipping_ball() -> None:
+    """The sensitivity that the noise is calibrated to: exact integers, whatever was learned."""
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1e-9, 0.49999999, 0.5, 0.5000001, 7.0, 1e30, math.inf, math.nan):
+        update = rng.normal(size=50)
+        update *= size / np.linalg.norm(update)
+        steps = NOISE.steps(update)
+        assert int(steps @ steps) <= STEPS * STEPS
+        if size in (7.0, 1e30):
+            assert math.sqrt(int(steps @ steps)) > 0.9999 * STEPS  # power: it is clipped, not dropped
+    assert math.isclose(NOISE.loss.vector, 2.0, rel_tol=1e-8) and NOISE.loss.vector <= 2.0 + 1e-9

@@ -1,0 +1,187 @@
+"""kill -9 in the middle of a collection: nobody ever gives two different reports.
+
+A child process collects from all devices, one question in one run and another budget in
+the next; every reply that leaves is written down at once. The child is killed, at named
+steps and at random moments, and started again. With a ledger that loses a commit, or a
+reply that leaves before it, some device would answer two budgets.
+
+The loop runs in a process of its own that forks the children, so that no test runner's
+threads are forked and what the children import is imported once.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devices.data.population import Population
+from devices.enrolment.state import State, enrol
+from devices.ledger.ledger import Ledger
+from devices.policy.policy import Policy
+from devices.query import Query
+
+ROOT = Path(__file__).parents[3]
+SIZE, BATCH, KILLS = 240, 8, 20
+
+LOOP = """
+import hashlib, json, os, random, signal, sys, time
+from contextlib import contextmanager
+from pathlib import Path
+from flwr.app import Message
+from flwr.supercore.task_identity import TaskIdentity
+from devices import wire
+from devices.fleet import Fleet
+from devices.ledger.ledger import Ledger
+from devices.query import Query
+
+TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
+folder, size, batch, kills, mode = Path(sys.argv[1]), *map(int, sys.argv[2:5]), sys.argv[5]
+questions = [Query.from_bytes(bytes.fromhex(q)) for q in sys.argv[6:]]
+log = os.open(sys.argv[1] + ".log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def die_at(step, count):
+    enter, transaction = Ledger.enter, Ledger.transaction
+    left = [count]
+
+    def last():
+        left[0] -= 1
+        return left[0] < 0
+
+    def entering(self, *arguments, **named):
+        if step == "before the claim" and last():
+            die()
+        enter(self, *arguments, **named)
+        if step == "after the claim" and last():
+            die()
+
+    @contextmanager
+    def committing(self):
+        with transaction(self):
+            yield
+            if step == "before the commit" and last():
+                die()
+        if step == "after the commit" and last():
+            die()
+
+    Ledger.enter, Ledger.transaction = entering, committing
+
+def collect(question, stop):
+    content = wire.query_content(question)
+    messages = [Message(content, i + 1, wire.QUERY_TYPE) for i in range(size)]
+    for sent, reply in enumerate(Fleet(folder, batch=batch).answer(messages)):
+        read = wire.read_reply(reply)
+        said = hashlib.sha256(read[1].data).hexdigest() if isinstance(read, tuple) else read.name
+        os.write(log, f"{reply.metadata.src_node_id - 1} {said}\\n".encode())
+        if sent == stop:
+            die()
+
+def child(question, before=lambda: None, stop=None):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            before()
+            collect(question, stop)
+        finally:
+            os._exit(0)
+    return pid
+
+died = 0
+rng = random.Random(0)
+for number in range(kills):
+    question = questions[number % len(questions)]
+    if mode == "at random":
+        # Every run begins with the first device, so a later kill waits for more replies; then any moment.
+        written = os.fstat(log).st_size
+        pid = child(question)
+        wanted = 10 * (size * number / kills + rng.uniform(0, batch))
+        done = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while os.fstat(log).st_size - written < wanted and not os.waitid(os.P_PID, pid, done):
+            time.sleep(0.0002)
+        time.sleep(rng.uniform(0, 0.003))
+        os.kill(pid, signal.SIGKILL)
+    elif mode == "while replies leave":
+        pid = child(question, stop=number * size // kills + rng.randrange(size // kills))
+    else:
+        batches = number * size // batch // kills + rng.randrange(size // batch // kills)
+        count = rng.randrange(batch, size // kills) if mode.endswith("claim") else batches
+        pid = child(question, lambda: die_at(mode, count))
+    died += os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+for question in questions:
+    os.waitpid(child(question), 0)
+print(json.dumps({"died": died}))
+"""
+
+
+STEPS = ["before the claim", "after the claim", "before the commit", "after the commit", "while replies leave"]
+
+
+@pytest.mark.parametrize("mode", ["at random", *STEPS])
+def test_a_killed_collection_never_gives_two_reports(
+    tmp_path: Path,
+    people: Callable[..., Population],
+    policy_of: Callable[..., Policy],
+    ask_for: Callable[..., Query],
+    mode: str,
+) -> None:
+    folder = tmp_path / "state"
+    population = people(n=SIZE)
+    enrol(folder, population, policy_of(population), seed=3).close()
+    asked = [ask_for("open", n=SIZE, eps=eps) for eps in (1.0, 2.0)]
+    kills = KILLS if mode == "at random" else 4
+    done = subprocess.run(
+        [sys.executable, "-c", LOOP, str(folder), str(SIZE), str(BATCH), str(kills), mode]
+        + [query.to_bytes().hex() for query in asked],
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said: dict[int, set[str]] = defaultdict(set)
+    for line in Path(f"{folder}.log").read_text().splitlines():
+        index, what = line.split()
+        said[int(index)].add(what)
+    assert json.loads(done.stdout)["died"] >= kills // 2
+    # The two last runs were not killed: every device gave one report and refused the other budget.
+    for index in range(SIZE):
+        assert said[index] - {"REPORT_COLLECTED"} and len(said[index]) == 2, (index, said[index])
+        assert "REPORT_COLLECTED" in said[index]
+    # Both budgets were answered by somebody: runs were killed before they were through.
+    state = State(folder)
+    entered: dict[str, int] = defaultdict(int)
+    for index in range(SIZE):
+        rows = state.ledger(index).entries(index)
+        assert [row.attribute for row in rows] == ["adjacency", "features", "label"]
+        assert len({(row.collection, row.time, row.loss.bit) for row in rows}) == 1
+        assert state.ledger(index).readable(index, state.seal_key(index))
+        entered[str(rows[0].loss.bit)] += 1
+    assert set(entered) == {"1.0", "2.0"}, entered
+
+
+def test_a_collection_killed_anywhere_is_finished_by_the_same_question(
+    tmp_path: Path, people: Callable[..., Population], policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    """Resumed, it ends with the reports that it would have had without the kills."""
+    population = people(n=SIZE)
+    query = ask_for("open", n=SIZE)
+    never_killed = enrol(tmp_path / "other", population, policy_of(population), seed=3)
+    with never_killed.ledger(0).transaction():
+        expected = [never_killed.device(i).answer(query).data for i in range(SIZE)]  # type: ignore[union-attr]
+    folder = tmp_path / "state"
+    enrol(folder, population, policy_of(population), seed=3).close()
+    done = subprocess.run(
+        [sys.executable, "-c", LOOP, str(folder), str(SIZE), str(BATCH), "8", "at random", query.to_bytes().hex()],
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    state = State(folder)
+    answers: list[Any] = [state.device(i).answer(query) for i in range(SIZE)]
+    assert [a.data for a in answers] == expected and all(a.replayed for a in answers)
+    assert len(list(Ledger(folder / "ledger.sqlite").all_entries())) == 3 * SIZE

@@ -1,0 +1,197 @@
+"""What is inside a policy, level by level and fact by fact."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+
+from devices.data.population import Population
+from devices.facts import PublicFacts
+from devices.mechanisms import GRR, Loss, Mechanism, OneBit, RandomizedResponse
+from devices.policy.policy import Cap, Policy, policy_for
+from devices.query import Ask, Query
+
+FACTS = PublicFacts(9, 4, 3)
+RR = RandomizedResponse.from_epsilon(2.0, n=9)
+ONE_END = replace(RR, reporting="one-end")
+BITS = OneBit.from_epsilon(1.0, d=4)
+LABEL = GRR.from_epsilon(1.0, categories=3)
+ALL = Query("c", ((Ask("adjacency", (RR,)), Ask("features", (BITS,)), Ask("label", (LABEL,))),))
+OWN = policy_for([ALL], FACTS)
+
+
+def one(attribute: str, *mechanisms: Mechanism) -> Query:
+    return Query("c", ((Ask(attribute, mechanisms),),))
+
+
+def test_the_default_caps_are_the_query_s_own_loss() -> None:
+    assert OWN.caps == {
+        "adjacency": Cap(2.0, 16.0, 16.0), "features": Cap(1.0, 4.0, 4.0), "label": Cap(1.0, 1.0, 1.0),
+    }  # fmt: skip
+    assert OWN.allows(ALL, device=3)
+    assert OWN.allows(one("label", LABEL), device=3)
+    assert (OWN.mode, OWN.reporting, OWN.on_requery) == ("report", "both", "refuse")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        one("adjacency", replace(RR, flip=RR.flip - 1 << 1)),  # allowed: less loss
+        one("features", replace(BITS, grid=4)),
+        one("adjacency", ONE_END),
+    ],
+)
+def test_less_loss_is_inside(asked: Query) -> None:
+    assert OWN.allows(asked, device=8)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        one("adjacency", RandomizedResponse.from_epsilon(2.000001, n=9)),  # bit
+        one("adjacency", RR, RR),  # losses add
+        Query("c", ((Ask("adjacency", (RR,)),), (Ask("adjacency", (RR,)),))),  # over the stages too
+        one("adjacency", RandomizedResponse.from_epsilon(2.0, n=10)),  # facts: n
+        one("adjacency", RandomizedResponse.from_epsilon(2.0, n=8)),
+        one("features", OneBit.from_epsilon(1.0, d=3)),  # facts: d
+        one("features", OneBit.from_epsilon(1.0, d=4, low=-1.0)),  # facts: range
+        one("features", OneBit.from_epsilon(1.0, d=4, high=2.0)),
+        one("label", GRR.from_epsilon(1.0, categories=4)),  # facts: classes
+        one("label", GRR.from_epsilon(1.1, categories=3)),
+    ],
+)
+def test_more_loss_or_other_facts_are_outside(asked: Query) -> None:
+    assert not OWN.allows(asked, device=3)
+    joined = Query("c", (tuple(sorted((*asked.plan[0],), key=lambda a: a.attribute)), *asked.plan[1:]))
+    assert not OWN.allows(joined, device=3)
+
+
+def test_one_attribute_outside_puts_the_whole_query_outside() -> None:
+    asked = Query("c", ((Ask("adjacency", (RR,)), Ask("label", (GRR.from_epsilon(5.0, categories=3),))),))
+    assert not OWN.allows(asked, device=3)
+
+
+def test_a_later_stage_outside_puts_the_first_outside() -> None:
+    asked = Query("c", ((Ask("adjacency", (RR,)),), (Ask("label", (GRR.from_epsilon(5.0, categories=3),)),)))
+    assert not OWN.allows(asked, device=3)
+
+
+def test_an_attribute_or_mechanism_that_was_not_agreed_to() -> None:
+    narrow = policy_for([one("features", BITS)], FACTS)
+    assert narrow.allows(one("features", BITS), device=0)
+    assert not narrow.allows(one("label", LABEL), device=0) and not narrow.allows(ALL, device=0)
+    assert not replace(OWN, mechanisms=frozenset({"grr"})).allows(one("features", BITS), device=0)
+
+
+@pytest.mark.parametrize("level", ["bit", "vector", "user"])
+def test_every_level_binds(level: str) -> None:
+    loss = {"bit": 2.0, "vector": 16.0, "user": 16.0}[level]
+    at = replace(OWN, caps={"adjacency": replace(Cap(99.0, 99.0, 99.0), **{level: loss})})
+    below = replace(OWN, caps={"adjacency": replace(Cap(99.0, 99.0, 99.0), **{level: loss - 1e-9})})
+    assert at.allows(one("adjacency", RR), device=1)
+    assert not below.allows(one("adjacency", RR), device=1)
+
+
+def test_a_delta_has_to_be_agreed_to() -> None:
+    assert not Cap(9.0, 9.0, 9.0).allows(Loss(1.0, 1.0, 1e-5))
+    assert Cap(9.0, 9.0, 9.0, 1e-5).allows(Loss(1.0, 1.0, 1e-5))
+    assert not Cap(9.0, 9.0, 9.0).allows(Loss(math.inf, 1.0))
+    assert Cap(math.inf, math.inf, math.inf).allows(Loss(math.inf, math.inf))
+
+
+@dataclass(frozen=True)
+class Degree(Mechanism):
+    """Says nothing about which end reports, so it reads the whole list."""
+
+    name: ClassVar[str] = "degree"
+    version: ClassVar[int] = 1
+    attributes: ClassVar[frozenset[str]] = frozenset({"adjacency"})
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        return True
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        return Loss(0.1, 0.1)
+
+
+def test_a_one_ended_device_reports_nothing_about_later_ones() -> None:
+    policy = policy_for([one("adjacency", ONE_END)], FACTS, reporting="one-end")
+    policy = replace(policy, mechanisms=policy.mechanisms | {"degree"})
+    assert policy.allows(one("adjacency", ONE_END), device=5)
+    assert not policy.allows(one("adjacency", RR), device=5)
+    assert not policy.allows(one("adjacency", RR), device=0)
+    assert not policy.allows(one("adjacency", ONE_END, Degree()), device=5)
+    assert replace(policy, reporting="both").allows(one("adjacency", Degree()), device=5)
+
+
+def test_a_one_ended_device_is_judged_by_its_own_loss() -> None:
+    policy = policy_for([one("adjacency", ONE_END)], FACTS, reporting="one-end", caps={"vector": 6.0})
+    assert [policy.allows(one("adjacency", ONE_END), device=i) for i in range(6)] == [True] * 4 + [False] * 2
+
+
+def test_verdicts_are_remembered_by_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same query under another collection id needs no second look; another query does."""
+    policy = policy_for([ALL], FACTS)
+    assert policy.allows(ALL, device=1)
+    monkeypatch.setattr(Policy, "_judge", lambda *_: pytest.fail("judged again"))
+    assert policy.allows(replace(ALL, collection="another"), device=2)
+    with pytest.raises(pytest.fail.Exception):
+        policy.allows(one("label", LABEL), device=1)
+
+
+def test_a_changed_policy_judges_anew() -> None:
+    policy = policy_for([ALL], FACTS)
+    assert policy.allows(ALL, device=1)
+    assert not replace(policy, reporting="one-end").allows(ALL, device=1)
+    assert not replace(policy, mechanisms=frozenset()).allows(ALL, device=1)
+
+
+def test_verdicts_do_not_fill_the_memory() -> None:
+    policy = policy_for([ALL], FACTS)
+    for number in range(5000):
+        policy.allows(one("label", replace(LABEL, lie=LABEL.lie + number)), device=0)
+    assert len(policy._verdicts) <= 4097
+
+
+def test_a_policy_is_saved_and_read_back() -> None:
+    policy = policy_for(
+        [ALL], replace(FACTS, class_names=("a", "b", "c")), reporting="one-end", on_requery="replay",
+        caps={"bit": 7.5, "user": math.inf},
+    )  # fmt: skip
+    again = Policy.from_dict(json.loads(json.dumps(policy.to_dict())))
+    assert again.to_dict() == policy.to_dict()
+    assert (again.caps, again.facts, again.reporting) == (policy.caps, policy.facts, "one-end")
+    assert policy.caps["label"] == Cap(7.5, 1.0, math.inf)
+
+
+def test_caps_cover_all_queries_of_a_run() -> None:
+    policy = policy_for([one("label", LABEL), one("label", GRR.from_epsilon(3.0, categories=3)), ALL], FACTS)
+    assert policy.caps["label"] == Cap(3.0, 3.0, 3.0) and set(policy.caps) == {"adjacency", "features", "label"}
+
+
+@pytest.mark.parametrize("caps", [{"node": 1.0}, {"bit": -1.0}, {"user": math.nan}])
+def test_wrong_caps_get_one_clear_line(caps: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"\A--cap \w+=.*\Z"):
+        policy_for([ALL], FACTS, caps=caps)
+
+
+def test_the_cap_of_a_user_bounds_the_sum_of_all_releases(
+    people: Callable[..., Population], ask_for: Callable[..., Query]
+) -> None:
+    """Two attributes that fit one by one do not fit together, in one question or in two."""
+    population = people()
+    both = ask_for(attributes="af", eps=1.0)
+    adjacency, features = (both.loss(name).vector for name in ("adjacency", "features"))
+    policy = policy_for([both], population.facts, caps={"user": adjacency + features - 0.5})
+    assert policy.allows(both, device=3)  # each attribute is below its own cap
+    assert not policy.allows_total(0.0, both, device=3)
+    one = ask_for(attributes="f", eps=1.0)
+    assert policy.allows_total(0.0, one, device=3)
+    assert policy.allows_total(adjacency - 0.5, one, device=3) and not policy.allows_total(adjacency, one, device=3)
+    assert Policy.from_dict(policy.to_dict()).user_cap == policy.user_cap
+    assert Policy.from_dict(policy_for([both], population.facts).to_dict()).user_cap == math.inf

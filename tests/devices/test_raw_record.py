@@ -1,0 +1,136 @@
+"""A record handed over, raw, to an owner: once, by a message of its own, in the ledger with an infinite loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+
+from devices.client_app import app
+from devices.data.population import Population
+from devices.datasets.generated import generate
+from devices.device import Refusal, Report, unpack_report
+from devices.enrolment.state import State, enrol
+from devices.mechanisms import GRR
+from devices.policy.policy import policy_for
+from devices.query import Ask, InvalidQuery, Query
+from devices.raw_record import HandedOver, hand_over, is_hand_over, read_hand_over, read_question, read_record
+from devices.wire import HANDOVER_TYPE, QUERY_TYPE, message_type, query_content, read_reply
+
+REPORT = Query("first", ((Ask("label", (GRR.from_epsilon(1.0, categories=5),)),),))
+
+
+@pytest.fixture(scope="module")
+def people() -> Population:
+    return generate(20, seed=1)
+
+
+@pytest.fixture
+def owners(tmp_path: Path, people: Population) -> Iterator[State]:
+    state = enrol(tmp_path / "owners", people, policy_for([hand_over("first")], people.facts, mode="owner"), seed=2)
+    yield state
+    state.close()
+
+
+@pytest.fixture
+def reporters(tmp_path: Path, people: Population) -> Iterator[State]:
+    state = enrol(tmp_path / "reporters", people, policy_for([REPORT], people.facts), seed=2)
+    yield state
+    state.close()
+
+
+def test_the_record_comes_back_as_it_is(owners: State, people: Population) -> None:
+    for index in (0, 7, 19):
+        answer = owners.device(index).hand_over(hand_over("first").to_bytes())
+        assert isinstance(answer, Report) and not answer.replayed
+        found, truth = read_record(unpack_report(answer.data, hand_over("first"))), people.record(index)
+        np.testing.assert_array_equal(found.neighbours, truth.neighbours)
+        np.testing.assert_array_equal(found.feature_indices, truth.feature_indices)
+        np.testing.assert_array_equal(found.feature_values, truth.feature_values)
+        assert found.label == truth.label
+
+
+def test_it_is_a_release_without_protection_in_the_ledger(owners: State) -> None:
+    device = owners.device(3)
+    first = device.hand_over(hand_over("first").to_bytes())
+    assert isinstance(first, Report)
+    rows = owners.ledger(3).entries(3)
+    assert [row.attribute for row in rows] == ["adjacency", "features", "label"]
+    assert all(row.loss.vector == math.inf and row.loss.bit == math.inf for row in rows)
+    assert all(row.sealed_by(owners.seal_key(3)) == row.seal for row in rows)
+    retry = device.hand_over(hand_over("first").to_bytes())
+    assert retry == Report(first.data, replayed=True)
+    assert device.hand_over(hand_over("second").to_bytes()) is Refusal.REPORT_COLLECTED
+    assert len(owners.ledger(3).entries(3)) == 3
+
+
+def test_replay_gives_the_stored_bytes_to_another_collection(tmp_path: Path, people: Population) -> None:
+    policy = policy_for([hand_over("first")], people.facts, mode="owner", on_requery="replay")
+    state = enrol(tmp_path / "s", people, policy, seed=2)
+    first = state.device(0).hand_over(hand_over("first").to_bytes())
+    again = state.device(0).hand_over(hand_over("second").to_bytes())
+    assert isinstance(first, Report) and again == Report(first.data, replayed=True)
+    state.close()
+
+
+def test_each_mode_refuses_the_other_s_message(owners: State, reporters: State) -> None:
+    assert owners.device(0).answer(REPORT) is Refusal.MODE_REFUSED
+    assert reporters.device(0).hand_over(hand_over("first").to_bytes()) is Refusal.MODE_REFUSED
+    # not as a report either, in this process or on the wire
+    assert reporters.device(0).answer(hand_over("first")) is Refusal.MODE_REFUSED
+    assert owners.device(0).answer(hand_over("first")) is Refusal.MODE_REFUSED
+    assert reporters.device(0).answer(hand_over("first").to_bytes()) is Refusal.UNKNOWN_QUERY
+    assert not reporters.ledger().entries(0) and not owners.ledger().entries(0)
+
+
+def test_a_cap_below_the_raw_record_refuses_it(tmp_path: Path, people: Population) -> None:
+    policy = policy_for([hand_over("first")], people.facts, mode="owner", caps={"user": 100.0})
+    state = enrol(tmp_path / "s", people, policy, seed=2)
+    assert state.device(0).hand_over(hand_over("first").to_bytes()) is Refusal.POLICY_REFUSED
+    state.close()
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", REPORT.to_bytes(), hand_over("first").to_bytes() + b" ",
+                                  hand_over("first").to_bytes().replace(b"null", b"[1]"),
+                                  hand_over("first").to_bytes().replace(b"first", b"a b")])  # fmt: skip
+def test_anything_else_is_no_hand_over(owners: State, data: bytes) -> None:
+    with pytest.raises(InvalidQuery):
+        read_hand_over(data)
+    assert owners.device(0).hand_over(data) is Refusal.UNKNOWN_QUERY
+
+
+def test_no_query_can_carry_the_raw_mechanism() -> None:
+    with pytest.raises(InvalidQuery):
+        Query.from_bytes(hand_over("first").to_bytes())
+    assert read_question(hand_over("c").to_bytes()) == hand_over("c") and read_question(REPORT.to_bytes()) == REPORT
+    assert is_hand_over(hand_over("c")) and not is_hand_over(REPORT)
+    assert (message_type(hand_over("c")), message_type(REPORT)) == (HANDOVER_TYPE, QUERY_TYPE)
+    assert HandedOver("label").loss().vector == math.inf
+
+
+def test_the_client_app_takes_it(owners: State, reporters: State) -> None:
+    def send(state: State, kind: str, content: RecordDict) -> object:
+        config = {"state-dir": str(state.folder), "partition-id": 4, "num-partitions": 20}
+        return read_reply(app(Message(content, 5, kind, group_id="1"), Context(1, 5, config, RecordDict(), {})))
+
+    content = query_content(hand_over("first"))
+    answer = send(owners, HANDOVER_TYPE, content)
+    assert isinstance(answer, tuple) and answer[0] == 4 and isinstance(answer[1], Report)
+    assert send(owners, QUERY_TYPE, query_content(REPORT)) is Refusal.MODE_REFUSED
+    assert send(reporters, HANDOVER_TYPE, content) is Refusal.MODE_REFUSED
+    assert send(reporters, QUERY_TYPE, content) is Refusal.UNKNOWN_QUERY
+    empty = RecordDict({"query": ConfigRecord({"other": 1})})
+    assert send(owners, HANDOVER_TYPE, empty) is Refusal.UNKNOWN_QUERY
+
+
+@pytest.mark.parametrize("broken", ["features", "adjacency", "label"])
+def test_a_record_that_is_cut_off_is_refused(owners: State, broken: str) -> None:
+    answer = owners.device(1).hand_over(hand_over("first").to_bytes())
+    assert isinstance(answer, Report)
+    parts = unpack_report(answer.data, hand_over("first"))
+    with pytest.raises(ValueError):
+        read_record({**parts, broken: (parts[broken][0][:-1],)})

@@ -1,0 +1,123 @@
+"""Frames: what is read whole, in time and within bounds, and what is not read at all."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+
+from devices.device import Refusal, Report
+from devices.query import MAX_BYTES
+from devices.vault import protocol as framing
+from devices.vault.protocol import FrameError, Kind
+
+Pair = tuple[socket.socket, socket.socket]
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with left, right:
+        yield left, right
+
+
+def soon(seconds: float = 2.0) -> float:
+    return time.monotonic() + seconds
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 65_536, 1_000_003])
+def test_what_is_written_is_read(pair: Pair, size: int) -> None:
+    payload = bytes(range(256)) * (size // 256 + 1)
+    writer = threading.Thread(target=framing.write_frame, args=(pair[0], payload[:size]), kwargs={"deadline": soon(10)})
+    writer.start()
+    assert framing.read_frame(pair[1], limit=1 << 20, deadline=soon(10)) == payload[:size]
+    writer.join()
+
+
+def test_a_length_takes_no_memory(pair: Pair) -> None:
+    """A frame that promises half a gigabyte and brings ten bytes."""
+    pair[0].sendall(struct.pack("<I", 1 << 29) + b"x" * 10)
+    pair[0].shutdown(socket.SHUT_WR)
+    tracemalloc.start()
+    with pytest.raises(FrameError, match="cut off"):
+        framing.read_frame(pair[1], limit=1 << 30, deadline=soon())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+@pytest.mark.parametrize("length", [101, 1 << 20, (1 << 32) - 1])
+def test_more_than_the_limit_is_not_read(pair: Pair, length: int) -> None:
+    pair[0].sendall(struct.pack("<I", length) + b"x" * 200)
+    with pytest.raises(FrameError, match="too long"):
+        framing.read_frame(pair[1], limit=100, deadline=soon())
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x05", struct.pack("<I", 5) + b"abcd"])
+def test_a_frame_that_is_cut_off(pair: Pair, sent: bytes) -> None:
+    pair[0].sendall(sent)
+    pair[0].shutdown(socket.SHUT_WR)
+    with pytest.raises(FrameError, match="cut off"):
+        framing.read_frame(pair[1], limit=100, deadline=soon())
+
+
+def test_drop_by_drop_gains_no_time(pair: Pair) -> None:
+    """Power: a timeout for each byte, not for the frame, would go on for 10 seconds."""
+    stop = threading.Event()
+
+    def drip() -> None:
+        pair[0].sendall(struct.pack("<I", 100))
+        while not stop.wait(0.1):
+            pair[0].sendall(b"x")
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    began = time.monotonic()
+    with pytest.raises(FrameError, match="late"):
+        framing.read_frame(pair[1], limit=1000, deadline=soon(0.5))
+    assert 0.4 < time.monotonic() - began < 8
+    stop.set()
+    thread.join()
+
+
+def test_a_reader_that_takes_nothing_is_given_up(pair: Pair) -> None:
+    with pytest.raises(FrameError, match="in time"):
+        framing.write_frame(pair[0], b"x" * (1 << 24), deadline=soon(0.3))
+
+
+def test_a_question_and_its_bytes() -> None:
+    payload = framing.pack_question(Kind.REPORT, 77, b'{"v":1}')
+    assert framing.unpack_question(payload) == framing.Asked(Kind.REPORT, 77, b'{"v":1}')
+    unknown = bytearray(payload)
+    unknown[5] = 250
+    assert framing.unpack_question(bytes(unknown)).kind is Kind.UNKNOWN
+    for bad in (b"", payload[:9], b"ldpw" + payload[4:], payload[:4] + b"\x02" + payload[5:]):
+        with pytest.raises(FrameError):
+            framing.unpack_question(bad)
+
+
+@pytest.mark.parametrize("answer", [*Refusal, Report(b"", False), Report(b"\x00\x01" * 50, True)])
+def test_an_answer_and_its_bytes(answer: Report | Refusal) -> None:
+    payload = framing.pack_answer(answer)
+    assert framing.unpack_answer(payload) == answer
+    if isinstance(answer, Refusal):
+        assert len(payload) == 7  # a code, and room for nothing else
+        with pytest.raises(FrameError):
+            framing.unpack_answer(payload + b"x")
+
+
+@pytest.mark.parametrize("bad", [b"", b"ldpv\x01\x00", b"ldpw\x01\x00\x00", b"ldpv\x02\x00\x00", b"ldpv\x01\x02\x00"])
+def test_a_malformed_answer(bad: bytes) -> None:
+    with pytest.raises(FrameError):
+        framing.unpack_answer(bad)
+
+
+def test_the_limit_grows_with_a_grouping_alone() -> None:
+    assert framing.question_limit(4) < 70_000
+    assert framing.question_limit(3000) > 3000 * 11
+    assert framing.question_limit(10**9) <= MAX_BYTES + 100

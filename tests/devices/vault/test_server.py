@@ -1,0 +1,326 @@
+"""The vault: what a device answers is answered through a socket too, and nothing else ever is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flwr.app import Context, Message, RecordDict
+
+from devices import wire
+from devices.client_app import app
+from devices.data.population import Population
+from devices.device import Refusal, Report
+from devices.enrolment.state import State, enrol
+from devices.policy.policy import Policy
+from devices.query import Query
+from devices.raw_record import hand_over
+from devices.vault import folder as vault_home
+from devices.vault.client import VaultDevice
+from devices.vault.server import Vault
+
+Open = Callable[..., "Running"]
+
+
+class Running:
+    """A vault in a thread of this process."""
+
+    def __init__(self, vault: Vault, path: Path) -> None:
+        self.vault = vault
+        self.path = path
+
+    def device(self, index: int = 3, seconds: float = 10.0) -> VaultDevice:
+        return VaultDevice(str(self.path), index, seconds)
+
+    def rows(self, index: int = 3) -> list[object]:
+        return list(self.vault.state.ledger(index).entries(index))
+
+    def connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(10)
+        connection.connect(str(self.path))
+        return connection
+
+
+@contextmanager
+def running(folder: Path, path: Path, **options: float) -> Iterator[Running]:
+    vault = Vault(State(folder), **options)  # type: ignore[arg-type]
+    with vault_home.listening(path) as listener:
+        thread = threading.Thread(target=vault.serve, args=(listener,))
+        thread.start()
+        try:
+            yield Running(vault, path)
+        finally:
+            vault.stop()
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> Callable[..., Path]:
+    def make(name: str = "state", residents: tuple[int, ...] | None = None, **changes: object) -> Path:
+        enrol(tmp_path / name, population, policy_of(population, **changes), seed=7, residents=residents).close()
+        return tmp_path / name
+
+    return make
+
+
+@pytest.fixture
+def opened(tmp_path: Path, folder: Callable[..., Path]) -> Iterator[Open]:
+    with ExitStack() as stack:
+
+        def make(
+            residents: tuple[int, ...] | None = None, *, options: dict[str, float] | None = None, **changes: object
+        ) -> Running:
+            return stack.enter_context(running(folder(residents=residents, **changes), tmp_path / "v", **options or {}))
+
+        yield make
+
+
+def test_a_vault_answers_what_the_device_answers(
+    opened: Open, folder: Callable[..., Path], ask_for: Callable[..., Query]
+) -> None:
+    vault = opened()
+    twin = State(folder("twin")).device(3)
+    for question in (
+        ask_for(),
+        ask_for(),
+        ask_for("second"),
+        ask_for(eps=2.0),
+        ask_for(attributes="l"),
+        ask_for(eps=40),
+    ):
+        assert vault.device().answer(question.to_bytes()) == twin.answer(question.to_bytes())
+    assert vault.device().answer(b"nothing") is Refusal.UNKNOWN_QUERY
+    assert vault.device().refuse_mode() is Refusal.MODE_REFUSED
+    assert vault.device().refuse_unknown() is Refusal.UNKNOWN_QUERY
+    assert vault.device().hand_over(hand_over("first").to_bytes()) is Refusal.MODE_REFUSED
+    assert vault.vault.counts["reported"] == 1 and vault.vault.counts["replayed"] == 2
+
+
+def test_an_owner_s_device_hands_its_record_over_once(
+    tmp_path: Path, folder: Callable[..., Path], policy_of: Callable[..., Policy], population: Population
+) -> None:
+    from devices.policy.policy import policy_for
+
+    policy = policy_for([hand_over("any")], population.facts, mode="owner")
+    enrol(tmp_path / "owner", population, policy, seed=7).close()
+    with running(tmp_path / "owner", tmp_path / "v") as vault:
+        first = vault.device().hand_over(hand_over("a").to_bytes())
+        assert isinstance(first, Report) and not first.replayed
+        assert vault.device().hand_over(hand_over("b").to_bytes()) is Refusal.REPORT_COLLECTED
+        assert vault.device().answer(hand_over("a").to_bytes()) in (Refusal.UNKNOWN_QUERY, Refusal.MODE_REFUSED)
+
+
+def test_the_clientapp_reaches_its_device_through_the_socket_alone(
+    opened: Open, ask_for: Callable[..., Query], tmp_path: Path
+) -> None:
+    vault = opened()
+    # The curator's word for a state folder counts for nothing where the node names a socket.
+    where = Context(9, 77, {"partition-id": 3, "socket": str(vault.path)}, RecordDict({}), {"state-dir": str(tmp_path)})
+
+    def say(kind: str, content: RecordDict) -> Message:
+        return app(Message(content, 77, kind), where)
+
+    first = wire.read_reply(say(wire.QUERY_TYPE, wire.query_content(ask_for())))
+    assert isinstance(first, tuple) and first[0] == 3 and not first[1].replayed
+    assert wire.read_reply(say(wire.QUERY_TYPE, wire.query_content(ask_for("other")))) is Refusal.REPORT_COLLECTED
+    for kind, refusal in (("train", Refusal.MODE_REFUSED), ("evaluate", Refusal.MODE_REFUSED),
+                          ("query", Refusal.UNKNOWN_QUERY), ("query.other", Refusal.UNKNOWN_QUERY),
+                          (wire.HANDOVER_TYPE, Refusal.UNKNOWN_QUERY)):  # fmt: skip
+        assert wire.read_reply(say(kind, RecordDict({}))) is refusal
+    assert wire.read_introduction(say(wire.WHOAMI_TYPE, RecordDict({}))) == (3, True)
+
+
+def test_a_run_s_configuration_cannot_name_a_socket(
+    opened: Open, ask_for: Callable[..., Query], tmp_path: Path
+) -> None:
+    vault = opened()
+    where = Context(9, 77, {"partition-id": 3, "state-dir": str(tmp_path / "none")}, RecordDict({}),
+                    {"socket": str(vault.path)})  # fmt: skip
+    answer = app(Message(wire.query_content(ask_for()), 77, wire.QUERY_TYPE), where)
+    assert wire.read_reply(answer) is Refusal.LEDGER_DAMAGED
+    assert vault.rows() == []
+
+
+def test_a_vault_that_is_not_there_is_a_device_that_answers_nothing(tmp_path: Path) -> None:
+    began = time.monotonic()
+    assert VaultDevice(str(tmp_path / "none"), 3, 0.5).answer(b"") is Refusal.LEDGER_DAMAGED
+    assert time.monotonic() - began < 5
+    with pytest.raises(ValueError, match="number"):
+        VaultDevice("x", -1)
+
+
+def test_only_those_who_live_there_are_answered_for(opened: Open, ask_for: Callable[..., Query]) -> None:
+    vault = opened(residents=(3, 5))
+    question = ask_for().to_bytes()
+    for index in (0, 4, 11, 12, 2**32 - 1):
+        assert vault.device(index).answer(question) is Refusal.LEDGER_DAMAGED
+    assert isinstance(vault.device(5).answer(question), Report)
+
+
+def test_a_ledger_that_is_gone_is_not_made_anew(
+    folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
+) -> None:
+    """Power: without a vault the ClientApp makes a new ledger and reports again."""
+    home = folder()
+    with running(home, tmp_path / "v") as vault:
+        assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
+    shutil.copytree(home, tmp_path / "bare")
+    for place in (home, tmp_path / "bare"):
+        for path in place.glob("ledger*"):
+            path.unlink()
+    with running(home, tmp_path / "v") as vault:
+        assert vault.vault.missing == ("ledger.sqlite",)
+        assert vault.device().answer(ask_for("second", eps=2.0).to_bytes()) is Refusal.LEDGER_DAMAGED
+        assert vault.device().refuse_mode() is Refusal.LEDGER_DAMAGED
+        assert not (home / "ledger.sqlite").exists()
+    assert isinstance(State(tmp_path / "bare").device(3).answer(ask_for("second", eps=2.0)), Report)
+
+
+def test_many_at_once_get_one_report(opened: Open, ask_for: Callable[..., Query]) -> None:
+    vault = opened()
+    questions = [ask_for(f"c{i}", eps=1.0 + i / 10).to_bytes() for i in range(24)]
+    answers: list[Report | Refusal] = []
+    threads = [threading.Thread(target=lambda q=q: answers.append(vault.device().answer(q))) for q in questions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(type(answer) is Report for answer in answers) == [False] * 23 + [True]
+    assert {a for a in answers if isinstance(a, Refusal)} == {Refusal.REPORT_COLLECTED}
+
+
+def test_who_drips_or_stays_silent_keeps_nobody_out(opened: Open, ask_for: Callable[..., Query]) -> None:
+    vault = opened(options={"connections": 3, "seconds": 0.4})
+    idle = [vault.connect() for _ in range(20)]
+    for connection in idle[::2]:
+        connection.sendall(b"\x40\x00\x00")
+    began = time.monotonic()
+    assert isinstance(vault.device(seconds=20).answer(ask_for().to_bytes()), Report)
+    assert time.monotonic() - began < 10  # 20 connections in threes, 0.4 seconds each, twice where an answer waits
+    for connection in idle:
+        connection.close()
+
+
+def test_who_never_takes_the_answer_loses_it_and_gets_it_again(opened: Open, ask_for: Callable[..., Query]) -> None:
+    vault = opened(options={"seconds": 0.4})
+    question = ask_for().to_bytes()
+    from devices.vault.protocol import Kind, pack_question, write_frame
+
+    with vault.connect() as connection:
+        write_frame(connection, pack_question(Kind.REPORT, 3, question), deadline=time.monotonic() + 5)
+    deadline = time.monotonic() + 10
+    while not vault.rows() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    again = vault.device().answer(question)
+    assert isinstance(again, Report) and again.replayed
+
+
+def test_a_question_that_is_too_long_is_no_question(opened: Open) -> None:
+    vault = opened()
+    assert vault.device().answer(b"x" * 200_000) is Refusal.UNKNOWN_QUERY
+    assert vault.device().answer(b"x" * (1 << 23)) is Refusal.UNKNOWN_QUERY
+
+
+def test_a_failure_inside_says_nothing(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ask_for: Callable[..., Query]
+) -> None:
+    vault = opened()
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("label 2, neighbours 4 7 9")
+
+    monkeypatch.setattr("devices.device.Device.answer", fail)
+    assert vault.device().answer(ask_for().to_bytes()) is Refusal.LEDGER_DAMAGED
+    assert "RuntimeError" in caplog.text and "neighbours" not in caplog.text
+
+
+def test_a_federated_folder_is_not_served(folder: Callable[..., Path]) -> None:
+    with pytest.raises(ValueError, match="report or owner, not federated"):
+        Vault(State(folder(mode="federated")))
+
+
+def test_a_folder_is_served_once_and_by_its_owner_alone(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with vault_home.served_alone(home):
+        assert home.stat().st_mode & 0o777 == 0o700
+        with pytest.raises(ValueError, match=rf"a vault serves it already \(process {os.getpid()}\)"):
+            with vault_home.served_alone(home):
+                pass
+    with vault_home.served_alone(home):  # the lock went with its holder
+        pass
+    home.chmod(0o750)
+    with pytest.raises(ValueError, match="other users may enter it"):
+        with vault_home.served_alone(home):
+            pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a folder away")
+def test_another_user_s_folder_is_not_served(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    os.chown(tmp_path / "home", 64_101, -1)
+    with pytest.raises(ValueError, match="another user's"):
+        with vault_home.served_alone(tmp_path / "home"):
+            pass
+
+
+def test_a_socket_is_private_and_removed(tmp_path: Path) -> None:
+    path = tmp_path / "v"
+    before = os.umask(0)
+    try:
+        with vault_home.listening(path):
+            assert path.stat().st_mode & 0o777 == 0o600
+        assert not path.exists()
+        with vault_home.listening(path, group=os.getgid()):
+            assert path.stat().st_mode & 0o777 == 0o660 and path.stat().st_gid == os.getgid()
+    finally:
+        os.umask(before)
+
+
+def test_a_stale_socket_is_replaced_and_a_living_one_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "v"
+    stale = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    stale.bind(str(path))
+    stale.close()  # as after kill -9: the name is left
+    with vault_home.listening(path) as listener:
+        with pytest.raises(ValueError, match="another process listens there"):
+            with vault_home.listening(path):
+                pass
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.connect(str(path))
+            listener.accept()[0].close()
+
+
+def test_another_s_socket_is_not_removed_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "v"
+    with vault_home.listening(path):
+        path.unlink()
+        path.write_text("somebody else's")
+    assert path.read_text() == "somebody else's"
+
+
+def test_a_place_where_no_socket_can_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept")
+    for path, says in ((tmp_path / "file", "something else"), (tmp_path / "no" / "v", "no such folder"),
+                       (tmp_path / ("x" * 120), "at most 107 bytes")):  # fmt: skip
+        with pytest.raises(ValueError, match=says):
+            vault_home.check_socket_path(path)
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_partial_folder_is_of_a_format_of_its_own(folder: Callable[..., Path]) -> None:
+    assert State(folder()).head["format"] == 1 and list(State(folder("b", (5, 3))).residents) == [3, 5]
+    partial = State(folder("c", (3,)))
+    assert partial.head["format"] == 2 and len(partial) == 12
+    with pytest.raises(IndexError):
+        partial.device(4)
+    assert replace(partial).device(3).index == 3

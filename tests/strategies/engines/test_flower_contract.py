@@ -1,0 +1,120 @@
+"""What is relied on in Flower 1.41 beyond its documentation; flwr is pinned to it.
+
+A new version of Flower that changes any of this fails here, by name, and not somewhere
+in a simulation.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import pytest
+from flwr.app import ArrayRecord, Error, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
+from flwr.supercore.task_identity import TaskIdentity
+
+from devices.client_app import app
+from devices.device import Refusal
+from devices.wire import QUERY_TYPE, TEXTS, WHOAMI_TYPE, read_introduction, reply
+from strategies.engines.flower_internals import assume_identity, set_message_id
+
+
+def test_the_version_is_the_one_that_was_read() -> None:
+    assert version("flwr").startswith("1.41.")
+
+
+def test_a_message_needs_the_identity_of_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_run_id", "_node_id", "_task_id"):
+        monkeypatch.setattr(TaskIdentity, name, None)
+    with pytest.raises(RuntimeError):
+        Message(RecordDict(), 1, QUERY_TYPE)
+    assume_identity(run_id=7, node_id=3)
+    message = Message(RecordDict(), 1, QUERY_TYPE)
+    assert (message.metadata.run_id, message.metadata.src_node_id) == (7, 3)
+    assume_identity(run_id=8)  # a process that has an identity keeps it
+    assert TaskIdentity.run_id == 7
+
+
+def test_a_message_id_can_be_set_and_a_reply_carries_it() -> None:
+    message = Message(RecordDict(), 5, QUERY_TYPE)
+    assert "_message_id" in message.metadata.__dict__
+    set_message_id(message, "forty-two")
+    assert message.metadata.message_id == "forty-two"
+    answer = Message(RecordDict(), reply_to=message)
+    assert answer.metadata.reply_to_message_id == "forty-two"
+    assert answer.metadata.src_node_id == 5
+
+
+def test_our_codes_fit_beside_flowers_own() -> None:
+    from flwr.common.constant import ErrorCode
+
+    flowers = {value for name, value in vars(ErrorCode).items() if name.isupper()}
+    assert not flowers & {refusal.value for refusal in Refusal}
+    message = Message(RecordDict(), 5, QUERY_TYPE)
+    for refusal in Refusal:
+        answer = reply(refusal, message, device=-1)
+        assert answer.has_error() and not answer.has_content()
+        assert (answer.error.code, answer.error.reason) == (refusal.value, TEXTS[refusal])
+    assert Error(4004, "text").reason == "text"
+
+
+def test_the_abstract_methods_are_the_known_ones() -> None:
+    assert Grid.__abstractmethods__ == {
+        "set_run", "run", "create_message", "get_node_ids", "push_messages", "pull_messages", "send_and_receive",
+    }  # fmt: skip
+    assert Strategy.__abstractmethods__ == {
+        "configure_train", "aggregate_train", "configure_evaluate", "aggregate_evaluate", "summary",
+    }  # fmt: skip
+
+
+def test_start_takes_any_message_and_empty_arrays() -> None:
+    """``configure_train`` may ask a query; an empty ArrayRecord will do; both rounds go through the Grid."""
+    asked: list[list[str]] = []
+
+    class Once(Strategy):
+        def configure_train(self, server_round: int, arrays: object, config: object, grid: Grid) -> list[Message]:
+            return [Message(RecordDict(), 1, QUERY_TYPE)]
+
+        def aggregate_train(self, server_round: int, replies: object) -> tuple[None, None]:
+            return None, None
+
+        def configure_evaluate(self, server_round: int, arrays: object, config: object, grid: Grid) -> list[Message]:
+            return []
+
+        def aggregate_evaluate(self, server_round: int, replies: object) -> None:
+            return None
+
+        def summary(self) -> None:
+            return None
+
+    class Recording:
+        def send_and_receive(self, messages: list[Message], *, timeout: float | None = None) -> list[Message]:
+            asked.append([message.metadata.message_type for message in messages])
+            return []
+
+    Once().start(Recording(), ArrayRecord(), num_rounds=2)  # type: ignore[arg-type]
+    assert asked == [[QUERY_TYPE], [], [QUERY_TYPE], []]
+
+
+def test_the_apps_are_what_pyproject_names() -> None:
+    from strategies.server_app import app as server
+
+    assert isinstance(app, ClientApp)
+    assert callable(server)
+
+
+def test_a_node_says_which_device_it_is_and_opens_nothing() -> None:
+    from flwr.app import Context
+
+    message = Message(RecordDict(), 5, WHOAMI_TYPE)
+    for config, expected in (
+        ({"partition-id": 3}, (3, False)),
+        ({"partition-id": 0, "state-dir": "/nowhere/at/all"}, (0, True)),
+    ):
+        answer = app(message, Context(1, 5, config, RecordDict(), {}))
+        assert read_introduction(answer) == expected
+    nobody = app(message, Context(1, 5, {}, RecordDict(), {}))
+    assert nobody.error.code in {refusal.value for refusal in Refusal}
+    assert read_introduction(nobody) is None

@@ -1,0 +1,274 @@
+"""Flower's own simulation runtime: the same reports, the same refusals, and nothing left behind.
+
+Each test starts it once, about fifteen seconds. They are small, and part of every run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from curator.methods import LDPGen, Question
+from curator.methods.base import Budget
+from devices.data.population import Population
+from devices.data.splits import make_split
+from devices.enrolment.state import State, enrol
+from devices.policy.policy import policy_for
+from strategies.engines.collect import collect
+from strategies.engines.flower_processes import MARK, Flower, FlowerFailed, app_folder
+from strategies.engines.flower_runtime import collect_with_flower
+from strategies.rounds.stages import Stages
+
+pytestmark = [pytest.mark.flower, pytest.mark.timeout(240)]
+Ask = Callable[..., tuple[Question, ...]]
+Enrolled = Callable[..., State]
+ROOT = Path(__file__).resolve().parents[3]
+
+
+SESSION = "LDPSIM_TEST_SESSION"
+
+
+@pytest.fixture(autouse=True)
+def session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mark the processes of this test run: others may run beside it. One thread each is enough."""
+    monkeypatch.setenv(SESSION, str(os.getpid()))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def marked() -> list[str]:
+    """Return the living processes that any Flower of this test run started."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            environment = {} if process.status() == psutil.STATUS_ZOMBIE else process.environ()
+            if MARK in environment and environment.get(SESSION) == str(os.getpid()):
+                found.append(" ".join(process.cmdline()))
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def test_reports_are_those_of_the_other_engines(tmp_path: Path, population: Population, ask: Ask) -> None:
+    """Two kinds of question and two silent devices: the nodes have to say who they are first."""
+    questions = ask(private_labels=True, eps_labels=1.0)
+    policy = policy_for([question.query for question in questions], population.facts)
+    folders = [enrol(tmp_path / name, population, policy, seed=5).folder for name in ("flower", "local")]
+    silent = frozenset({1, 5})
+    theirs = collect_with_flower(folders[0], questions, devices=40, silent=silent, workers=2)
+    ours = collect(folders[1], questions, devices=40, engine="local", silent=silent)
+    theirs.seconds = ours.seconds = 0.0
+    assert (ours.reported, ours.silent) == (38, 2)
+    assert theirs == ours
+    assert marked() == []
+    # the runtime's releases stand in the ledger: the same collection goes on elsewhere
+    rest = collect(folders[0], questions, devices=40, engine="local")
+    assert (rest.reported, rest.replayed) == (2, 38)
+    assert {device: rest.reports[device] for device in theirs.reports} == theirs.reports
+
+
+def test_a_plan_of_two_stages_is_that_of_the_other_engines(tmp_path: Path, population: Population) -> None:
+    """The ServerApp makes the groups of the second stage; nodes are told apart by who answered."""
+    method = LDPGen(groups=3)
+    split = make_split("random", population, 0)
+    questions = method.questions(population.facts, split, Budget(epsilon=4, public_features=True), "first")
+    policy = policy_for([question.query for question in questions], population.facts)
+    seen = []
+    for engine in ("flower", "local"):
+        folder = enrol(tmp_path / engine, population, policy, seed=5).folder
+        stages = Stages(method, population.facts, folder)
+        collected = collect(folder, questions, devices=40, engine=engine, workers=2, stages=stages)
+        collected.seconds = 0.0
+        seen.append(collected)
+    assert seen[0] == seen[1]
+    assert (seen[0].rounds, seen[0].reported) == (2, 40) and seen[0].grouping is not None
+
+
+SCRIPT = '''
+"""A curator who sends what a file says and writes down every answer."""
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.serverapp import ServerApp
+
+import devices
+from devices.wire import WHOAMI_TYPE, read_introduction
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid, context):
+    folder = Path(context.run_config["job"])
+    nodes = list(grid.get_node_ids())
+    told = grid.send_and_receive([Message(RecordDict(), node, WHOAMI_TYPE) for node in nodes])
+    node_of = {read_introduction(reply)[0]: reply.metadata.src_node_id for reply in told}
+    answers = [devices.__file__]
+    for step in json.loads((folder / "steps.json").read_text()):
+        if "flip" in step:
+            data = np.load(step["flip"], mmap_mode="r+")
+            data[:] = (data + 1) % step["modulus"]
+            data.flush()
+            continue
+        if "damage" in step:
+            with sqlite3.connect(step["damage"]) as ledger:
+                ledger.execute("UPDATE release SET loss_bit = loss_bit / 2 WHERE device = 3")
+            continue
+        sent = {}
+        for device in step["devices"]:
+            content = RecordDict()
+            if step["query"] is not None:
+                content["query"] = ConfigRecord({"query": step["query"].encode(), **step.get("extra", {})})
+            message = Message(content, node_of[device], step["type"])
+            sent.setdefault(device, []).append(message)
+        replies = grid.send_and_receive([m for messages in sent.values() for m in messages], timeout=60)
+        device_of = {node: device for device, node in node_of.items()}
+        for reply in replies:
+            device = device_of[reply.metadata.src_node_id]
+            if reply.has_error():
+                answers.append([step["name"], device, reply.error.code, reply.error.reason, None])
+            else:
+                record = reply.content["report"]
+                answers.append([step["name"], device, record["device"], record["report"].hex(), record["replayed"]])
+    (folder / "answers.json.part").write_text(json.dumps(answers))
+    (folder / "answers.json.part").rename(folder / "answers.json")
+'''
+
+
+def table(ask: Ask, state: Path) -> list[dict[str, object]]:
+    """The rows of the device's table as messages, and its data changed in between."""
+    first, second = (ask(name)[0].query.to_bytes().decode() for name in ("first", "second"))
+    smaller, larger = (ask("third", epsilon)[0].query.to_bytes().decode() for epsilon in (4.0, 9.0))
+    everybody = list(range(6))
+
+    def step(
+        name: str, query: str | None, kind: str = "query.report", who: Iterable[int] = everybody, **more: object
+    ) -> dict[str, object]:
+        return {"name": name, "type": kind, "query": query, "devices": list(who), **more}
+
+    rows = [
+        step("malformed", "{}"),
+        step("empty", None),
+        step("unknown field", first, extra={"more": 1}),
+        step("unknown kind", first, "query.everything"),
+        step("train", None, "train"),
+        step("evaluate", None, "evaluate"),
+        step("too much", larger),
+        step("two at once", first, who=[0, 0, 1, 1]),
+        step("first", first),
+    ]
+    again = [
+        step("retry", first),
+        step("other collection", second),
+        step("smaller", smaller),
+        step("larger", larger),
+        step("train again", None, "train"),
+    ]
+    flip = [
+        {"flip": str(state / "population" / "labels.npy"), "modulus": 5},
+        {"flip": str(state / "population" / "neighbour_indices.npy"), "modulus": 40},
+    ]
+    changed = [{**row, "name": f"{row['name']}, other data"} for row in again]
+    damage = {"damage": str(state / "ledger.sqlite")}
+    damaged = [{**row, "name": f"{row['name']}, damaged"} for row in (*rows[:6], *again)]
+    return [*rows, *again, *flip, *changed, damage, *damaged]
+
+
+def test_every_row_of_the_table(tmp_path: Path, enrolled: Enrolled, ask: Ask) -> None:
+    folder, twin = enrolled().folder, enrolled().folder
+    config = {"job": str(tmp_path), "state-dir": str(folder)}
+    (tmp_path / "steps.json").write_text(json.dumps(table(ask, folder)))
+    with Flower(simulation=True, log=tmp_path / "flower.log") as flower:
+        app = app_folder(flower.folder / "app", config)
+        (app / "strategies" / "server_app.py").write_text(SCRIPT)
+        run = flower.start_run(
+            app, config, federation="num-supernodes=6 client-resources-num-cpus=1 init-args-num-cpus=2"
+        )
+        flower.wait_until((tmp_path / "answers.json").exists, run, "no answers", seconds=120)
+        home = flower.folder
+        run.wait(30)
+    where, *answers = json.loads((tmp_path / "answers.json").read_text())
+    assert Path(where).is_relative_to(home), "the workers run the checkout, not the app that was sent"
+    assert not home.exists() and marked() == []
+    rows: dict[str, dict[int, list[object]]] = {}
+    for name, device, *answer in answers:
+        rows.setdefault(name, {}).setdefault(device, []).append(answer)
+    codes = {name: {answer[0] for given in row.values() for answer in given} for name, row in rows.items()}
+    for name, code in {
+        "malformed": 4001, "empty": 4001, "unknown field": 4001, "unknown kind": 4001, "train": 4002,
+        "evaluate": 4002, "too much": 4003, "other collection": 4004, "smaller": 4004, "larger": 4003,
+        "train again": 4002,
+    }.items():  # fmt: skip
+        assert codes[name] == {code}, name
+    texts = {answer[1] for row in rows.values() for given in row.values() for answer in given if answer[2] is None}
+    assert len(texts) == 5 and all(len(str(text)) < 80 for text in texts)  # one fixed text a code
+    # two messages at once: one release, and the other reply gives the same bytes again
+    for device in (0, 1):
+        one, other = rows["two at once"][device]
+        assert one[:2] == other[:2] and sorted([one[2], other[2]]) == [False, True]
+    # what a fleet of the same devices says, byte for byte
+    said = collect(twin, ask(), devices=40, engine="local").reports
+    first = {device: bytes.fromhex(str(given[0][1])) for device, given in rows["first"].items()}
+    assert first == {device: said[device] for device in range(6)}
+    assert rows["retry"] == {device: [[device, report.hex(), True]] for device, report in first.items()}
+    # after the data changed, every reply is the one that it was
+    for name in ("retry", "other collection", "smaller", "larger", "train again"):
+        assert rows[f"{name}, other data"] == rows[name], name
+    labels = [np.load(state / "population" / "labels.npy") for state in (folder, twin)]
+    assert not np.array_equal(*labels)
+    # one device's ledger damaged: it answers everything alike, and the others as before
+    for name in (name.removesuffix(", damaged") for name in rows if name.endswith(", damaged")):
+        now = rows[f"{name}, damaged"]
+        assert now.pop(3)[0][0] == 4005, name
+        assert now == {device: given for device, given in rows[name].items() if device != 3}, name
+
+
+def test_a_run_that_fails_is_one_line_and_everything_is_stopped(tmp_path: Path) -> None:
+    log = tmp_path / "flower.log"
+    with pytest.raises(FlowerFailed, match="no answer; the log .*flower.log ends: ") as caught:
+        with Flower(simulation=True, log=log) as flower:
+            (flower.folder / "empty").mkdir()
+            run = flower.start_run(flower.folder / "empty", {})
+            flower.wait_until(lambda: False, run, "no answer", seconds=60)
+    assert "\n" not in str(caught.value)
+    assert marked() == []
+
+
+def test_an_interrupt_stops_everything(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        with Flower(simulation=True, log=tmp_path / "flower.log") as flower:
+            home = flower.folder
+            assert flower.processes()
+            raise KeyboardInterrupt
+    assert marked() == [] and not home.exists()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel ends children only on Linux")
+def test_a_killed_program_leaves_no_superlink(tmp_path: Path) -> None:
+    program = (
+        "import sys, time; from pathlib import Path; from strategies.engines.flower_processes import Flower\n"
+        f"with Flower(simulation=True, log=Path({str(tmp_path / 'flower.log')!r})):\n"
+        "    print('up', flush=True); time.sleep(60)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}  # its folder stays behind
+    process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "up\n"
+    assert marked()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    deadline = time.monotonic() + 20
+    while marked() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert marked() == []

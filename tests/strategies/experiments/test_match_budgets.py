@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from curator.privacy.accountant import Release, account
+from devices.data.population import Population
+from strategies.experiments.match_budgets import _solve, guarantee_before, match
+from strategies.results.levels import held
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import load_population, plan_run
+
+
+@pytest.fixture(scope="module")
+def population() -> Population:
+    return load_population(RunOptions(clients=120, out=None))
+
+
+def options(method: str, **more: object) -> RunOptions:
+    return RunOptions(method=method, clients=120, out=None, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("method", "level", "target", "epsilon"),
+    [
+        # an edge stands in two lists: 2 (1 - .1) epsilon = 2
+        ("hogs", "relationship", 2.0, 1 / 0.9),
+        ("hogs", "bit", 1.8, 2.0),
+        ("solitude", "relationship", 2.0, 1 / 0.9),
+        # 256 features at .1 epsilon each
+        ("hogs", "vector", 4.0, 4 / 25.6),
+        # 119 bits at .9 epsilon, 256 features at .1
+        ("hogs", "user", 8.0, 8 / (119 * 0.9 + 25.6)),
+        ("lpgnn", "vector", 0.5, 5.0),
+        ("blink", "relationship", 3.0, 1.5),
+        ("lp-and", "relationship", 3.0, 1.5),
+    ],
+)
+def test_the_budget_is_the_one_worked_out_by_hand(
+    method: str, level: str, target: float, epsilon: float, population: Population
+) -> None:
+    found = match(options(method), population, level, target)
+    assert found.reason == ""
+    assert found.options.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert found.holds is not None and target * (1 - 1e-6) <= found.holds <= target
+
+
+@pytest.mark.parametrize("method", ["hogs", "rgnn", "lpgnn", "solitude", "fp-blink"])
+def test_a_run_with_the_budget_found_holds_what_was_asked_for(method: str, population: Population) -> None:
+    found = match(options(method), population, "vector", 3.0)
+    assert found.reason == ""
+    held_by = [
+        held(guarantee_before(plan_run(given, population=population)).to_dict()["holds"], "vector")["value"]
+        for given in (found.options, replace(found.options, epsilon=1.1 * (found.options.epsilon or 1)))
+    ]
+    assert held_by[0] == found.holds == pytest.approx(3.0, rel=1e-6)
+    assert held_by[1] > 3.1  # a match that left epsilon alone would not change
+
+
+def test_an_owners_knob_is_its_noise(population: Population) -> None:
+    found = match(options("privgnn", settings={"queries": "20"}), population, "central_node", 2.0)
+    scale = float(found.options.settings["lambda_"])
+    people = 48  # 40% of 120
+    classes = population.facts.classes
+    cost = account("privgnn", Release(queries=20, lambda_=scale, delta=1e-2, classes=classes, nodes=people))
+    assert cost.holds.label == pytest.approx(2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("method", "level", "said"),
+    [
+        ("raw", "user", "unprotected at the level user: raw data, no noise"),
+        ("mlp", "relationship", "nothing is asked at the level relationship"),
+        ("lpgnn", "relationship", "unprotected at the level relationship: edges are public"),
+        ("blink", "vector", "unprotected at the level vector: features are public"),
+        ("hogs", "central_node", "nothing is asked at the level central node"),
+        ("privgnn", "user", "unprotected at the level user"),
+    ],
+)
+def test_a_method_that_cannot_says_why(method: str, level: str, said: str, population: Population) -> None:
+    given = options(method, settings={"queries": "20"} if method == "privgnn" else {})
+    found = match(given, population, level, 2.0)
+    assert found.reason.startswith(said)
+    assert found.options == given and found.holds is None
+
+
+def test_a_budget_given_by_its_parts_leaves_nothing_to_solve_for(population: Population) -> None:
+    found = match(options("hogs", eps_adjacency=3.0), population, "relationship", 2.0)
+    assert found.reason == "no budget gives it: its loss does not depend on the budget"
+    found = match(options("hogs", eps_adjacency=3.0), population, "relationship", 9.0)
+    assert found.reason.startswith("no budget gives it: the most that it loses below 9 is 6")
+
+
+def test_steps_and_walls() -> None:
+    assert _solve(lambda e: 2 * e, 1.0, 3.0) == pytest.approx((1.5, 3.0))
+    stairs = _solve(lambda e: float(math.floor(e)), 1.0, 3.5)
+    assert stairs == "no budget gives it: the most that it loses below 3.5 is 3"
+
+    def walled(budget: float) -> float:
+        if not 0.5 <= budget <= 4:
+            raise ValueError("not with this threshold")
+        return budget
+
+    assert _solve(walled, 1.0, 3.0) == pytest.approx((3.0, 3.0))
+    assert _solve(walled, 1.0, 0.1) == "no budget gives it (not with this threshold)"
+    assert str(_solve(walled, 1.0, 9.0)).endswith("below 9 is 4 (not with this threshold)")
+    calls = []
+    exact = _solve(lambda e: calls.append(e) or math.expm1(e), 1.0, 20.0)  # type: ignore[func-returns-value]
+    assert exact == pytest.approx((math.log(21), 20.0), rel=1e-8) and len(calls) < 20

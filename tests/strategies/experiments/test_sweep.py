@@ -1,0 +1,379 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategies import RunOptions
+from strategies.experiments import pool as cell_pool
+from strategies.experiments import sweep
+from strategies.experiments.pool import DIED, Failed, Pool, processes
+from strategies.experiments.sweep import run_sweep
+from strategies.experiments.sweep_file import Cell, read_sweep
+from strategies.experiments.sweep_table import MEASURED, columns, typed, write_tables
+
+ROOT = Path(__file__).parents[3]
+FIXED = "[fixed]\nclients = 60\nreference = false\ndevice = 'cpu'\nsettings.epochs = 3\n"
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "grid.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells in this process: a worker's start takes seconds. One at a time, as torch's seed is global."""
+
+    @contextmanager
+    def threads(workers: int | None) -> Iterator[Pool]:
+        pool = Pool(ThreadPoolExecutor, 1)
+        yield pool
+        pool.close()
+
+    monkeypatch.setattr(sweep, "processes", threads)
+
+
+def rows_of(table: Path) -> list[dict[str, str]]:
+    with table.open() as file:
+        return list(csv.DictReader(file))
+
+
+def lasting(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """Rows without what differs whenever a cell is run again."""
+    return [{key: value for key, value in row.items() if key not in MEASURED} for row in rows]
+
+
+# ---- the file ------------------------------------------------------------------------
+
+
+def test_cells_come_in_the_order_of_the_options_whatever_the_file_says(tmp_path: Path) -> None:
+    cells = read_sweep(
+        written(
+            tmp_path,
+            FIXED
+            + "[grid]\nseed = [1, 0]\nepsilon = [3, 4.5]\nsettings.tau = [0.5, 0.7]\nmethod = ['hogs', 'raw']\n"
+            + "[[cells]]\nmethod = 'mlp'\nrepeats = 2\n"
+            + "[[cells]]\nseeds.noise = 'os'\ncaps.user = 5\npublic-features = true\n",
+        )
+    )
+    assert len(cells) == 18
+    first, second, last = cells[0].options, cells[1].options, cells[17].options
+    assert (first.method, first.epsilon, dict(first.settings), first.seed) == (
+        "hogs", 3.0, {"epochs": "3", "tau": "0.5"}, 1,
+    )  # fmt: skip
+    assert (second.seed, second.settings["tau"]) == (0, "0.5")
+    assert cells[2].options.settings["tau"] == "0.7"
+    assert cells[0].label == "method=hogs, epsilon=3, settings.tau=0.5, seed=1"
+    assert [cell.options.method for cell in cells[:16]] == ["hogs"] * 8 + ["raw"] * 8
+    assert (cells[16].options.method, cells[16].options.repeats, cells[16].options.clients) == ("mlp", 2, 60)
+    assert (last.seeds, last.caps, last.public_features) == ({"noise": None}, {"user": 5.0}, True)
+    assert all(cell.options.out is None and cell.options.engine == "local" for cell in cells)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[grid]\nepsilom = [3]", r"\[grid\] epsilom: .*did you mean epsilon"),
+        ("[fixed]\nclient = 3\n[grid]\nseed = [1]", r"\[fixed\] client: .*clients"),
+        ("[gird]\nseed = [1]", "gird: .*did you mean grid"),
+        ("[grid]\nepsilon = ['3']", r"\[grid\] epsilon = 3: must be a number"),
+        ("[grid]\nseed = [1.5]", r"\[grid\] seed = 1.5: must be a whole number"),
+        ("[grid]\nseed = [true]", r"seed = true: must be a whole number"),
+        ("[grid]\nseed = [-1]", r"seed = -1: must be 0 or more"),
+        ("[grid]\npublic_features = [1]", "public_features = 1: must be true or false"),
+        ("[grid]\nepsilon = [-1]", "epsilon=-1: --epsilon -1: a budget must be"),
+        ("[grid]\nepsilon = [nan]", "--epsilon nan"),
+        ("[grid]\nfeature_share = [1.5]", "--feature-share 1.5"),
+        ("[grid]\nepsilon = 3", r"\[grid\] epsilon = 3: must be a list"),
+        ("[grid]\nepsilon = []", r"\[grid\] epsilon = \[\]: an empty list"),
+        ("[fixed]\nepsilon = 3", "nothing to run"),
+        ("", "nothing to run"),
+        ("[fixed]\nseed = 1\n[grid]\nseed = [1]", r"seed: stands in \[fixed\] too"),
+        ("[grid]\nseed = [1, 2, 1]", "twice .*seed=1 and seed=1"),
+        ("[grid]\nepsilon = [3, 3.0]", "twice .*epsilon=3 and epsilon=3"),
+        ("[grid]\nseed = [1]\n[[cells]]\nseed = 1", "twice"),
+        ("[grid]\nstate = ['here']", "state: .*people of its own"),
+        ("[fixed]\nstate = 'here'\n[grid]\nseed = [1]", "state: .*people of its own"),
+        ("[fixed]\nengine = 'ray'\n[grid]\nseed = [1]", "engine: belongs on the command line, --engine"),
+        ("[grid]\nmethod = ['hgos']", "method 'hgos'.*hogs"),
+        ("[grid]\ndataset = ['coar']", "dataset 'coar'.*cora"),
+        ("[grid]\nsettings.tua = [0.5]", "settings.tua: hogs has no such parameter; did you mean tau"),
+        ("[grid]\nsettings = [1]", r"settings: is a table, write settings.KEY"),
+        ("[grid]\nsettings.tau = [[1]]", r"settings.tau = \[1\]: must be one"),
+        ("[grid]\nseeds.nose = [1]", "seeds has no nose; did you mean noise"),
+        ("[grid]\ncaps.edge = [1]", "caps has no edge"),
+        ("[cells]\nseed = 1", r"\[cells\]: is written \[\[cells\]\]"),
+        ("[grid]\nseed = = 1", "Invalid value"),
+    ],
+)
+def test_a_bad_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ValueError, match=said) as error:
+        read_sweep(path)
+    assert str(error.value).startswith(str(path))
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"nowhere.toml: No such file"):
+        read_sweep(tmp_path / "nowhere.toml")
+
+
+def test_a_setting_that_only_some_methods_have_is_no_mistake_of_the_file(tmp_path: Path) -> None:
+    assert len(read_sweep(written(tmp_path, "[grid]\nmethod = ['hogs', 'raw']\nsettings.tau = [0.5]"))) == 2
+
+
+# ---- running -------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("here")
+def test_finished_cells_are_not_run_again_and_the_table_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = read_sweep(written(tmp_path, FIXED + "[grid]\nmethod = ['hogs', 'raw']\nseed = [0, 1]"))
+    folder = tmp_path / "sweep"
+    steps: list[tuple[str, float | None]] = []
+    first = run_sweep(cells, folder, progress=lambda *step: steps.append(step))
+    assert steps[0] == ("checking", 0.0) and steps[-1] == ("cells", 1.0)
+    assert (first.found, list(first.failures)) == (0, [])
+    table = first.table.read_bytes()
+    rows = rows_of(first.table)
+    assert [(row["method"], row["seed"], row["status"]) for row in rows] == [
+        ("hogs", "0", "done"), ("hogs", "1", "done"), ("raw", "0", "done"), ("raw", "1", "done"),
+    ]  # fmt: skip
+    for row in rows:
+        record = json.loads((folder / row["folder"] / "result.json").read_text())
+        assert row["config_hash"] == record["config_hash"]
+        assert float(row["test"]) == record["accuracy"]["test"]
+        assert int(row["uplink_bytes"]) == record["communication"]["uplink_bytes"]
+        assert row["holds_user_status"] == record["privacy"]["holds"]["user"]["status"]
+        assert int(row["noise_seed"]) == record["seeds"]["noise"]
+    assert float(rows[0]["holds_relationship"]) == pytest.approx(14.4)
+    assert rows[2]["holds_relationship"] == "" and rows[2]["holds_relationship_status"] == "unprotected"
+
+    ran: list[RunOptions] = []
+    monkeypatch.setattr(sweep, "run_cell", lambda options: ran.append(options) or Failed("ran"))
+    again = run_sweep(cells, folder)
+    assert (ran, again.found) == ([], 4)
+    assert again.table.read_bytes() == table
+
+    # One more seed, in the middle: what was there stays, and only the new cells run.
+    more = read_sweep(written(tmp_path, FIXED + "[grid]\nmethod = ['hogs', 'raw']\nseed = [0, 2, 1]"))
+    third = run_sweep(more, folder)
+    assert [options.seed for options in ran] == [2, 2]
+    assert [row["status"] for row in third.rows] == ["done", "failed", "done"] * 2
+    shutil.rmtree(folder / rows[0]["folder"])
+    ran.clear()
+    run_sweep(cells, folder)
+    assert [(options.method, options.seed) for options in ran] == [("hogs", 0)]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_failed_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = read_sweep(
+        written(
+            tmp_path, FIXED + "[grid]\nmethod = ['raw', 'hogs', 'mlp']\nsettings.tau = [0.5]\n[[cells]]\nseed = 1\n"
+        )
+    )
+    from strategies.runs import simulate as simulation
+
+    simulate = simulation.simulate
+
+    def breaking(options: RunOptions, **more: Any) -> Any:
+        if options.seed == 1:
+            raise RuntimeError("it\nbroke")
+        return simulate(options, **more)
+
+    monkeypatch.setattr(simulation, "simulate", breaking)
+    result = run_sweep(cells, tmp_path / "sweep")
+    rows = rows_of(result.table)
+    assert [row["status"] for row in rows] == ["failed", "done", "failed", "failed"]
+    assert "--set tau: no such parameter" in rows[0]["error"]
+    assert rows[3]["error"] == "RuntimeError: it broke"
+    assert rows[3]["config_hash"] and not rows[0]["config_hash"]
+    assert (rows[0]["method"], rows[0]["test"], rows[0]["param_tau"]) == ("raw", "", "0.5")
+    (_, known), _, (label, unknown) = result.failures
+    assert label == "seed=1"
+    assert known.trace is None and unknown.trace is not None and "it" in unknown.trace
+    # Failed cells are tried again; this time nothing stands in the way of the last one.
+    monkeypatch.setattr(simulation, "simulate", simulate)
+    again = run_sweep(cells, tmp_path / "sweep")
+    assert [row["status"] for row in again.rows] == ["failed", "done", "failed", "done"]
+    assert again.found == 1
+
+
+@pytest.mark.usefixtures("here")
+def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Path) -> None:
+    options = RunOptions(clients=60, settings={"epochs": "3"}, out=None)
+    same = [Cell(options, "a"), Cell(replace(options, epsilon=8.0), "b")]  # 8 is the default
+    with pytest.raises(ValueError, match="twice, as a and as b"):
+        run_sweep(same, tmp_path / "sweep")
+    bad = [Cell(replace(options, settings={"tau": "7"}), "a")]
+    with pytest.raises(ValueError, match=r"no cell can be run \(a: --set tau=7"):
+        run_sweep(bad, tmp_path / "sweep")
+    with pytest.raises(ValueError, match="--engine flower: must be one of auto, local, ray"):
+        run_sweep(same, tmp_path / "sweep", engine="flower")
+    with pytest.raises(ValueError, match="--workers 0"):
+        run_sweep(same, tmp_path / "sweep", workers=0)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot be written"):
+        run_sweep(same[:1], tmp_path / "file" / "sweep")
+
+
+@pytest.mark.usefixtures("here")
+def test_two_sweeps_do_not_share_a_folder(tmp_path: Path) -> None:
+    cells = [Cell(RunOptions(clients=60, settings={"epochs": "3"}, out=None), "a")]
+    (tmp_path / "sweep").mkdir()
+    with sweep._alone_in(tmp_path / "sweep"), pytest.raises(ValueError, match="another sweep is at work there"):
+        run_sweep(cells, tmp_path / "sweep")
+    assert list((tmp_path / "sweep").iterdir()) == []
+
+
+@pytest.mark.usefixtures("here")
+def test_a_result_without_the_reference_does_not_do_where_it_is_asked_for(tmp_path: Path) -> None:
+    options = RunOptions(clients=60, settings={"epochs": "3"}, reference=False, out=None)
+    run_sweep([Cell(options, "a")], tmp_path / "sweep")
+    result = run_sweep([Cell(replace(options, reference=True), "a")], tmp_path / "sweep")
+    assert result.found == 0
+    assert result.rows[0]["nonprivate_test"] is not None
+
+
+# ---- workers -------------------------------------------------------------------------
+
+
+def die_or_double(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number
+
+
+def threads_here(_: object) -> tuple[int, str]:
+    import torch
+
+    return torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]
+
+
+def test_a_worker_that_dies_takes_no_other_cell_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    with processes(2) as pool:
+        assert list(pool.each(threads_here, [(0, None)])) == [(0, (1, "1"))]
+        outcomes = dict(pool.each(die_or_double, [(number, number) for number in range(6)]))
+        assert outcomes == {0: 0, 1: 2, 2: 4, 3: Failed(DIED), 4: 8, 5: 10}
+    assert os.environ["OMP_NUM_THREADS"] == "3"
+
+
+def test_cells_over_ray(tmp_path: Path, ray_here: None) -> None:
+    nowhere = f"[[cells]]\ndataset = 'student'\ndata_dir = '{tmp_path}'"
+    cells = read_sweep(written(tmp_path, FIXED + "[grid]\nseed = [0, 1]\n" + nowhere))
+    result = run_sweep(cells, tmp_path / "sweep", engine="ray", workers=2)
+    assert [row["status"] for row in result.rows] == ["done", "done", "failed"]
+    record = json.loads((tmp_path / "sweep" / result.rows[0]["folder"] / "result.json").read_text())
+    assert record["engine"] == "local"
+    assert "student.npz" in str(result.rows[2]["error"])
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from strategies.experiments.sweep import run_sweep
+from strategies.experiments.sweep_file import read_sweep
+if __name__ == "__main__":
+    run_sweep(read_sweep(Path(sys.argv[1])), Path(sys.argv[2]), workers=2)
+"""
+
+
+@pytest.mark.usefixtures("here")
+def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(KILLED)
+    grid = written(tmp_path, FIXED.replace("epochs = 3", "epochs = 400") + "[grid]\nseed = [0, 1, 2, 3, 4, 5]\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def start(folder: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, str(script), str(grid), str(folder)], env=environment)
+
+    killed = start(tmp_path / "killed")
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "killed").glob("*/result.json")):
+        assert killed.poll() is None and time.monotonic() < deadline, "ended before there was anything to kill"
+        time.sleep(0.01)
+    workers = [int(pid) for pid in _children(killed.pid)]
+    killed.kill()
+    killed.wait()
+    until = time.monotonic() + 10
+    while any(_alive(pid) for pid in workers) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert workers and not any(_alive(pid) for pid in workers), "a worker outlived its sweep"
+    kept = {path: path.read_bytes() for path in (tmp_path / "killed").glob("*/result.json")}
+    assert 1 <= len(kept) < 6
+    assert not (tmp_path / "killed" / "table.csv").exists()
+
+    assert start(tmp_path / "killed").wait() == 0
+    assert all(path.read_bytes() == before for path, before in kept.items())
+    assert len(list((tmp_path / "killed").glob("*/result.json"))) == 6
+    run_sweep(read_sweep(grid), tmp_path / "whole")
+    again, whole = (rows_of(tmp_path / name / "table.csv") for name in ("killed", "whole"))
+    assert lasting(again) == lasting(whole)
+    assert [row["seed"] for row in again] == list("012345")
+
+
+def _children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "(zombie)" not in Path(f"/proc/{pid}/status").read_text().splitlines()[2]
+    except OSError:
+        return False
+
+
+# ---- the table -----------------------------------------------------------------------
+
+
+def test_a_column_has_one_type() -> None:
+    rows = [{"cell": 1, "param_a": 1, "param_b": "x"}, {"cell": 2, "param_a": 0.5, "param_b": 2}, {"cell": 3}]
+    full = typed(rows)
+    assert [row["param_a"] for row in full] == [1.0, 0.5, None]
+    assert [row["param_b"] for row in full] == ["x", "2", None]
+    assert list(full[0]) == columns(rows)
+    assert columns(rows)[-4:] == ["param_a", "param_b", "folder", "error"]
+
+
+def test_without_pyarrow_there_is_a_csv_and_no_old_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "table.parquet").write_text("of an earlier sweep")
+    table, parquet = write_tables(tmp_path, [{"cell": 1, "status": "done", "tuned": True}])
+    assert parquet is None
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+    (row,) = rows_of(table)
+    assert (row["cell"], row["tuned"], row["test"]) == ("1", "true", "")
+
+
+def test_parquet_holds_the_same(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [{"cell": 1, "status": "done", "tuned": True, "test": 0.5}, {"cell": 2, "status": "failed"}]
+    _, path = write_tables(tmp_path, rows)
+    assert parquet.read_table(path).to_pylist() == typed(rows)
+    assert {entry.name for entry in tmp_path.iterdir()} == {"table.csv", "table.parquet"}
+
+
+def test_the_pool_names_a_failure_of_the_pool_itself() -> None:
+    assert cell_pool.failure(ValueError("no\n good")) == Failed("no good")
+    assert cell_pool.failure(KeyError()).line == "KeyError"

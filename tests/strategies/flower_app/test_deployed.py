@@ -1,0 +1,123 @@
+"""Whole runs inside Flower, on a Grid of our own: what the curator does, and what it refuses to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import Context, RecordDict
+
+from curator.methods import FPLDPGen, Question
+from curator.methods.base import Budget
+from devices.data.population import Population
+from devices.enrolment.state import State, enrol
+from devices.policy.policy import policy_for
+from strategies import Refused
+from strategies.engines.grids import LocalGrid
+from strategies.flower_app.deployed import PublicFile
+from strategies.server_app import run_on_grid
+
+Ask = Callable[..., tuple[Question, ...]]
+Enrolled = Callable[..., State]
+
+
+def context(**config: object) -> Context:
+    return Context(1, 0, {}, RecordDict(), {key.replace("_", "-"): value for key, value in config.items()})  # type: ignore[misc]
+
+
+@pytest.fixture
+def facts(tmp_path: Path, population: Population) -> Path:
+    labels = {str(node): int(population.labels[node]) for node in range(0, 40, 2)}
+    path = tmp_path / "facts.json"
+    path.write_text(json.dumps({"facts": population.facts.to_dict(), "labels": labels}))
+    return path
+
+
+def test_public_facts_are_enough(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
+    state = enrolled()
+    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "epsilon": 8.0, "collection": "mine"}
+    run_on_grid(LocalGrid(state.folder, 40), context(**settings))
+    folder = tmp_path / "out" / "hogs-mine"
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["devices"]["reported"] == 40
+    assert summary["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
+    predictions = np.load(folder / "predictions.npy", allow_pickle=False)
+    assert predictions.shape == (40,) and predictions.max() < state.policy.facts.classes
+    # the same collection again gives the stored bytes; another is refused
+    run_on_grid(LocalGrid(state.folder, 40), context(**settings))
+    again = json.loads((folder / "summary.json").read_text())
+    assert again["devices"]["replayed"] == 40
+    assert again["devices"]["reports_sha256"] == summary["devices"]["reports_sha256"]
+    with pytest.raises(Refused, match="REPORT_COLLECTED"):
+        run_on_grid(LocalGrid(state.folder, 40), context(**{**settings, "collection": "another"}))
+    assert not (tmp_path / "out" / "hogs-another").exists()
+
+
+def test_only_public_labels_are_learned_from(facts: Path) -> None:
+    public = PublicFile.load(facts)
+    split = public.split(0)
+    assert set(split.labelled.tolist()) == set(range(0, 40, 2))
+    assert (len(split.train), len(split.val), len(split.test)) == (13, 7, 20)
+    nobody = PublicFile(public.facts, np.full(40, -1)).split(0)
+    assert (len(nobody.train), len(nobody.val), len(nobody.test)) == (20, 10, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "No such file"),
+        ("[]", "not a file of public facts"),
+        ('{"facts": {"n": 0}}', "not a file of public facts"),
+        ('{"facts": FACTS, "labels": {"40": 0}}', "person 40 with label 0"),
+        ('{"facts": FACTS, "labels": {"0": 99}}', "person 0 with label 99"),
+    ],
+)
+def test_a_bad_file_of_facts_is_one_line(tmp_path: Path, population: Population, text: str | None, says: str) -> None:
+    path = tmp_path / "bad.json"
+    if text is not None:
+        path.write_text(text.replace("FACTS", json.dumps(population.facts.to_dict())))
+    with pytest.raises(ValueError, match=says) as caught:
+        PublicFile.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_curator_enrols_nobody_who_lives_elsewhere(tmp_path: Path, enrolled: Enrolled) -> None:
+    state = enrolled()
+    for folder in ("", str(tmp_path / "empty")):
+        with pytest.raises(ValueError, match="a curator does not enrol"):
+            run_on_grid(LocalGrid(state.folder, 40), context(state_dir=folder, out=str(tmp_path / "out")))
+    assert not (tmp_path / "empty").exists() and not (tmp_path / "out").exists()
+
+
+def test_a_method_that_needs_raw_data_is_refused(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
+    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "method": "raw"}
+    with pytest.raises(ValueError, match="raw: a reference asks nobody"):
+        run_on_grid(LocalGrid(enrolled().folder, 40), context(**settings))
+
+
+def test_a_method_on_a_public_graph_is_refused_before_anybody_is_asked(
+    tmp_path: Path, enrolled: Enrolled, facts: Path
+) -> None:
+    state = enrolled()
+    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "method": "rgnn"}
+    with pytest.raises(ValueError, match="rgnn: its graph is public"):
+        run_on_grid(LocalGrid(state.folder, 40), context(**settings))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_of_two_stages_is_deployed_too(tmp_path: Path, population: Population, facts: Path) -> None:
+    """The grouping between the stages is kept in the collection's folder: the same collection goes on with it."""
+    split, spend = PublicFile.load(facts).split(0), Budget(epsilon=8.0)
+    queries = [question.query for question in FPLDPGen().questions(population.facts, split, spend, "mine")]
+    state = enrol(tmp_path / "state", population, policy_for(queries, population.facts), seed=5)
+    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "epsilon": 8.0, "collection": "mine"}
+    for counted in ("reported", "replayed"):
+        run_on_grid(LocalGrid(state.folder, 40), context(**settings, method="fp-ldpgen"))
+        folder = tmp_path / "out" / "fp-ldpgen-mine"
+        summary = json.loads((folder / "summary.json").read_text())
+        assert summary["devices"][counted] == 40
+        assert summary["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
+        assert (folder / "grouping-mine-1.json").is_file()

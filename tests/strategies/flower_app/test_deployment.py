@@ -1,0 +1,151 @@
+"""A SuperLink and four SuperNodes on loopback: the checkout as a Flower app, as people would run it.
+
+About a minute and a gigabyte: ``python -m pytest -m deployment``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from curator.methods import HoGS
+from curator.methods.base import Budget
+from devices import datasets
+from devices.data.population import Population
+from devices.data.splits import make_split
+from devices.enrolment.state import State, enrol
+from devices.policy.policy import policy_for
+from strategies.engines.collect import collect
+from strategies.engines.flower_processes import MARK, Flower
+from strategies.rounds.collect_once import reports_digest
+from strategies.setup.options import RunOptions
+
+pytestmark = [pytest.mark.deployment, pytest.mark.timeout(600)]
+ROOT = Path(__file__).resolve().parents[3]
+SUPERNODES = 4
+OPTIONS = RunOptions(dataset="generated", clients=24, epsilon=8.0)
+
+
+@pytest.fixture(scope="module")
+def people() -> Population:
+    return datasets.load("generated", clients=24, seed=OPTIONS.seeds_of(0).population)
+
+
+@pytest.fixture(scope="module")
+def enrolled(people: Population, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], State]:
+    split = make_split("random", people, OPTIONS.seeds_of(0).split)
+    queries = []
+    for budget in (Budget(epsilon=8.0), Budget(epsilon=8.0, private_labels=True, eps_labels=1.0)):
+        queries += [question.query for question in HoGS().questions(people.facts, split, budget, "any")]
+
+    def make(name: str) -> State:
+        return enrol(tmp_path_factory.mktemp(name) / "state", people, policy_for(queries, people.facts), seed=1)
+
+    return make
+
+
+@pytest.fixture
+def deployment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flower]:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path / "home"))
+    with Flower(simulation=False, log=tmp_path / "flower.log") as flower:
+        yield flower
+        started = flower.processes()
+    assert not [process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+def log_of(flower: Flower, start: int = 0) -> str:
+    return flower.log.read_text(errors="replace")[start:]
+
+
+def test_four_devices_report_once(deployment: Flower, enrolled: Callable[[str], State], tmp_path: Path) -> None:
+    state, twin = enrolled("devices"), enrolled("twin")
+    for device in range(SUPERNODES):
+        deployment.start_supernode({"partition-id": device, "num-partitions": 24, "state-dir": str(state.folder)})
+    config = {
+        "dataset": "generated", "epsilon": 8.0, "state-dir": str(state.folder), "minimum-nodes": SUPERNODES,
+        "out": str(tmp_path / "out"),
+    }  # fmt: skip
+    deployment.start_run(ROOT, config).wait(240)
+    assert "result: " in log_of(deployment)
+    (result,) = (tmp_path / "out").glob("*/result.json")
+    record = json.loads(result.read_text())
+    devices = record["devices"]
+    assert (devices["asked"], devices["reported"], devices["silent"]) == (24, 4, 20)
+    assert record["engine"] == "flower"
+    local = collect(
+        twin.folder,
+        HoGS().questions(twin.policy.facts, make_split("random", twin.population, 0), Budget(epsilon=8.0), "any"),
+        devices=24,
+        engine="local",
+        silent=frozenset(range(SUPERNODES, 24)),
+    )
+    assert local.reported == 4 and devices["reports_sha256"] == local.reports_sha256
+
+    # the same command again: a new collection, and every device refuses
+    start = len(log_of(deployment))
+    deployment.start_run(ROOT, config).wait(240)
+    assert "refused: none of 24 devices reported (REPORT_COLLECTED 4)" in log_of(deployment, start)
+    assert len(list((tmp_path / "out").glob("*/result.json"))) == 1
+    held = {device: b"".join(entry.report for entry in state.ledger(device).entries(device)) for device in range(24)}
+    assert [device for device, report in held.items() if report] == [0, 1, 2, 3]
+
+
+def test_a_curator_who_knows_public_facts_alone(
+    deployment: Flower, enrolled: Callable[[str], State], people: Population, tmp_path: Path
+) -> None:
+    """Every SuperNode says where its device lives; the curator's configuration names no state folder."""
+    state = enrolled("devices")
+    for device in range(SUPERNODES):
+        deployment.start_supernode({"partition-id": device, "state-dir": str(state.folder)})
+    (tmp_path / "facts.json").write_text(json.dumps({"facts": people.facts.to_dict()}))
+    config = {"facts": str(tmp_path / "facts.json"), "epsilon": 8.0, "eps-labels": 1.0, "minimum-nodes": SUPERNODES,
+              "collection": "one", "out": str(tmp_path / "out")}  # fmt: skip
+    deployment.start_run(ROOT, config).wait(240)
+    summary = json.loads((tmp_path / "out" / "hogs-one" / "summary.json").read_text())
+    assert summary["devices"]["reported"] == 4
+    assert (tmp_path / "out" / "hogs-one" / "predictions.npy").exists()
+
+    # without any facts the curator does not make devices of its own
+    start = len(log_of(deployment))
+    deployment.start_run(ROOT, {"minimum-nodes": SUPERNODES}).wait(240)
+    assert "a curator does not enrol" in log_of(deployment, start)
+    assert not (tmp_path / "home").exists()
+
+    # an interrupted collection goes on under its id: the stored bytes come again
+    start = len(log_of(deployment))
+    deployment.start_run(ROOT, config).wait(240)
+    assert "replayed 4" in log_of(deployment, start)
+    again = json.loads((tmp_path / "out" / "hogs-one" / "summary.json").read_text())
+    assert again["devices"]["reports_sha256"] == summary["devices"]["reports_sha256"] != reports_digest({})
+
+
+def test_nothing_is_left_of_this_test_run() -> None:
+    left = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and MARK in process.environ() and process.ppid() == os.getpid():
+                left.append(process)
+        except (psutil.Error, OSError):
+            continue
+    assert left == []
+
+
+def test_the_checkout_alone_is_a_whole_simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``flwr run .`` with nothing else: devices are enrolled, asked once, and a network is trained."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path / "home"))
+    with Flower(simulation=True, log=tmp_path / "flower.log") as flower:
+        federation = "num-supernodes=24 client-resources-num-cpus=1 init-args-num-cpus=2"
+        flower.start_run(ROOT, {}, federation=federation).wait(240)
+        assert "result: " in log_of(flower)
+    (result,) = (tmp_path / "home").glob("flwr/run-*/*/result.json")
+    record = json.loads(result.read_text())
+    assert record["devices"]["reported"] == 24
+    assert 0 <= record["accuracy"]["test"] <= 1
+    assert State(result.parent.parent / "state").head["simulation_seeded"]

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from devices.data.population import Population
+from devices.datasets import load
+from devices.facts import Split
+from strategies.people.private_and_public import divide
+
+
+def test_parts_share_nobody_and_repeat(population: Population) -> None:
+    first, again, other = divide(population, 1), divide(population, 1), divide(population, 2)
+    for name in ("private", "asked", "scored"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    assert not np.array_equal(first.private, other.private)
+    everybody = np.concatenate([first.private, first.asked, first.scored])
+    assert len(np.unique(everybody)) == len(everybody) == len(population)
+    assert (len(first.private), len(first.asked), len(first.scored)) == (16, 12, 12)
+
+
+def test_people_without_a_label_are_in_no_part(population: Population) -> None:
+    labels = population.labels.copy()
+    labels[:20] = -1
+    division = divide(replace(population, labels=labels), 0)
+    assert min(division.private.min(), division.public.min()) >= 20
+    labels[:] = -1
+    with pytest.raises(ValueError, match="too few"):
+        divide(replace(population, labels=labels), 0)
+
+
+def test_a_graph_too_small_for_its_own_rule_takes_the_general_one(population: Population) -> None:
+    assert divide(replace(population, name="computers"), 0).rule.startswith("40%")
+
+
+def test_arxiv_takes_the_years(population: Population) -> None:
+    split = Split(np.arange(20), np.arange(20, 30), np.arange(30, 40))
+    division = divide(replace(population, name="ogbn-arxiv", own_split=split), 0)
+    np.testing.assert_array_equal(division.private, split.train)
+    np.testing.assert_array_equal(division.asked, split.val)
+    np.testing.assert_array_equal(division.scored, split.test)
+
+
+@pytest.mark.parametrize("name, private, half, each", [("computers", 2500, 3000, 250), ("cora", 700, 1000, 100),
+                                                       ("pubmed", 3000, 3000, 1000)])  # fmt: skip
+def test_the_stated_rules_on_real_data(data_dir: object, name: str, private: int, half: int, each: int) -> None:
+    population = load(name, data_dir=data_dir)  # type: ignore[arg-type]
+    division = divide(population, 0)
+    assert (len(division.private), len(division.asked), len(division.scored)) == (private, half, half)
+    assert set(np.bincount(population.labels[division.private])) == {each}

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strategies.results.levels import held, level_named
+
+
+def bounded(value: float, delta: float = 0.0) -> dict[str, Any]:
+    return {"status": "bounded", "value": value, "delta": delta, "detail": ""}
+
+
+OPEN = {"status": "unprotected", "value": None, "delta": 0.0, "detail": "in clear"}
+UNASKED = {"status": "not asked", "value": None, "delta": 0.0, "detail": ""}
+
+
+def at_bit(adjacency: dict[str, Any], feature: dict[str, Any]) -> dict[str, Any]:
+    return held({"bit_adjacency": adjacency, "bit_feature": feature}, "bit")
+
+
+def test_a_bit_is_the_worse_of_its_two_kinds() -> None:
+    assert at_bit(bounded(2), bounded(3))["value"] == 3
+    assert at_bit(bounded(2), UNASKED)["value"] == 2
+    assert at_bit(UNASKED, UNASKED)["status"] == "not asked"
+    for one, other in ((OPEN, bounded(1)), (bounded(1), OPEN), (OPEN, UNASKED)):
+        found = at_bit(one, other)
+        assert (found["status"], found["value"], found["detail"]) == ("unprotected", None, "in clear")
+
+
+def test_other_levels_are_as_they_stand() -> None:
+    assert held({"user": bounded(4.5, 1e-6)}, "user") == bounded(4.5, 1e-6)
+    assert held({"relationship": OPEN}, "relationship") == OPEN
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"status": "fine", "value": 1.0}, {"status": "bounded", "value": None}, {"status": "bounded", "value": "inf"},
+        {"status": "bounded", "value": float("nan")}, {"status": "bounded", "value": -1.0},
+        {"status": "bounded", "value": True},
+    ],
+)  # fmt: skip
+def test_what_no_result_says_is_refused(entry: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"privacy\.holds\.user"):
+        held({"user": entry}, "user")
+
+
+def test_names_of_levels() -> None:
+    assert level_named("Central-Node") == "central_node"
+    assert level_named("user") == "user"
+    with pytest.raises(ValueError, match="--match everything: the level must be one of bit, relationship"):
+        level_named("everything")

@@ -1,0 +1,115 @@
+"""Checkpoints of trainings: what is written is read back, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from strategies.rounds.checkpoint import CheckpointFile, Standing, remove_checkpoints
+from strategies.rounds.fedavg import Best, EgoFedAvg, seeded
+from strategies.rounds.training_grid import Phase, Tally
+
+KEY = ("config", "collection")
+
+
+def standing() -> Standing:
+    tally = Tally(heard=5, rounds_answered=2)
+    tally.asked |= {1, 2, 3}
+    tally.answered.update([1, 1, 2])
+    tally.refused[3] = "POLICY_REFUSED"
+    tally.failed.add(2)
+    tally.phases["training"] = Phase(2, 12, 100, 200)
+    weights = np.arange(4, dtype=np.float32)
+    server = {"m_t.weights": np.ones(4), "clipping_norm": np.array(0.25)}
+    return Standing(weights, 2, Best(0.5, weights + 1), tally, server, None, 3, 7)
+
+
+def test_a_training_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
+    kept = CheckpointFile(tmp_path, 0, KEY)
+    wanted = standing()
+    kept.add_model(wanted.weights)
+    with seeded(4):
+        np.random.normal(size=3)  # leaves a second value for later, which is part of the state
+        random.random()
+        kept.save(wanted)
+        expected = random.random(), np.random.normal(size=3).tolist()
+    again = CheckpointFile(tmp_path, 0, KEY)
+    found = again.load()
+    assert found is not None and found.randomness is not None
+    assert (found.done, found.again, found.lost) == (2, 3, 7)
+    assert found.tally.to_dict() == wanted.tally.to_dict()
+    assert found.weights.dtype == np.float32 and np.array_equal(found.weights, wanted.weights)
+    assert found.best.accuracy == 0.5 and found.best.weights is not None
+    assert np.array_equal(found.best.weights, wanted.weights + 1)
+    assert set(found.server) == {"m_t.weights", "clipping_norm"} and found.server["clipping_norm"] == 0.25
+    with seeded(5):
+        random.setstate(found.randomness[0])
+        np.random.set_state(found.randomness[1])
+        assert (random.random(), np.random.normal(size=3).tolist()) == expected
+    for file in (kept, again):
+        file.add_model(wanted.weights + 1)
+    assert again.digest.digest() == kept.digest.digest()
+    assert (tmp_path / "checkpoint-0.npz").stat().st_mode & 0o077 == 0
+    remove_checkpoints(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("key", [("other", "collection"), ("config", "other"), ("config", "collection", "silos")])
+def test_a_checkpoint_of_another_training_is_left_aside(tmp_path: Path, key: tuple[str, ...]) -> None:
+    CheckpointFile(tmp_path, 0, KEY).save(standing())
+    assert CheckpointFile(tmp_path, 0, key).load() is None
+    assert CheckpointFile(tmp_path, 1, KEY).load() is None
+    assert CheckpointFile(tmp_path, 0, KEY).load() is not None
+
+
+def test_a_damaged_checkpoint_is_left_aside(tmp_path: Path) -> None:
+    kept = CheckpointFile(tmp_path, 0, KEY)
+    kept.add_model(standing().weights)
+    kept.save(standing())
+    path, models = tmp_path / "checkpoint-0.npz", tmp_path / "checkpoint-0.models"
+    whole = path.read_bytes()
+    at = whole.index(standing().weights.tobytes())
+    for data in (b"", whole[:-1], whole[:at] + b"\xff" + whole[at + 1 :], b"\x80\x04."):
+        path.write_bytes(data)
+        assert CheckpointFile(tmp_path, 0, KEY).load() is None
+    path.write_bytes(whole)
+    models.write_bytes(models.read_bytes()[:-1])
+    assert CheckpointFile(tmp_path, 0, KEY).load() is None
+
+
+def test_what_a_killed_run_wrote_after_its_checkpoint_is_not_in_the_digest(tmp_path: Path) -> None:
+    kept = CheckpointFile(tmp_path, 0, KEY)
+    one, two = np.ones(3, np.float32), np.full(3, 2, np.float32)
+    kept.add_model(one)
+    kept.save(standing())
+    expected = kept.digest.copy()
+    kept.add_model(two)
+    again = CheckpointFile(tmp_path, 0, KEY)
+    assert again.load() is not None
+    again.add_model(one)
+    expected.update(one.tobytes())
+    assert again.digest.digest() == expected.digest()
+    again.save(standing())
+    last = CheckpointFile(tmp_path, 0, KEY)
+    assert last.load() is not None and last.digest.digest() == expected.digest()
+
+
+def test_nothing_is_kept_without_a_folder(tmp_path: Path) -> None:
+    kept = CheckpointFile(None, 0, KEY)
+    kept.add_model(np.ones(3))
+    kept.save(standing())
+    assert kept.load() is None
+
+
+def test_what_neighbours_sent_is_restored() -> None:
+    first, second = EgoFedAvg([1, 2, 3], 2, b""), EgoFedAvg([1, 2, 3], 2, b"")
+    second.restore(first.state())
+    assert second.sent == second.neighbours == {}
+    first.sent = {3: np.arange(4, dtype=np.float32), 1: np.ones(4, np.float32)}
+    first.neighbours = {2: [3, 1], 1: [], 3: [2]}
+    second.restore(first.state())
+    assert second.neighbours == first.neighbours
+    assert all(second.own(node, "float32") == first.own(node, "float32") for node in (1, 2, 3))

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict
+
+from curator.methods import Question
+from curator.reports.reports import Reports
+from devices.data.population import Population
+from devices.enrolment.state import State
+from strategies.engines.grids import LocalGrid
+from strategies.rounds.collect_once import CollectOnce, device_nodes, run_collection
+
+Ask = Callable[..., tuple[Question, ...]]
+Enrolled = Callable[..., State]
+
+
+def test_one_question_to_each_device_and_every_reply_counted_once(
+    enrolled: Enrolled, ask: Ask, population: Population
+) -> None:
+    strategy = CollectOnce(ask(), range(1, 41))
+    collected = run_collection(strategy, LocalGrid(enrolled().folder, 40))
+    assert (collected.rounds, collected.messages, collected.asked, collected.reported) == (1, 80, 40, 40)
+    reports = Reports.from_bytes(population.facts, ask(), collected.answers)
+    assert reports.answered.all() and reports.adjacency is not None
+    assert collected.downlink_bytes == 40 * (len(ask()[0].query.to_bytes()) + 2 * len("query"))
+    # what a device pays: its bytes, its public number, one flag and their names
+    names = len("report") + len("report") + len("device") + len("replayed")
+    extra = {collected.uplink_bytes - sum(map(len, collected.reports.values())) - 40 * names}
+    assert extra <= {40 * size for size in range(2, 40)}
+
+
+def test_private_labels_are_asked_of_labelled_devices_only(enrolled: Enrolled, ask: Ask) -> None:
+    questions = ask(private_labels=True, eps_labels=1.0)
+    strategy = CollectOnce(questions, range(1, 41))
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), LocalGrid(enrolled().folder, 40)))
+    with_label = {m.metadata.dst_node_id - 1 for m in messages if b'"label"' in m.content["query"]["query"]}
+    assert questions[0].devices is not None and with_label == set(questions[0].devices.tolist())
+    assert len(messages) == 40
+
+
+def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_too(enrolled: Enrolled, ask: Ask) -> None:
+    grid = LocalGrid(enrolled().folder, 40)
+    strategy = CollectOnce(ask(), range(1, 41))
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    replies = list(grid.send_and_receive(messages))
+    nonsense = [
+        Message(
+            RecordDict({"report": ConfigRecord({"report": b"?", "device": 7, "replayed": False})}), reply_to=messages[7]
+        ),
+        Message(RecordDict({"other": ConfigRecord({"x": 1})}), reply_to=messages[8]),
+        Message(Error(2, "something broke"), reply_to=messages[9]),
+    ]
+    kept = replies[:7] + nonsense + replies[10:30] + [replies[10]]
+    strategy.aggregate_train(1, kept)
+    c = strategy.collected
+    assert (c.reported, c.failed, c.silent) == (27, 4, 9)
+    assert c.asked == c.reported + c.replayed + sum(c.refused.values()) + c.silent + c.failed
+
+
+def test_nothing_is_evaluated_on_a_device(enrolled: Enrolled, ask: Ask) -> None:
+    grid = LocalGrid(enrolled().folder, 40)
+    strategy = CollectOnce(ask(), range(1, 41))
+    assert list(strategy.configure_evaluate(1, ArrayRecord(), ConfigRecord(), grid)) == []
+    assert strategy.aggregate_evaluate(1, []) is None
+
+
+def test_device_nodes_needs_every_device() -> None:
+    assert device_nodes({1: 70, 0: 90}) == [90, 70]
+    with pytest.raises(ValueError, match="device 0 is not connected"):
+        device_nodes({1: 70, 2: 90})
+
+
+def test_what_the_curator_gets_is_noisy(enrolled: Enrolled, ask: Ask, population: Population) -> None:
+    collected = run_collection(
+        CollectOnce(ask(epsilon=1.0), range(1, 41)),
+        LocalGrid(enrolled(caps={"bit": 9, "vector": 1e9, "user": 1e9}).folder, 40),
+    )
+    reports = Reports.from_bytes(population.facts, ask(epsilon=1.0), collected.answers)
+    truth = np.zeros((40, 40), bool)
+    truth[tuple(population.edges)] = truth[tuple(population.edges[::-1])] = True
+    flipped = (reports.adjacency.toarray().astype(bool) != truth)[~np.eye(40, dtype=bool)].mean()
+    # 1,560 bits flipped with p = 1/(e^.9 + 1) = .289: five standard deviations either side
+    assert abs(flipped - 0.289) < 5 * (0.289 * 0.711 / 1560) ** 0.5
+    assert not reports.adjacency.toarray().diagonal().any()
+
+
+def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask) -> None:
+    grid = LocalGrid(enrolled().folder, 40)
+    strategy = CollectOnce(ask(), range(1, 41))
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    replies = list(grid.send_and_receive(messages))
+    stolen = dict(replies[5].content["report"])
+    replies[5] = Message(RecordDict({"report": ConfigRecord({**stolen, "device": 6})}), reply_to=messages[5])
+    strategy.aggregate_train(1, replies)
+    assert (strategy.collected.reported, strategy.collected.failed) == (39, 1)
+    assert 5 not in strategy.collected.reports

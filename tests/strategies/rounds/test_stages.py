@@ -1,0 +1,281 @@
+"""Plans of two stages (LDPGen) from devices to a result, on every engine, killed and continued."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flwr.app import ArrayRecord, ConfigRecord
+
+from curator.methods import FPLDPGen, LDPGen, Question
+from curator.methods.base import Budget
+from curator.reports.reports import Reports
+from devices.data.population import Population
+from devices.data.splits import make_split
+from devices.enrolment.state import State, enrol
+from devices.facts import IntArray
+from devices.policy.policy import policy_for
+from devices.query import Query
+from strategies import RunOptions, simulate
+from strategies.engines.collect import collect
+from strategies.engines.flower_job import Job, load_collected, save_collected
+from strategies.engines.grids import LocalGrid
+from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from strategies.rounds.stages import Stages, at_stage
+
+METHOD = LDPGen(groups=3)
+SPEND = Budget(epsilon=4, public_features=True)
+Make = Callable[..., State]
+
+
+def _ask(population: Population, collection: str = "first", **given: Any) -> tuple[Question, ...]:
+    return METHOD.questions(population.facts, make_split("random", population, 0), replace(SPEND, **given), collection)
+
+
+@pytest.fixture
+def enrolled(tmp_path: Path, population: Population) -> Make:
+    """Return freshly enrolled folders; every one has the same seeded devices."""
+    number = iter(range(100))
+
+    def make(**policy: Any) -> State:
+        rules = policy_for([q.query for q in _ask(population)], population.facts, **policy)
+        return enrol(tmp_path / f"state-{next(number)}", population, rules, seed=5)
+
+    return make
+
+
+def _collect(state: State, population: Population, questions: Sequence[Question], **given: Any) -> Collected:
+    kept = given.pop("kept", state.folder)
+    method = given.pop("method", METHOD)
+    stages = Stages(method, population.facts, kept)
+    return collect(state.folder, questions, devices=len(population), stages=stages, **given)
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_both_stages_are_the_same_on_local_and_ray(enrolled: Make, population: Population) -> None:
+    seen = []
+    for engine in ("local", "ray"):
+        state = enrolled()
+        rows = []
+        for collection, epsilon in (("first", 4.0), ("first", 4.0), ("second", 4.0), ("third", 2.0)):
+            questions = _ask(population, collection, epsilon=epsilon)
+            c = _collect(state, population, questions, engine=engine, workers=2)
+            rows.append(
+                (c.reports_sha256, c.grouping, c.rounds, c.asked, c.reported, c.replayed, c.refused, c.messages)
+            )
+        seen.append(rows)
+    assert seen[0] == seen[1]
+    first, retry, other, smaller = seen[0]
+    assert first[2:] == (2, 40, 40, 0, Counter(), 160) and set(first[1]) <= {0, 1, 2}
+    assert retry[:2] == first[:2] and retry[4:6] == (0, 40)  # stored bytes of both stages
+    for refused in (other, smaller):
+        assert refused[2:] == (1, 40, 0, 0, Counter(REPORT_COLLECTED=40), 80)  # nobody is left for a second round
+
+
+def test_a_replaying_device_replays_both_stages(enrolled: Make, population: Population) -> None:
+    state = enrolled(on_requery="replay")
+    first = _collect(state, population, _ask(population))
+    again = _collect(state, population, _ask(population, "second"))
+    assert again.reports == first.reports and again.grouping == first.grouping
+    assert (again.reported, again.replayed, again.rounds) == (0, 40, 2)
+
+
+class Fickle(LDPGen):
+    """A curator who groups people anew each time it asks."""
+
+    def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
+        """Another grouping than before."""
+        own = super().regroup(reports, stage=stage)
+        assert own is not None
+        return (own + 1) % 3
+
+
+@pytest.mark.parametrize("on_requery", ["refuse", "replay"])
+def test_a_second_grouping_is_not_answered(
+    enrolled: Make, population: Population, on_requery: str, tmp_path: Path
+) -> None:
+    """Under another collection, and under the same id with the kept grouping thrown away."""
+    state = enrolled(on_requery=on_requery)
+    _collect(state, population, _ask(population))
+    for number, collection in enumerate(("first", "second")):
+        c = _collect(
+            state, population, _ask(population, collection), method=Fickle(groups=3), kept=tmp_path / str(number)
+        )
+        assert not c.reported and c.replayed == 0 and c.refused == Counter(REPORT_COLLECTED=40)
+
+
+def test_the_ledger_holds_the_whole_loss_from_the_first_stage_on(enrolled: Make, population: Population) -> None:
+    state = enrolled()
+    (question,) = _ask(population)
+    collect(
+        state.folder, (replace(question, query=question.query),), devices=40, stages=_Never(METHOD, population, state)
+    )
+    entries = state.ledger(0).entries(3)
+    assert [(e.stage, e.loss.bit) for e in entries] == [(0, pytest.approx(4.0))]
+    _collect(state, population, (question,))
+    entries = state.ledger(0).entries(3)
+    assert [(e.stage, e.loss.bit) for e in entries] == [(0, pytest.approx(4.0)), (1, 0.0)]
+
+
+class _Never(Stages):
+    """The curator goes away after the first stage."""
+
+    def __init__(self, method: LDPGen, population: Population, state: State) -> None:
+        super().__init__(method, population.facts, state.folder)
+
+    def advance(self, questions: Sequence[Question], answers: Any, stage: int) -> tuple[Question, ...]:
+        """Ask nobody."""
+        return tuple(replace(q, devices=np.zeros(0, np.int64)) for q in at_stage(questions, stage, (0,) * 40))
+
+
+def test_who_misses_the_first_stage_is_not_asked_the_second(enrolled: Make, population: Population) -> None:
+    state = enrolled()
+    questions = _ask(population)
+    some = _collect(state, population, questions, silent=frozenset({1, 5}))
+    assert (some.asked, some.reported, some.silent, some.messages) == (40, 38, 2, 40 + 38 + 38 + 38)
+    reports = Reports.from_bytes(population.facts, at_stage(questions, 1, some.grouping), some.answers)
+    assert np.flatnonzero(~reports.answered).tolist() == [1, 5]
+    # they come later: the kept grouping is asked again, although the reports would make another one
+    rest = _collect(state, population, questions)
+    assert (rest.reported, rest.replayed, rest.grouping) == (2, 38, some.grouping)
+    assert {i: rest.reports[i] for i in some.reports} == some.reports
+
+
+def test_who_stops_between_the_stages_is_silent(enrolled: Make, population: Population) -> None:
+    state = enrolled()
+    (question,) = _ask(population)
+    strategy = CollectOnce((question,), range(1, 41), stages=Stages(METHOD, population.facts, state.folder))
+    grid = LocalGrid(state.folder, 40)
+    first = strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid)
+    strategy.aggregate_train(1, grid.send_and_receive(first))
+    second = list(strategy.configure_train(2, ArrayRecord(), ConfigRecord(), grid))
+    strategy.aggregate_train(2, grid.send_and_receive(second[:30]))
+    c = strategy.collected
+    assert (c.asked, c.reported, c.silent, len(c.reports), len(c.answers)) == (40, 30, 10, 40, 30)
+    with pytest.raises(ValueError, match="needs what makes the questions"):
+        CollectOnce((question,), range(1, 41))
+
+
+def test_a_device_is_known_by_its_node_in_the_second_stage(enrolled: Make, population: Population) -> None:
+    """On a grid whose nodes are not known beforehand (no roster) nobody speaks for another device either."""
+    state = enrolled()
+    strategy = CollectOnce(
+        _ask(population), list(range(40, 0, -1)), roster=False,
+        stages=Stages(METHOD, population.facts, state.folder),
+    )  # fmt: skip
+    grid = LocalGrid(state.folder, 40)
+    collected = run_collection(strategy, grid)
+    assert collected.reported == 40 and collected.rounds == 2
+    other = enrolled()
+    assert collected.reports_sha256 == _collect(other, population, _ask(population)).reports_sha256
+
+
+def test_a_job_of_two_stages_is_read_as_it_was_written(enrolled: Make, population: Population, tmp_path: Path) -> None:
+    stages = Stages(FPLDPGen(groups=4, scaling="literal"), population.facts, tmp_path)
+    Job(_ask(population), 40, stages=stages).save(tmp_path)
+    read = Job.load(tmp_path).stages
+    assert read is not None and read.method == stages.method and read.facts == stages.facts and read.kept == tmp_path
+    collected = _collect(enrolled(), population, _ask(population))
+    save_collected(tmp_path, collected)
+    assert load_collected(tmp_path) == collected
+
+
+def test_a_grouping_that_groups_nobody_is_refused(enrolled: Make, population: Population) -> None:
+    class Half(LDPGen):
+        def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
+            return np.zeros(20, np.int64)
+
+    with pytest.raises(ValueError, match="ldpgen: a grouping names one group of every person"):
+        _collect(enrolled(), population, _ask(population), method=Half(groups=3))
+
+
+@pytest.mark.parametrize("name", ["ldpgen", "fp-ldpgen"])
+def test_a_run_names_two_rounds_and_is_read_again_from_its_reports(name: str, tmp_path: Path) -> None:
+    options = RunOptions(
+        method=name, clients=60, settings={"epochs": "3"}, reference=False, out=tmp_path, dropout=0.1,
+        save_reports=True, private_labels=True, eps_labels=2.0,
+    )  # fmt: skip
+    result = simulate(options)
+    record = result.record
+    assert record["communication"]["rounds"] == 2
+    assert (record["devices"]["reported"], record["devices"]["silent"]) == (54, 6)
+    life = record["privacy"]["lifetime_per_device"]
+    assert life["bit_adjacency"]["max"] == pytest.approx(record["privacy"]["holds"]["bit_adjacency"]["value"])
+    assert result.folder is not None
+    kept = replace(options, from_reports=result.folder / "reports", save_reports=False)
+    again = simulate(kept).record
+    assert again["accuracy"] == record["accuracy"]
+    for level in ("bit_adjacency", "relationship", "label"):
+        assert again["privacy"]["holds"][level]["value"] == record["privacy"]["holds"][level]["value"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from strategies import RunOptions, simulate
+from strategies.rounds.stages import Stages
+import strategies.rounds.collect_once as module
+
+where, out = sys.argv[1], Path(sys.argv[2])
+advance, keep = Stages.advance, module.CollectOnce._keep
+left = [70]  # of the 40 + 40 answers
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def advancing(self, *arguments):
+    if where == "before the grouping":
+        die()
+    asked = advance(self, *arguments)
+    if where == "after the grouping":
+        die()
+    return asked
+
+def keeping(self, *arguments, **named):
+    left[0] -= 1
+    if where == "in the second stage" and left[0] == 0:
+        die()
+    return keep(self, *arguments, **named)
+
+Stages.advance, module.CollectOnce._keep = advancing, keeping
+simulate(RunOptions(method="ldpgen", clients=40, settings={"epochs": "3", "groups": "3"}, reference=False, out=out))
+"""
+
+
+@pytest.mark.parametrize("where", ["before the grouping", "after the grouping", "in the second stage"])
+def test_a_run_that_is_killed_between_the_stages_goes_on(where: str, tmp_path: Path) -> None:
+    options = RunOptions(
+        method="ldpgen", clients=40, settings={"epochs": "3", "groups": "3"}, reference=False, out=tmp_path / "whole"
+    )
+    whole = simulate(options).record
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, where, str(tmp_path / "killed")],
+        env=environment,
+        capture_output=True,
+        timeout=120,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    again = simulate(replace(options, out=tmp_path / "killed")).record
+    assert again["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
+    assert again["accuracy"] == whole["accuracy"]
+    devices = again["devices"]
+    # a device that had answered the last stage gives the stored bytes; nobody refuses
+    assert devices["replayed"] == (40 if where == "in the second stage" else 0)
+    assert devices["reported"] + devices["replayed"] == 40
+
+
+def test_a_plan_is_one_question_for_the_ledger(population: Population) -> None:
+    (question,) = _ask(population)
+    later = question.query.at_stage(1, tuple([0, 1] * 20))
+    assert isinstance(later, Query) and later.fingerprint("adjacency") == question.query.fingerprint("adjacency")
+    assert later.question("adjacency") != question.query.question("adjacency")

@@ -1,0 +1,111 @@
+"""A process that runs ``ldpsim`` commands in forks of itself, and has them killed at a chosen moment.
+
+One JSON line in: ``{"args": [...], "moment": NAME or null, "count": K}``; one line out: the exit
+code, negative for a signal. The command kills itself (SIGKILL) when the moment comes for the
+K-th time. A fork saves the seconds in which Python loads torch; the command is the real one.
+
+=============  ==================================================================
+entry          a device's row is written, and the transaction is not committed
+reply          a device's reply leaves; its row is committed, and nobody has it
+grouping       the next stage's grouping of a staged query is kept
+chunk          a chunk of teachers is on the disk
+unsaved        a round is finished, and its checkpoint is not there yet
+saved          a round's checkpoint is there, and the next round is not begun
+result         everything is done, and result.json is not there yet
+=============  ==================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cli.main import app
+from devices.fleet import Fleet
+from devices.ledger.ledger import Ledger
+from strategies.results import folder as run_folder
+from strategies.runs import simulate as simulation
+from strategies.runs import teachers as teaching
+from strategies.rounds.checkpoint import CheckpointFile
+from strategies.engines.grids import LocalGrid
+from strategies.rounds.stages import Stages
+
+BATCH = 8  # devices that share a commit: a kill then falls within a round, too
+
+
+def run(args: list[str], moment: str | None, count: int) -> None:
+    """Run a command that dies when its moment has come."""
+    left = count
+
+    def strike() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(owner: Any, name: str, *, first: bool) -> None:
+        inner: Callable[..., Any] = getattr(owner, name)
+
+        def wrapped(*given: Any, **named: Any) -> Any:
+            if first:
+                strike()
+            found = inner(*given, **named)
+            if not first:
+                strike()
+            return found
+
+        setattr(owner, name, wrapped)
+
+    begin = Fleet.__init__
+    Fleet.__init__ = lambda self, folder: begin(self, folder, batch=BATCH)  # type: ignore[assignment,method-assign,misc]
+    if moment == "entry":
+        around(Ledger, "enter", first=False)
+        around(Ledger, "enter_round", first=False)
+    elif moment == "reply":
+        deliver = LocalGrid.deliver
+
+        def leaving(self: LocalGrid, messages: Any) -> Iterator[Any]:
+            for reply in deliver(self, messages):
+                strike()
+                yield reply
+
+        LocalGrid.deliver = leaving  # type: ignore[method-assign]
+    elif moment is not None:
+        owner, name, first = {
+            "grouping": (Stages, "advance", False), "chunk": (teaching, "train_chunk", False),
+            "unsaved": (CheckpointFile, "save", True), "saved": (CheckpointFile, "save", False),
+            "result": (run_folder, "write_result", True),
+        }[moment]  # fmt: skip
+        around(owner, name, first=first)
+    assert simulation.run_folder is run_folder
+    app(args, prog_name="ldpsim")
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    for line in sys.stdin:
+        wanted = json.loads(line)
+        child = os.fork()
+        if not child:
+            log = os.open(os.devnull, os.O_RDWR)
+            os.dup2(log, 0)
+            os.dup2(log, 1)
+            code = 1
+            try:
+                run(wanted["args"], wanted["moment"], wanted["count"])
+            except SystemExit as end:
+                code = int(end.code or 0)
+            except BaseException as error:
+                print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+if __name__ == "__main__":
+    main()

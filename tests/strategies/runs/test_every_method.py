@@ -1,0 +1,79 @@
+"""Every method of the registry, whole runs at a small size, on the generated graph and on Cora."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curator.methods import OwnerMethod, Reference, find, table
+from devices.data.splits import make_split
+from strategies import RunOptions, simulate
+from strategies.setup.run_setup import plan_run
+
+EVERY = sorted(table())
+SETTINGS: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}, "privgnn": {"K": "8"}}
+
+
+def _in_rounds(kind: type) -> bool:
+    return "rounds" in _keys(kind)  # a federated training
+
+
+def _options(name: str, **given: Any) -> RunOptions:
+    kind = find(name)
+    owner = issubclass(kind, OwnerMethod)
+    people = 300 if owner else 200 if "dataset" in given else 60
+    quick = {"rounds": "2"} if _in_rounds(kind) else {"epochs": "3"}
+    if "queries" in _keys(kind):
+        quick["queries"] = "3"
+    settings = {**quick, **SETTINGS.get(name, {})}
+    return RunOptions(method=name, settings=settings, reference=False, out=None, clients=people, **given)
+
+
+def _keys(kind: type) -> set[str]:
+    return {entry.name for entry in fields(kind)}
+
+
+def _holds(record: dict[str, Any], kind: Any) -> None:
+    assert 0 <= record["accuracy"]["test"] <= 1
+    privacy = record["privacy"]
+    assert privacy["trust"] == kind.trust and privacy["claimed"]["statement"]
+    if issubclass(kind, OwnerMethod) or _in_rounds(kind):
+        return
+    if issubclass(kind, Reference):
+        assert record["devices"]["asked"] == 0
+        return
+    assert record["devices"]["reported"] == record["dataset"]["nodes"]
+    asked = {"adjacency": "bit_adjacency", "features": "vector", "label": "label"}
+    assert all(privacy["holds"][asked[attribute]]["status"] == "bounded" for attribute in kind.private)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_it_runs_on_the_generated_graph(name: str) -> None:
+    _holds(simulate(_options(name)).record, find(name))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_it_runs_on_cora(name: str, data_dir: Path) -> None:
+    _holds(simulate(_options(name, dataset="cora", data_dir=data_dir)).record, find(name))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_it_says_what_it_is(name: str) -> None:
+    """What ``ldpsim methods`` lists: and the mechanisms that people are asked by are among those named."""
+    kind = find(name)
+    assert kind.name == name and kind.paper and kind.trust in ("untrusted curator", "trusted curator", "none")
+    assert set(kind.private) <= {"adjacency", "features", "label"}
+    if issubclass(kind, OwnerMethod | Reference) or _in_rounds(kind):
+        return
+    assert kind.trust == "untrusted curator"
+    plan = plan_run(_options(name))
+    facts = plan.population.facts
+    split = make_split("random", plan.population, 0)
+    questions = plan.settings.method.questions(facts, split, plan.budget, "c")
+    stages = [stage for question in questions for stage in question.query.plan]
+    asked = {ask.attribute: {m.name for m in ask.mechanisms} for stage in stages for ask in stage}
+    assert set(asked) == set(kind.private)
+    assert set().union(*asked.values()) <= set(kind.mechanisms)

@@ -1,0 +1,236 @@
+"""Federated trainings end to end on a small graph: Flower's strategies, refusals, dropouts, bytes, privacy."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flwr.app import Message, MessageType, RecordDict
+from flwr.serverapp.strategy import FedAvg
+
+from devices.enrolment.state import State
+from devices.federated.wire import WEIGHTS
+from strategies import Refused, RunFailed, RunOptions, simulate
+from strategies.runs import federated as federated_run
+from strategies.rounds.fedavg import EVERYBODY
+from strategies.runs.federated_training import Training
+from strategies.setup.options import Seeds
+from strategies.setup.run_setup import plan_run
+
+SMALL = {"clients": 60, "reference": False}
+
+
+def run(tmp_path: Path, method: str, **more: Any) -> dict[str, Any]:
+    settings = {"rounds": "3", **more.pop("settings", {})}
+    options = RunOptions(method=method, out=tmp_path, settings=settings, **{**SMALL, **more})
+    return simulate(options).record
+
+
+class Watched(Training):
+    """Keeps each round's replies and the weights after it."""
+
+    rounds: list[list[Message]]
+
+    def run(self, tell: Any) -> Any:
+        self.rounds, self.after = [], []
+        inner = self.grid.send_and_receive
+
+        def listen(messages: Any, *, timeout: float | None = None) -> Any:
+            replies = inner(messages, timeout=timeout)
+            if replies:
+                self.rounds.append(list(replies))
+            return replies
+
+        self.grid.send_and_receive = listen  # type: ignore[method-assign]
+        Watched.last = self  # type: ignore[attr-defined]
+        weights = super().run(tell)
+        self.final = weights
+        return weights
+
+
+def test_the_aggregate_is_flowers_fedavg_of_the_same_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(federated_run, "Training", Watched)
+    record = run(tmp_path, "fedavg-mlp")
+    seen: Watched = Watched.last  # type: ignore[attr-defined]
+    assert len(seen.rounds) == 3 and record["federated"]["rounds_answered"] == 3
+    arrays, _ = FedAvg(**EVERYBODY).aggregate_train(1, seen.rounds[-1])
+    assert arrays is not None
+    assert np.array_equal(arrays[WEIGHTS].numpy(), seen.final)
+    plain = np.mean([reply.content["arrays"][WEIGHTS].numpy().astype(np.float64) for reply in seen.rounds[-1]], axis=0)  # type: ignore[call-overload]
+    assert np.abs(plain - seen.final).max() < 1e-6
+    assert record["devices"]["asked"] == record["devices"]["reported"] == 30
+
+
+def test_bytes_are_those_of_the_encoded_payloads(tmp_path: Path) -> None:
+    record = run(tmp_path, "fedavg-mlp")
+    size = 4 * (256 * 16 + 16 + 16 * 5 + 5)
+    costs = record["communication"]
+    assert costs["rounds"] == 3 and costs["messages"] == 3 * 30 * 2
+    assert 3 * size < costs["uplink_bytes_per_device"] < 3 * (size + 250)
+    assert 3 * size < costs["downlink_bytes_per_device"] < 3 * (size + 700)
+    assert costs["by_phase"]["training"]["uplink_bytes"] == costs["uplink_bytes"]
+
+
+def test_neighbours_pay_for_every_edge_in_both_directions(tmp_path: Path) -> None:
+    record = run(tmp_path, "fedavg-gnn")
+    edges, hidden = record["dataset"]["edges"], 16
+    training = record["communication"]["by_phase"]["training"]
+    model = 4 * (256 * 16 + 16 + 16 * 5 + 5)
+    extra_down = training["downlink_bytes"] - 3 * 60 * model
+    forwarded = 3 * 2 * edges * 2 * hidden * 4  # three rounds, both ends, two vectors of 16 floats
+    assert forwarded < extra_down < forwarded + 3 * 60 * 900
+    extra_up = training["uplink_bytes"] - 3 * 30 * model
+    assert 3 * 60 * 2 * hidden * 4 < extra_up < 3 * 60 * (2 * hidden * 4 + 400)
+    assert record["communication"]["by_phase"]["subscription"]["messages"] == 120
+    assert record["privacy"]["lifetime_per_device"]["bit_adjacency"] == {"max": None, "mean": None}
+
+
+def test_fedgcn_exchanges_once(tmp_path: Path) -> None:
+    record = run(tmp_path, "fedgcn")
+    phases = record["communication"]["by_phase"]
+    assert {name: phase["rounds"] for name, phase in phases.items()} == {"contribution": 1, "sums": 1, "training": 3}
+    assert record["devices"]["reported"] == 60
+
+
+def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
+    """With the neighbours' sums a device's gradient is exact: one step of FedAvg is one of gradient descent."""
+    import torch
+
+    options = RunOptions(method="fedgcn", out=tmp_path, settings={"rounds": "1", "local_steps": "1"}, **SMALL)
+    result = simulate(options)
+    from safetensors.numpy import load_file
+
+    from curator.linear.propagation import adjacency_matrix, gcn_matrix
+    from devices.data.splits import make_split
+    from strategies.runs.federated_prediction import scaled_features
+    from strategies.runs.federated import task_of
+
+    plan = plan_run(dataclasses.replace(options, out=None))
+    people, seeds = plan.population, options.seeds_of(0)
+    task = task_of(plan, plan.settings.method, "x")  # type: ignore[arg-type]
+    train = make_split("random", people, seeds.split).train
+    both = np.concatenate([people.edges, people.edges[::-1]], axis=1)
+    spread = torch.tensor(gcn_matrix(adjacency_matrix(len(people), both)).toarray(), dtype=torch.float64)
+    inputs = torch.tensor(scaled_features(people, task.scaling).toarray(), dtype=torch.float64)
+    flat = task.shape.initial(seeds.training).astype(np.float64)
+    parts = [torch.tensor(part, requires_grad=True) for part in task.shape.parts(flat)]
+    w1, b1, w2, b2 = parts
+    scores = spread @ torch.relu(spread @ inputs @ w1 + b1) @ w2 + b2
+    torch.nn.functional.cross_entropy(scores[train], torch.tensor(people.labels[train])).backward()  # type: ignore[no-untyped-call]
+    assert result.folder is not None
+    found = load_file(result.folder / "model.safetensors")
+    for name, part in zip(("weight1", "bias1", "weight2", "bias2"), parts, strict=True):
+        expected = (part - task.lr * part.grad).detach().numpy()  # type: ignore[operator]
+        assert np.abs(found[name] - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize("settings", [{"server_optimiser": "adam"}, {"evaluate_every": "1"}, {"fraction": "0.5"}])
+def test_options_of_a_training(tmp_path: Path, settings: dict[str, str]) -> None:
+    record = run(tmp_path, "fedavg-mlp", settings=settings)
+    assert 0 <= record["accuracy"]["test"] <= 1
+    if "evaluate_every" in settings:
+        assert record["communication"]["by_phase"]["evaluation"]["rounds"] == 3 and record["devices"]["asked"] == 45
+    if "fraction" in settings:
+        assert record["communication"]["messages"] == 3 * 15 * 2
+
+
+def test_devices_that_drop_out_are_lost_for_a_round_and_a_lost_round_is_no_end(tmp_path: Path) -> None:
+    record = run(tmp_path, "fedavg-mlp", settings={"rounds": "40", "dropping": "0.96"})
+    federated, devices = record["federated"], record["devices"]
+    assert 0 < federated["rounds_answered"] < 40  # some rounds got no answer at all
+    assert devices["asked"] == 30 == devices["reported"] + devices["silent"]
+    with pytest.raises(RunFailed, match="none of 30 devices answered in 3 rounds"):
+        run(tmp_path, "fedavg-mlp", dropout=0.98, settings={"dropping": "0.999"})
+
+
+def test_devices_enrolled_for_reports_refuse_to_train(tmp_path: Path) -> None:
+    simulate(RunOptions(method="hogs", out=tmp_path, state=tmp_path / "state", **SMALL))
+    for method in ("fedavg-mlp", "fedavg-gnn", "fedgcn", "dp-fedavg", "silo-fedgcn"):
+        with pytest.raises(Refused, match="MODE_REFUSED"):
+            run(tmp_path / method, method, state=tmp_path / "state")
+        assert not (tmp_path / method).exists()  # nothing is left of a run that was refused
+    run(tmp_path, "fedavg-mlp", state=tmp_path / "federated")
+    with pytest.raises(Refused, match="MODE_REFUSED"):
+        simulate(RunOptions(method="hogs", out=tmp_path, state=tmp_path / "federated", **SMALL))
+
+
+def test_ldp_fedavgs_loss_is_the_sum_over_the_rounds_in_the_ledgers(tmp_path: Path) -> None:
+    record = run(tmp_path, "ldp-fedavg", settings={"rounds": "8", "fraction": "0.25"}, state=tmp_path / "state",
+                 epsilon=4.0)  # fmt: skip
+    state = State(tmp_path / "state")
+    rows = list(state.ledger(0).all_entries())
+    spent: dict[int, float] = {}
+    for row in rows:
+        spent[row.device] = spent.get(row.device, 0.0) + row.loss.vector
+    assert len(rows) == 8 * 30 // 4 and len(spent) == 30
+    life = record["privacy"]["lifetime_per_device"]
+    assert math.isclose(life["user"]["max"], max(spent.values()), abs_tol=1e-8)
+    assert math.isclose(life["user"]["mean"], sum(spent.values()) / 60, abs_tol=1e-8)
+    held = record["privacy"]["holds"]["user"]
+    assert math.isclose(held["value"], max(spent.values()), abs_tol=1e-8) and held["value"] <= 4.0 + 1e-8
+    assert math.isclose(held["delta"], sum(row.loss.delta for row in rows if row.device == rows[0].device))
+    with pytest.raises(Refused, match="POLICY_REFUSED"):  # their budget is spent
+        run(tmp_path, "ldp-fedavg", settings={"rounds": "8", "fraction": "0.25"}, state=tmp_path / "state", epsilon=4.0)
+
+
+def test_dp_fedavg_accounts_for_the_rounds_really_run(tmp_path: Path) -> None:
+    from curator.privacy.federated import Rounds, central_epsilon
+
+    record = run(tmp_path, "dp-fedavg", settings={"rounds": "30", "dropping": "0.97"})
+    rounds, multiplier = record["federated"]["rounds_answered"], record["federated"]["noise_multiplier"]
+    assert 0 < rounds < 30
+    level = record["privacy"]["holds"]["central_node"]
+    assert level["value"] == central_epsilon(Rounds(rounds, 30, 30, level["delta"]), multiplier) < 8.0
+
+
+def test_central_noise_is_that_of_the_replies_that_came() -> None:
+    """Flower divides the sum by the replies and the noise by the sample; the mean of few moves more."""
+    from flwr.app import ConfigRecord, MetricRecord
+
+    from curator.methods.federated.private import DPFedAvg
+    from devices.federated.wire import weights_record
+    from strategies.rounds.fedavg import seeded
+    from strategies.rounds.dp_fedavg import private
+
+    start = np.zeros(4000)
+    asked = Message(RecordDict({"config": ConfigRecord()}), 1, MessageType.TRAIN)
+
+    def noise_of(replies: int) -> float:
+        strategy = private(FedAvg(**EVERYBODY), DPFedAvg(clip=2.0), multiplier=3.0, sample=50)
+        strategy.current_arrays = weights_record(start)  # type: ignore[attr-defined]
+        update = {"arrays": weights_record(start + 1e-12), "metrics": MetricRecord({"num-examples": 1})}
+        with seeded(1):
+            heard = [Message(RecordDict(update), reply_to=asked) for _ in range(replies)]
+            arrays, _ = strategy.aggregate_train(1, heard)
+        assert arrays is not None
+        return float(arrays[WEIGHTS].numpy().std())
+
+    for replies in (50, 10):
+        assert noise_of(replies) == pytest.approx(3.0 * 2.0 / replies, rel=0.1)
+
+
+def test_options_that_do_not_fit_are_one_line(tmp_path: Path) -> None:
+    for more, line in (
+        ({"save_reports": True}, "not on reports"), ({"engine": "flower"}, "--engine flower"),
+        ({"gnn": "sage"}, "--gnn"), ({"private_labels": True}, "keeps the record"),
+        ({"settings": {"rounds": "x"}}, "rounds=x"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=line):
+            run(tmp_path / "nothing", "fedavg-mlp", **more)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_isolated_devices_send_nothing(tmp_path: Path) -> None:
+    record = run(tmp_path, "isolate", settings={"rounds": "1", "local_steps": "5"})
+    assert record["devices"]["asked"] == 0 and record["communication"]["uplink_bytes"] == 0
+    assert record["privacy"]["lifetime_per_device"]["user"]["max"] == 0
+
+
+def test_seeds_decide(tmp_path: Path) -> None:
+    digests = {run(tmp_path / str(k), "fedavg-mlp", seed=k % 2)["devices"]["reports_sha256"] for k in range(4)}
+    assert len(digests) == 2
+    assert Seeds.derive(0) != Seeds.derive(1)

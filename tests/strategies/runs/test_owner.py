@@ -1,0 +1,194 @@
+"""PrivGnn, PATE and the baselines through ``simulate``: devices in owner mode, a student, three epsilons."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curator.privacy.shared import shared_label_epsilon
+from devices.client_app import open_state
+from devices.enrolment.state import State
+from devices.query import ATTRIBUTES
+from strategies import Refused, RunOptions, simulate
+from strategies.people.private_and_public import divide
+from strategies.runs.owner import handed_over
+
+QUICK = {"queries": "45", "K": "15", "epochs": "6", "hidden": "8"}
+
+
+def options(out: Path | None, method: str = "privgnn", **more: Any) -> RunOptions:
+    settings = {**QUICK, **more.pop("settings", {})}
+    if method != "privgnn":
+        settings.pop("K")
+    if method.startswith("b"):
+        settings.pop("queries")
+    return RunOptions(method=method, clients=160, out=out, settings=settings, workers=1, **more)
+
+
+def test_a_run_ends_with_a_student_three_epsilons_and_the_trust_model(tmp_path: Path) -> None:
+    result = simulate(options(tmp_path))
+    record, folder = result.record, result.folder
+    assert folder is not None
+    privacy, teachers = record["privacy"], record["teachers"]
+    assert privacy["trust"] == "trusted curator"
+    central = privacy["holds"]["central_node"]
+    assert central["status"] == "bounded" and central["value"] == teachers["epsilon"]["label"]
+    assert "noisy vectors" in central["detail"] and teachers["epsilon"]["vector"] > central["value"]
+    assert privacy["claimed"]["value"] == teachers["epsilon"]["printed"]
+    assert privacy["holds"]["user"]["status"] == "unprotected"
+    assert privacy["lifetime_per_device"]["user"]["max"] is None  # the ledgers say that records left in clear
+    assert record["devices"]["asked"] == record["devices"]["reported"] == teachers["private"] == 64
+    assert record["accuracy"]["test"] is not None and record["accuracy"]["val"] is None
+    assert record["reference"]["nonprivate_test"] is not None and record["gnn"] == "sage"
+    assert (record["config"]["parameters"]["epochs"], record["config"]["parameters"]["hidden"]) == (6, 8)
+    assert {path.name for path in folder.iterdir()} >= {"result.json", "model.safetensors", "config.toml", "state"}
+
+
+def test_the_same_seed_gives_the_same_student_and_another_lambda_needs_no_teacher(tmp_path: Path) -> None:
+    first = simulate(options(tmp_path / "a")).record
+    again = simulate(options(tmp_path / "b")).record
+    assert first["accuracy"] == again["accuracy"] and first["teachers"] == again["teachers"]
+    other = simulate(options(tmp_path / "a", settings={"lambda_": "1.0"})).record["teachers"]
+    assert (other["reused"], other["labels_released_in_all"]) == (45, 90)
+    assert first["teachers"]["reused"] == 0
+    assert first["teachers"]["epsilon_in_all"] == first["teachers"]["epsilon"]["label"]
+    both = shared_label_epsilon({0.4: 45, 1.0: 45}, classes=5, delta=0.01, gamma=0.3)
+    assert other["epsilon_in_all"] == pytest.approx(both, abs=1e-8) and both > other["epsilon"]["label"]
+    assert other["labels_sha256"] != first["teachers"]["labels_sha256"]
+    unbounded = simulate(options(tmp_path / "a", settings={"scores": "log-posterior"})).record["teachers"]
+    assert (unbounded["labels_released_in_all"], unbounded["epsilon_in_all"]) == (135, None)
+
+
+def test_only_its_owner_may_read_what_lies_in_clear(tmp_path: Path) -> None:
+    result = simulate(options(tmp_path / "out"))
+    assert result.folder is not None
+    (room,) = (tmp_path / "out" / "teachers").iterdir()
+    for folder in (room, room / "private", room / "public", result.folder / "state"):
+        assert folder.stat().st_mode & 0o077 == 0, folder
+    for file in room.rglob("*"):
+        assert file.stat().st_mode & 0o077 == 0, file
+    room.chmod(0o755)  # as a copy may have it
+    simulate(options(tmp_path / "out", settings={"lambda_": "1.0"}))
+    assert room.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("method", ["pate-g", "pate-m", "b1", "b1-sampled", "b2"])
+def test_the_others(method: str) -> None:
+    settings = {"teachers": "3"} if method.startswith("pate") else {}
+    record = simulate(options(None, method, settings=settings)).record
+    assert record["accuracy"]["test"] is not None
+    if method.startswith("pate"):
+        assert record["privacy"]["holds"]["central_node"]["status"] == "bounded"
+    else:
+        assert record["devices"]["asked"] == 0 and record["privacy"]["trust"] == "none" and "teachers" not in record
+
+
+def test_devices_hand_over_once(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    simulate(options(tmp_path / "a", state=state))
+    with pytest.raises(Refused, match="REPORT_COLLECTED 64"):
+        simulate(options(tmp_path / "b", state=state))
+    open_state.cache_clear()
+    division = divide_of(tmp_path)
+    opened = State(state)
+    assert [len(opened.ledger(i).entries(i)) for i in range(160)] == [3 * (i in division.private) for i in range(160)]
+    with pytest.raises(Refused, match="MODE_REFUSED"):
+        simulate(RunOptions(method="hogs", clients=160, out=tmp_path / "c", state=state))
+
+
+def divide_of(out: Path) -> Any:
+    from devices.datasets import load
+
+    seeds = options(out).seeds_of(0)
+    return divide(load("generated", clients=160, seed=seeds.population), seeds.split)
+
+
+def test_a_kill_among_the_teachers_and_a_second_start(tmp_path: Path) -> None:
+    whole = simulate(options(tmp_path / "whole")).record
+    out = tmp_path / "killed"
+    script = (
+        f"import os, signal, sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom pathlib import Path\n"
+        "from test_owner import options, simulate\n"
+        "def die(phase, share):\n    if phase == 'teachers' and share: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"simulate(options(Path({str(out)!r})), progress=die)\n"
+    )
+    root = Path(__file__).resolve().parents[3]
+    died = subprocess.run([sys.executable, "-c", script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
+                          check=False)  # fmt: skip
+    assert died.returncode == -signal.SIGKILL
+    assert [path.name for path in out.glob("teachers/*/chunk-*.npy")] == ["chunk-00000.npy"]
+    assert not list(out.glob("*/result.json"))
+    result = simulate(options(out))
+    assert result.record["accuracy"] == whole["accuracy"]
+    same = ("labels_sha256", "pseudo_label_accuracy", "teacher_accuracy", "epsilon")
+    assert {k: result.record["teachers"][k] for k in same} == {k: whole["teachers"][k] for k in same}
+    assert (result.record["teachers"]["reused"], whole["teachers"]["reused"]) == (20, 0)
+    for path in (tmp_path / "whole").glob("teachers/*/chunk-*.npy"):
+        (again,) = out.glob(f"teachers/*/{path.name}")
+        assert again.read_bytes() == path.read_bytes()
+    # nobody was asked a second time: the one release of each was given again
+    assert result.record["devices"]["replayed"] == 64 and result.record["devices"]["reported"] == 0
+    assert result.folder is not None
+    opened = State(result.folder / "state")
+    assert sum(len(opened.ledger(i).entries(i)) for i in range(160)) == 3 * 64
+
+
+def test_a_noise_seed_of_the_operating_system_is_kept_for_a_run_taken_up_again(tmp_path: Path) -> None:
+    result = simulate(options(tmp_path, seeds={"noise": None}))
+    assert result.folder is not None and (result.folder / "owner-seed-0").stat().st_mode & 0o077 == 0
+    assert result.record["simulation_seeded"] is False
+
+
+def test_silent_people_are_not_in_the_owners_data(tmp_path: Path) -> None:
+    record = simulate(options(None, dropout=0.3)).record
+    assert record["devices"]["silent"] > 0
+    assert record["teachers"]["private"] == record["devices"]["reported"] < 64
+
+
+def test_the_owner_gets_the_edges_between_those_who_answered() -> None:
+    from devices.datasets.generated import generate
+    from devices.raw_record import HandedOver
+
+    population = generate(30, seed=2)
+    division = divide(population, 0)
+    answers = {
+        person: {name: (HandedOver(name).value_of(population.record(person), device=person),) for name in ATTRIBUTES}
+        for person in division.private[1:].tolist()
+    }
+    owned = handed_over(population.facts, division, answers)
+    people = division.private[1:]
+    left, right = population.edges
+    inside = np.isin(left, people) & np.isin(right, people)
+    found = set(zip(*people[owned.edges].tolist(), strict=True))
+    assert found == set(zip(left[inside].tolist(), right[inside].tolist(), strict=True))
+    np.testing.assert_array_equal(owned.labels, population.labels[people])
+    assert owned.trust == "trusted curator" and owned.facts.n == len(people)
+
+
+@pytest.mark.parametrize("wrong, line", [
+    ({"settings": {"queries": "49"}}, "--queries 49: 48 public nodes"),
+    ({"settings": {"delta": "0.5"}}, "--delta 0.5"),
+    ({"gnn": "gcn"}, "--gnn gcn"),
+    ({"split": "split42"}, "--split"),
+    ({"save_reports": True}, "--save-reports"),
+    ({"settings": {"lambda_": "0"}}, "--lambda 0"),
+])  # fmt: skip
+def test_mistakes_are_one_line_and_write_nothing(tmp_path: Path, wrong: dict[str, Any], line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        simulate(options(tmp_path / "out", **wrong))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_result_is_json(tmp_path: Path) -> None:
+    result = simulate(replace(options(tmp_path), reference=False))
+    assert result.folder is not None
+    assert json.loads((result.folder / "result.json").read_text()) == json.loads(json.dumps(result.record))

@@ -1,0 +1,118 @@
+"""Silos: who is in which, what they compute, what is exchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curator.methods.federated.silos import Silos
+from curator.linear.propagation import adjacency_matrix, gcn_matrix
+from devices.network import Shape, softmax
+from devices.data.population import Population
+from devices.federated.silo import Bound, Silo, SiloTask, read_rows
+from strategies import RunOptions, simulate
+from strategies.people.silos import divide_into_silos
+
+
+def test_partitions_are_the_ones_named(population: Population) -> None:
+    for partition in ("dirichlet", "metis"):
+        silo = divide_into_silos(population, Silos(silos=4, partition=partition), 0)
+        assert set(silo.tolist()) == {0, 1, 2, 3}
+    even = divide_into_silos(population, Silos(silos=4), 0)
+    counts = np.array([np.bincount(even[population.labels == label], minlength=4) for label in range(5)])
+    assert counts.max() - counts.min() <= 1  # beta = 10,000: every class evenly
+    uneven = divide_into_silos(population, Silos(silos=4, beta=0.1), 0)
+    assert np.ptp(np.bincount(uneven, minlength=4)) > 10
+
+
+def test_a_silos_steps_are_autograds(population: Population) -> None:
+    """No dropout: the written-out gradient of the GCN equals torch's, weight decay and FedProx's term included."""
+    import torch
+
+    members = np.arange(0, 40, 2)
+    silo = _silo(population, members)
+    task = SiloTask("one", False, 256, 4, 5, 0.5, 3, 0.01, 0.0, 1)
+    flat = task.shape.initial(2, np.float64)
+    spread, features = silo.inside(), silo.features(256)
+    found = Bound(spread @ features, spread).train(silo, flat, task, mu=0.3, seed=[1])
+    own = torch.tensor(flat, requires_grad=True)
+    s, x = torch.tensor(spread.toarray(), dtype=torch.float64), torch.tensor(features.toarray(), dtype=torch.float64)
+    labels, nodes = torch.tensor(silo.labels), np.flatnonzero(silo.training)
+    for _ in range(3):
+        w1, b1, w2, b2 = torch.split(own, [256 * 4, 4, 20, 5])
+        scores = s @ torch.relu(s @ x @ w1.reshape(256, 4) + b1) @ w2.reshape(4, 5) + b2
+        loss = torch.nn.functional.cross_entropy(scores[nodes], labels[nodes])
+        loss = loss + 0.005 * (own**2).sum() + 0.15 * ((own - torch.tensor(flat)) ** 2).sum()
+        (gradient,) = torch.autograd.grad(loss, own)
+        own = (own - 0.5 * gradient).detach().requires_grad_()
+    assert np.abs(found - own.detach().numpy()).max() < 1e-6
+
+
+def _silo(population: Population, members: np.ndarray) -> Silo:
+    records = [population.record(int(person)) for person in members]
+    ends = [np.concatenate([[0], np.cumsum([len(part) for part in parts])]) for parts in (
+        [r.feature_indices for r in records], [r.neighbours for r in records])]  # fmt: skip
+    return Silo(
+        members, ends[0], np.concatenate([r.feature_indices for r in records]).astype(np.int64),
+        np.concatenate([r.feature_values for r in records]), ends[1],
+        np.concatenate([r.neighbours for r in records]).astype(np.int64), population.labels[members],
+        np.arange(len(members)) % 2 == 0,
+    )  # fmt: skip
+
+
+def test_a_silo_sees_no_edge_to_another_silo(population: Population) -> None:
+    members = np.arange(10)
+    inside = population.edges[:, (population.edges < 10).all(axis=0)]
+    expected = gcn_matrix(adjacency_matrix(10, np.concatenate([inside, inside[::-1]], axis=1)))
+    assert np.abs(_silo(population, members).inside().toarray() - expected.toarray()).max() < 1e-6
+
+
+def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Population, tmp_path: Path) -> None:
+    options = RunOptions(method="silo-fedgcn", clients=40, out=tmp_path, reference=False, split="random",
+                         settings={"rounds": "2", "silos": "4"}, seeds={"population": 3})  # fmt: skip
+    record = simulate(options)
+    people = _people(options)
+    both = np.concatenate([people.edges, people.edges[::-1]], axis=1)
+    spread = gcn_matrix(adjacency_matrix(40, both))
+    from strategies.people.owned_graph import sparse_features
+
+    whole = (spread @ sparse_features(people)).toarray()
+    assert record.folder is not None
+    for number in range(4):
+        room = record.folder / "silos" / f"silo-{number}"
+        ids, rows, degrees = read_rows((room / "sums.bin").read_bytes(), 256)
+        assert np.abs(rows.toarray() - whole[ids]).max() < 1e-6 and np.array_equal(degrees, people.degrees[ids])
+        silo = Silo.load(room)
+        full = np.zeros((len(silo.members), 40), np.float32)
+        full[:, ids] = silo.outside(ids, degrees).toarray()
+        assert np.abs(full - spread[silo.members].toarray()).max() < 1e-6
+    phases = record.record["communication"]["by_phase"]
+    assert {name: phase["rounds"] for name, phase in phases.items()} == {
+        "handover": 1, "contribution": 1, "sums": 1, "training": 2,
+    }  # fmt: skip
+    assert record.record["devices"]["reported"] == 40 and record.record["privacy"]["trust"] == "trusted curator"
+    assert record.record["privacy"]["lifetime_per_device"]["user"]["max"] is None
+
+
+def _people(options: RunOptions) -> Population:
+    from strategies.setup.run_setup import load_population
+
+    return load_population(options)
+
+
+@pytest.mark.parametrize("method", ["silo-fedavg-gcn", "silo-fedprox"])
+def test_silos_lose_rounds_and_go_on(tmp_path: Path, method: str) -> None:
+    options = RunOptions(method=method, clients=40, out=tmp_path, reference=False,
+                         settings={"rounds": "6", "silos": "2", "dropping": "0.6"})  # fmt: skip
+    record = simulate(options).record
+    assert 0 < record["federated"]["rounds_answered"] < 6
+    model = 4 * (256 * 16 + 16 + 16 * 5 + 5)
+    answers = record["communication"]["by_phase"]["training"]["uplink_bytes"] / model
+    assert 1 < answers < 12
+
+
+def test_scores_are_a_distribution_once_softmaxed() -> None:
+    scores = np.array([[1e4, 0.0], [0.0, -1e4]])
+    assert np.allclose(softmax(scores).sum(axis=1), 1) and Shape(2, 3, 4).size == 2 * 3 + 3 + 12 + 4

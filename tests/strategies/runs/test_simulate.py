@@ -1,0 +1,219 @@
+"""Whole runs, small: what the same, a changed and an interrupted command do."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from devices.client_app import open_state
+from devices.enrolment.state import State
+from strategies import Refused, RunOptions, simulate
+from strategies.results.lifetime import lifetime
+
+QUICK = {"epochs": "3"}
+
+
+def options(tmp_path: Path, **given: object) -> RunOptions:
+    return RunOptions(**{"clients": 60, "settings": QUICK, "reference": False, "out": tmp_path / "runs", **given})  # type: ignore[arg-type]
+
+
+def listing(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def lifetime_in(folder: Path) -> object:
+    state = State(folder)
+    try:
+        return lifetime(state)
+    finally:
+        state.close()
+
+
+def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
+    result = simulate(options(tmp_path, reference=True))
+    assert result.folder is not None
+    assert {"config.toml", "log.txt", "model.safetensors", "result.json", "state"} == {
+        p.name for p in result.folder.iterdir()
+    }
+    record = json.loads((result.folder / "result.json").read_text())
+    assert record == json.loads(json.dumps(result.record))
+    devices = record["devices"]
+    assert (
+        devices["asked"] == 60 == sum(devices[name] for name in ("reported", "replayed", "refused", "silent", "failed"))
+    )
+    assert record["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
+    assert record["privacy"]["holds"]["user"]["value"] == pytest.approx(59 * 7.2 + record["dataset"]["features"] * 0.8)
+    assert record["privacy"]["lifetime_per_device"]["user"]["max"] == record["privacy"]["holds"]["user"]["value"]
+    assert record["privacy"]["lifetime_per_device"]["complete"] is True
+    assert record["simulation_seeded"] is True
+    assert not (result.folder / "state" / "collection.json").exists()
+
+
+def test_one_seed_one_result_and_another_seed_another(tmp_path: Path) -> None:
+    first = simulate(options(tmp_path / "a")).record
+    again = simulate(options(tmp_path / "b")).record
+    other = simulate(options(tmp_path / "c", seed=1)).record
+    for record in (first, again, other):
+        for volatile in ("seconds", "memory", "config"):
+            record.pop(volatile)
+    assert first == again
+    assert first["devices"]["reports_sha256"] != other["devices"]["reports_sha256"]
+    assert first["config_hash"] != other["config_hash"]
+
+
+def test_a_finished_run_is_left_alone_and_the_next_has_fresh_devices(tmp_path: Path) -> None:
+    first = simulate(options(tmp_path))
+    before = listing(first.folder)  # type: ignore[arg-type]
+    second = simulate(options(tmp_path))
+    assert second.folder == first.folder.with_name(first.folder.name + "-2")  # type: ignore[union-attr]
+    assert second.record["devices"]["reported"] == 60
+    assert listing(first.folder) == before  # type: ignore[arg-type]
+
+
+def test_the_same_state_is_refused_and_nothing_moves(tmp_path: Path) -> None:
+    state = tmp_path / "people"
+    simulate(options(tmp_path, state=state))
+    loss = lifetime_in(state)
+    open_state.cache_clear()
+    before = listing(tmp_path)
+    for given in ({}, {"epsilon": 4.0}, {"epsilon": 20.0}, {"seed": 9, "seeds": {"population": 55153914974108}}):
+        with pytest.raises(Refused, match=r"none of 60 devices reported \((REPORT_COLLECTED|POLICY_REFUSED) 60\)"):
+            simulate(options(tmp_path, state=state, **given))
+        open_state.cache_clear()
+        assert listing(tmp_path) == before
+    assert lifetime_in(state) == loss
+
+
+def test_devices_that_replay_give_the_same_bytes(tmp_path: Path) -> None:
+    state = tmp_path / "people"
+    first = simulate(options(tmp_path, state=state, on_requery="replay")).record
+    again = simulate(
+        options(tmp_path, state=state, on_requery="refuse")
+    ).record  # enrolled so, and a later run changes nothing
+    assert again["devices"]["replayed"] == 60
+    assert again["devices"]["reports_sha256"] == first["devices"]["reports_sha256"]
+    assert again["privacy"]["lifetime_per_device"] == first["privacy"]["lifetime_per_device"]
+    for epsilon in (4.0, 9.0):
+        with pytest.raises(Refused):
+            simulate(options(tmp_path, state=state, epsilon=epsilon))
+
+
+def test_caps_hold_whatever_the_run_asks(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="POLICY_REFUSED 60"):
+        simulate(options(tmp_path, caps={"bit": 7.0}))
+    assert not (tmp_path / "runs").exists()
+    assert simulate(options(tmp_path, caps={"bit": 7.2})).record["devices"]["reported"] == 60
+
+
+def test_people_of_another_population_are_not_asked(tmp_path: Path) -> None:
+    state = tmp_path / "people"
+    simulate(options(tmp_path, state=state))
+    before = listing(tmp_path)
+    with pytest.raises(ValueError, match="the data of another population"):
+        simulate(options(tmp_path, state=state, clients=61))
+    assert listing(tmp_path) == before
+
+
+@pytest.mark.parametrize("option", ["out", "state"])
+def test_a_folder_that_cannot_be_written_stops_the_run_first(tmp_path: Path, option: str) -> None:
+    (tmp_path / "file").write_text("in the way")
+    before = listing(tmp_path)
+    with pytest.raises(ValueError, match=f"--{option} .*cannot be written"):
+        simulate(options(tmp_path, **{option: tmp_path / "file" / "below"}))
+    assert listing(tmp_path) == before
+
+
+def test_a_damaged_ledger_answers_nothing(tmp_path: Path) -> None:
+    state = tmp_path / "people"
+    simulate(options(tmp_path, state=state))
+    open_state.cache_clear()
+    (state / "ledger.sqlite").write_bytes(b"rubbish" * 1000)
+    for extra in ("-wal", "-shm"):
+        (state / f"ledger.sqlite{extra}").unlink(missing_ok=True)
+    before = listing(tmp_path)
+    with pytest.raises(Refused, match="LEDGER_DAMAGED 60"):
+        simulate(options(tmp_path, state=state))
+    assert listing(tmp_path) == before
+
+
+def test_silent_devices_never_become_edges(tmp_path: Path) -> None:
+    record = simulate(options(tmp_path, dropout=0.25)).record
+    assert record["devices"]["silent"] == 15 and record["devices"]["reported"] == 45
+
+
+def test_repeats_ask_people_of_their_own(tmp_path: Path) -> None:
+    result = simulate(options(tmp_path, repeats=3))
+    accuracy = result.record["accuracy"]
+    assert len(accuracy["per_repeat"]) == 3 and accuracy["test"] == pytest.approx(np.mean(accuracy["per_repeat"]))
+    assert accuracy["std"] == pytest.approx(np.std(accuracy["per_repeat"], ddof=1))
+    assert result.record["privacy"]["collections"] == 3
+    assert {p.name for p in result.folder.iterdir()} >= {"state", "state-1", "state-2"}  # type: ignore[union-attr]
+
+
+def test_kept_reports_are_worked_on_without_asking_anybody(tmp_path: Path) -> None:
+    first = simulate(options(tmp_path, save_reports=True))
+    again = simulate(options(tmp_path, from_reports=first.folder / "reports"))  # type: ignore[operator]
+    assert again.record["accuracy"] == first.record["accuracy"]
+    assert again.record["devices"]["asked"] == 0
+    assert again.record["privacy"]["holds"] == first.record["privacy"]["holds"]
+    assert again.record["privacy"]["lifetime_per_device"]["complete"] is False
+
+
+def test_references_ask_nobody(tmp_path: Path) -> None:
+    record = simulate(options(tmp_path, method="raw")).record
+    assert record["privacy"]["trust"] == "none"
+    assert record["devices"]["asked"] == 0 and record["communication"]["uplink_bytes_per_device"] == 0
+    assert record["reconstruction"]["edge_precision"] == record["reconstruction"]["edge_recall"] == 1
+    assert record["privacy"]["lifetime_per_device"]["complete"] is True
+
+
+def test_nothing_is_written_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert simulate(options(tmp_path, out=None)).folder is None
+    assert not list(tmp_path.iterdir())
+
+
+_KILLED = """
+import os, sys, signal
+from pathlib import Path
+import devices.fleet as fleet
+fleet.BATCH = 7
+plain = fleet.Fleet._answer_batch
+left = [int(sys.argv[2])]
+def answer(self, shard, messages):
+    if left[0] == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left[0] -= 1
+    return plain(self, shard, messages)
+fleet.Fleet._answer_batch = answer
+fleet.Fleet.__init__.__kwdefaults__["batch"] = 7
+from strategies import RunOptions, simulate
+simulate(RunOptions(clients=60, settings={"epochs": "3"}, reference=False, out=Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize("batches", [0, 3, 8])
+def test_a_killed_run_is_continued_by_the_same_command(tmp_path: Path, batches: int) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(tmp_path / "runs"), str(batches)], cwd=Path(__file__).parents[3]
+    )
+    assert killed.returncode == -signal.SIGKILL
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert not (folder / "result.json").exists()
+    released = {(e.device, e.attribute): e.report for e in State(folder / "state").ledger().all_entries()}
+    assert len(released) == 2 * 7 * batches
+    result = simulate(options(tmp_path))
+    assert result.folder == folder
+    assert result.record["devices"]["replayed"] == 7 * batches
+    assert result.record["devices"]["reported"] == 60 - 7 * batches
+    kept = {(e.device, e.attribute): e.report for e in State(folder / "state").ledger().all_entries()}
+    assert released.items() <= kept.items() and len(kept) == 120
+    whole = simulate(options(tmp_path / "undisturbed")).record
+    assert result.record["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
+    assert result.record["accuracy"] == whole["accuracy"]

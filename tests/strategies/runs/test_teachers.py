@@ -1,0 +1,116 @@
+"""The same labels for any number of workers, any order, and after a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curator.teachers.answering import Teaching
+from curator.teachers.graph import PlainGraph
+from curator.teachers.sage import SageSettings
+from devices.datasets.generated import generate
+from strategies.runs import teachers as module
+from strategies.people.private_and_public import divide
+from strategies.runs.owner import owned_people, public_graph
+from strategies.runs.teachers import CHUNK, Classroom
+
+QUERIES = 2 * CHUNK + 5
+
+
+def graphs() -> tuple[PlainGraph, PlainGraph]:
+    population = generate(150, seed=4)
+    division = divide(population, 1)
+    owned = owned_people(population, division)
+    private = PlainGraph.build(owned.features, owned.edges, owned.labels)
+    return private, public_graph(population, division, labelled=False)
+
+
+def room(home: Path, *, epochs: int = 4, **given: object) -> Classroom:
+    teaching = Teaching(classes=5, neighbours=10, settings=SageSettings(hidden=8, epochs=epochs), noise_seed=1,
+                        training_seed=2, **given)  # type: ignore[arg-type]  # fmt: skip
+    private, public = graphs()
+    return Classroom.open(home, private, public, teaching, np.arange(len(public))[::-1].copy())
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
+    return room(tmp_path_factory.mktemp("truth")).posteriors(QUERIES, workers=1)
+
+
+def test_two_workers_give_the_same_bytes(tmp_path: Path, truth: np.ndarray) -> None:
+    shares: list[float | None] = []
+    found = room(tmp_path).posteriors(QUERIES, workers=2, tell=lambda phase, share: shares.append(share))
+    assert found.tobytes() == truth.tobytes() and found.shape == (QUERIES, 5)
+    assert shares == [1 / 3, 2 / 3, 1.0]
+
+
+def test_ray_gives_the_same_bytes(tmp_path: Path, truth: np.ndarray, ray_here: None) -> None:
+    assert room(tmp_path).posteriors(QUERIES, ray_address="auto").tobytes() == truth.tobytes()
+
+
+def test_any_order_and_a_shorter_list_first(
+    tmp_path: Path, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    classroom = room(tmp_path)
+    for chunk in (2, 0):
+        module.train_chunk((str(classroom.folder), chunk, classroom.numbered(chunk), classroom.teaching, "cpu"))
+    assert classroom.trained(QUERIES) == CHUNK + 5 and classroom.trained(3) == 3
+    trained: list[int] = []
+    original = module.train_chunk
+    monkeypatch.setattr(module, "train_chunk", lambda task: trained.append(task[1]) or original(task))
+    assert classroom.posteriors(7, workers=1).tobytes() == truth[:7].tobytes()
+    assert classroom.posteriors(QUERIES, workers=1).tobytes() == truth.tobytes()
+    assert trained == [1]
+
+
+def test_other_teachers_have_another_folder(tmp_path: Path) -> None:
+    first = room(tmp_path)
+    assert room(tmp_path).folder == first.folder
+    assert {room(tmp_path, gamma=0.2).folder, room(tmp_path, sampling="once").folder}.isdisjoint({first.folder})
+    assert (first.folder.stat().st_mode & 0o077) == 0  # it holds the owner's raw data
+
+
+def test_more_queries_than_nodes(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--queries 91"):
+        room(tmp_path).posteriors(91)
+
+
+def test_labels_given_away_add_up_over_lambdas(tmp_path: Path) -> None:
+    classroom = room(tmp_path)
+    assert classroom.note_release(0.1, 20, of="posterior") == 20
+    assert classroom.note_release(0.4, 30, of="posterior") == 50
+    assert classroom.note_release(0.4, 10, of="posterior") == 50
+    assert classroom.note_release(0.4, 10, of="log-posterior") == 60
+
+
+_SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_teachers import QUERIES, room
+room(Path({home!r}), epochs=4).posteriors(QUERIES, workers=1)
+"""
+
+
+def test_a_killed_run_goes_on_at_the_finished_chunks(tmp_path: Path, truth: np.ndarray) -> None:
+    home = tmp_path / "killed"
+    script = _SCRIPT.format(tests=str(Path(__file__).parent), home=str(home))
+    root = Path(__file__).resolve().parents[3]
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
+    deadline = time.monotonic() + 60
+    while not list(home.glob("*/chunk-00000.npy")) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = {path.name: path.stat().st_mtime_ns for path in home.glob("*/chunk-*.npy")}
+    assert "chunk-00000.npy" in before
+    assert room(home).posteriors(QUERIES, workers=2).tobytes() == truth.tobytes()
+    after = {path.name: path.stat().st_mtime_ns for path in home.glob("*/chunk-*.npy")}
+    assert {name: after[name] for name in before} == before  # finished chunks were not trained again

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from strategies.setup.options import RunOptions, Seeds
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"epsilon": 0.0}, "--epsilon 0"),
+        ({"epsilon": -1.0}, "--epsilon -1"),
+        ({"epsilon": math.nan}, "--epsilon nan"),
+        ({"epsilon": math.inf}, "--epsilon inf"),
+        ({"eps_adjacency": 0.0}, "--eps-adjacency 0"),
+        ({"eps_features": math.nan}, "--eps-features nan"),
+        ({"eps_labels": -2.0}, "--eps-labels -2"),
+        ({"feature_share": 0.0}, "--feature-share 0"),
+        ({"feature_share": 1.0}, "--feature-share 1"),
+        ({"feature_share": math.nan}, "--feature-share nan"),
+        ({"dropout": 1.0}, "--dropout 1"),
+        ({"dropout": -0.1}, "--dropout -0.1"),
+        ({"label_rate": 0.0}, "--label-rate 0"),
+        ({"clients": 3}, "--clients 3"),
+        ({"repeats": 0}, "--repeats 0"),
+        ({"workers": 0}, "--workers 0"),
+        ({"split": "halves"}, "--split halves"),
+        ({"engine": "fast"}, "--engine fast"),
+        ({"gnn": "gin"}, "--gnn gin"),
+        ({"device": "tpu"}, "--device tpu"),
+        ({"reporting": "none"}, "--reporting none"),
+        ({"on_requery": "maybe"}, "--on-requery maybe"),
+        ({"state": Path("s"), "repeats": 2}, "--state with --repeats 2"),
+        ({"state": Path("s"), "from_reports": Path("r")}, "--state with --from-reports"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_option(given: dict[str, object], names: str) -> None:
+    with pytest.raises(ValueError, match=names.replace("-", r"\-").replace(".", r"\.")) as caught:
+        RunOptions(**given)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+def test_one_seed_gives_four_and_each_can_be_set() -> None:
+    base = Seeds.derive(0)
+    assert len(set(base.to_dict().values())) == 4
+    assert Seeds.derive(0) == base != Seeds.derive(1)
+    assert Seeds.derive(0, noise=None).noise is None
+    assert Seeds.derive(0, noise=7) == Seeds(base.population, base.split, 7, base.training)
+
+
+def test_repeats_vary_what_they_say() -> None:
+    for vary, changes in (
+        ("noise", {"noise", "training"}),
+        ("split", {"split"}),
+        ("all", {"noise", "training", "split"}),
+    ):
+        options = RunOptions(repeats=3, repeats_vary=vary)
+        first, second = options.seeds_of(0).to_dict(), options.seeds_of(1).to_dict()
+        assert {name for name in first if first[name] != second[name]} == changes
+        assert options.seeds_of(1) != options.seeds_of(2)
+    assert RunOptions(repeats=2, seeds={"noise": None}).seeds_of(1).noise is None

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from curator.methods import Blink, HoGS
+from curator.methods.base import Budget
+from curator.methods.federated.fedavg import FedAvgMLP
+from curator.methods.local.lp_and import LPAnd
+from curator.methods.local.lpgnn import LPGNN
+from curator.methods.local.solitude import Solitude
+from curator.methods.owner.privgnn import PrivGnn
+from strategies.setup.options import RunOptions
+from strategies.setup.settings import resolve
+
+
+def test_set_goes_to_the_method_or_the_training() -> None:
+    settings = resolve(RunOptions(settings={"tau": "0.7", "lr": "0.1", "epochs": "5"}), HoGS, Budget())
+    assert settings.method == HoGS(tau=0.7)
+    assert (settings.training.lr, settings.training.epochs, settings.training.gnn) == (0.1, 5, "gcn")
+    assert settings.provenance == {"tau": "--set", "lr": "--set", "epochs": "--set"}
+    assert settings.parameters()["tau"] == 0.7 and settings.parameters()["lr"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"taw": "1"}, "--set taw: no such parameter.*tau"),
+        ({"tau": "much"}, "--set tau=much: not a value of type float"),
+        ({"tau": "1.5"}, "--set tau=1.5: .*between 0 and 1"),
+        ({"epochs": "1.5"}, "--set epochs=1.5: not a number"),
+        ({"lr": "nan"}, "--set lr=nan"),
+        ({"gat_heads": "1"}, "--set gat_heads: a gcn has no attention heads"),
+        ({"topology": "ring"}, "--set topology=ring: must be one of"),
+    ],
+)
+def test_a_mistake_names_the_parameter(given: dict[str, str], line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        resolve(RunOptions(settings=given), HoGS, Budget())
+
+
+def test_nothing_stored_is_said() -> None:
+    with pytest.raises(ValueError, match="--tuned: no stored setting for hogs, generated"):
+        resolve(RunOptions(tuned=True, epsilon=7.77), HoGS, Budget(epsilon=7.77))
+
+
+def test_the_selection_of_an_epoch_is_a_parameter_where_it_plays_a_part() -> None:
+    by_loss = resolve(RunOptions(settings={"selection": "loss"}), HoGS, Budget())
+    assert by_loss.training.selection == "loss" and by_loss.parameters()["selection"] == "loss"
+    assert "selection" not in resolve(RunOptions(), HoGS, Budget()).parameters()
+    for method in (LPGNN, Solitude, LPAnd, FedAvgMLP, PrivGnn):
+        with pytest.raises(ValueError, match=f"--set selection: {method.name} chooses its epoch by a rule of its own"):
+            resolve(RunOptions(method=method.name, settings={"selection": "loss"}), method, Budget())
+
+
+def test_whether_a_node_attends_to_itself_is_a_parameter_of_a_gat() -> None:
+    without = resolve(RunOptions(gnn="gat", settings={"gat_loops": "false"}), HoGS, Budget())
+    assert without.training.gat_loops is False and without.parameters()["gat_loops"] is False
+    assert "gat_loops" not in resolve(RunOptions(gnn="gat"), HoGS, Budget()).parameters()
+    with pytest.raises(ValueError, match="--set gat_loops=no: must be true or false"):
+        resolve(RunOptions(gnn="gat", settings={"gat_loops": "no"}), HoGS, Budget())
+    with pytest.raises(ValueError, match="--set gat_loops: a gcn has no attention heads"):
+        resolve(RunOptions(settings={"gat_loops": "false"}), HoGS, Budget())
+
+
+def test_how_often_weights_count_is_a_parameter_of_a_gat() -> None:
+    twice = resolve(RunOptions(gnn="gat", settings={"gat_weights": "twice"}), HoGS, Budget())
+    assert twice.training.attention == {"heads": 4, "loops": True, "twice": True}
+    assert twice.parameters()["gat_weights"] == "twice"
+    assert "gat_weights" not in resolve(RunOptions(gnn="gat"), HoGS, Budget()).parameters()
+    with pytest.raises(ValueError, match="--set gat_weights=2: must be once or twice"):
+        resolve(RunOptions(gnn="gat", settings={"gat_weights": "2"}), HoGS, Budget())
+    with pytest.raises(ValueError, match="--set gat_weights: a gcn has no attention heads"):
+        resolve(RunOptions(settings={"gat_weights": "twice"}), HoGS, Budget())
+
+
+def test_heads_are_a_parameter_of_a_gat_alone() -> None:
+    gat = resolve(RunOptions(gnn="gat", settings={"gat_heads": "2"}), HoGS, Budget())
+    assert gat.training.gat_heads == 2 and gat.parameters()["gat_heads"] == 2
+    assert "gat_heads" not in resolve(RunOptions(), HoGS, Budget()).parameters()
+    blink = RunOptions(method="blink", dataset="cora", gnn="gat", tuned=True, epsilon=4.0, split="split42")
+    assert resolve(blink, Blink, Budget(epsilon=4.0, public_features=True)).training.gat_heads == 1
+    with pytest.raises(ValueError, match="--set gat_heads=0: must be at least 1"):
+        resolve(RunOptions(gnn="gat", settings={"gat_heads": "0"}), HoGS, Budget())
