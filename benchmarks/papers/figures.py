@@ -140,8 +140,8 @@ def write_page(done: int, all_: int) -> None:
         "# The papers' figures, on Cora and CiteSeer",
         f"Test accuracy in %, mean and standard deviation over {RUNS} collections a point (`lpgnn-5`: one); the\n"
         f"papers print no numbers for these. {done} of {all_} points were run here: a curve shows those that were,\n"
-        "and `python -m benchmarks.papers.figures` runs the others. Each picture has a table of the same name beside it,\n"
-        "with what *holds* for an edge.",
+        "and `python -m benchmarks.papers.figures` runs the others. Each picture has a table of the same name beside\n"
+        "it, with what *holds* for an edge.",
     ]
     if notes.is_file():
         parts.append(notes.read_text().strip())

@@ -89,17 +89,17 @@ ROTATED = """
 
 `--set basis=rotated` trains a teacher on the coordinates of its people's features in an orthonormal basis: faster, and
 under Adam another training. Both bases on the same samples, weights and masks, queries of {seeds} seeds, each with a
-division of its own; the share that is right, ± over the seeds (`python -m benchmarks.papers.rotated_basis`, with more queries
-where `--asked 300:40 750:12` is left at its default):
+division of its own; the share that is right, ± over the seeds (`python -m benchmarks.papers.rotated_basis`, with more
+queries where `--asked 300:40 750:12` is left at its default):
 
 """
 SPEED = """
 ## Speed and memory
 
 As seen on the machine, and at the load, that stand beside them; ratios are of runs that took turns. The baseline is the
-same network in PyTorch Geometric, one teacher at a time (`python -m benchmarks.speed.bench_teachers --save`; the last rows
-`python -m benchmarks.speed.bench_privgnn_run --save`). On a GPU: not measured here, none was there; the same command measures
-it where there is one.
+same network in PyTorch Geometric, one teacher at a time (`python -m benchmarks.speed.bench_teachers --save`; the last
+rows `python -m benchmarks.speed.bench_privgnn_run --save`). On a GPU: not measured here, none was there; the same
+command measures it where there is one.
 
 """
 UNFINISHED = """
@@ -222,7 +222,8 @@ def unfinished(found: Rows) -> str:
     if not any(name.startswith("1,000 queries") for name in measures):
         lines.append("- The whole of 1,000 queries on 4 cores: `python -m benchmarks.speed.bench_privgnn_run --save`.")
     if not any(name.startswith("two processes") for name in measures):
-        lines.append("- Two processes against one: `python -m benchmarks.speed.bench_teachers --only processes --save`.")
+        again = "python -m benchmarks.speed.bench_teachers --only processes --save"
+        lines.append(f"- Two processes against one: `{again}`.")
     return UNFINISHED.format(lines="\n".join(lines)) if lines else ""
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.report.rows import Malformed, number, people_of, row_of, text
-from strategies.results.folder import COMPARISON, SCHEMA
+from strategies.results.folder import COMPARISON
 from strategies.results.levels import LEVELS
+from strategies.setup.fingerprint import SCHEMA
 
 _TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousand
 _OF_A_RUN = ("state", "reports")  # folders inside a run's, with no results below

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 
 from curator.linear.factored import Factored
-from curator.reports.reports import Reports
-from devices.facts import IntArray, PublicKnowledge
-from devices.mechanisms import RandomizedResponse
+from devices.facts import IntArray
 
 _COLUMNS_AT_ONCE = 128
 _LABEL_STEPS = 50
@@ -117,32 +115,3 @@ def label_propagation(
         spread[sources] = known[sources]
     spread[spread.sum(axis=1) == 0] = share
     return np.argmax(spread, axis=1).astype(np.int64)
-
-
-def lp_and(reports: Reports, public: PublicKnowledge) -> NDArray[np.int64]:
-    """The null model: label propagation on pairs whose every reported bit is 1; no features.
-
-    With both ends reporting these are the pairs with two ones; where only one end
-    reported, the pairs with that one. Labels come from the training nodes.
-
-    Returns:
-        int64 (n,): every node's class.
-    """
-    labels = public.labels if reports.labels is None else reports.labels
-    agreed = agreed_pairs(reports)
-    return label_propagation(agreed, labels, public.split.train, public.facts.classes)
-
-
-def agreed_pairs(reports: Reports) -> csr_array:
-    """Symmetric float32 (n, n): pairs about which every end that reported said 1."""
-    assert reports.adjacency is not None
-    one_end = reports.mechanism("adjacency", RandomizedResponse).reporting == "one-end"
-    ones = reports.adjacency.astype(np.float32)
-    reported = reports.reported("adjacency")
-    if one_end:
-        return csr_array(ones + ones.T)
-    both = csr_array(ones.multiply(ones.T))
-    alone = ones.tocoo()
-    kept = ~reported[alone.col]
-    single = csr_array((alone.data[kept], (alone.row[kept], alone.col[kept])), shape=ones.shape)
-    return csr_array(both + single + single.T)

@@ -29,7 +29,8 @@ from strategies.engines.grids import LocalGrid
 _TORTURE = "tests/strategies/stress/test_kill.py::"
 _CRASH = "tests/devices/ledger/test_crash.py::test_a_killed_collection_never_gives_two_reports"
 _POWER = "tests/devices/ledger/test_power_loss.py::"
-_STRIKES = "tests/strategies/adversaries/test_faults.py::test_what_a_fault_costs"
+_FAULTS = "tests/strategies/adversaries/test_faults.py::"
+_STRIKES = _FAULTS + "test_what_a_fault_costs"
 
 # Gets the state folder as it stood when the machine stopped, and a copy from before the first
 # question; returns the folder that is served from then on.
@@ -206,7 +207,7 @@ _ALL: tuple[Fault, ...] = (
     Fault("disk-full", "a write or sync fails at every step: LEDGER_DAMAGED until there is room, nothing half entered",
           True, True, "1x", f"{_POWER}test_the_disk_fails_at_every_step"),
     Fault("read-only-folder", "the folder or the file cannot be written: LEDGER_DAMAGED",
-          True, True, "1x", "tests/strategies/adversaries/test_faults.py::test_a_folder_that_cannot_be_written"),
+          True, True, "1x", _FAULTS + "test_a_folder_that_cannot_be_written"),
     Fault("ledger-truncated", "the ledger's file lost its second half: LEDGER_DAMAGED",
           True, True, "1x", _STRIKES, _truncate_ledgers),
     Fault("ledger-bit-flipped", "bits of the ledger's file flipped: LEDGER_DAMAGED (checks at opening, a seal a row)",
@@ -214,7 +215,7 @@ _ALL: tuple[Fault, ...] = (
     Fault("secrets-replaced", "the secrets are other ones: no seal fits, LEDGER_DAMAGED for who has released",
           True, True, "1x", _STRIKES, _replace_secrets),
     Fault("clock-set-back", "the clock runs backwards: no decision looks at it",
-          True, True, "1x", "tests/strategies/adversaries/test_faults.py::test_the_clock_plays_no_part"),
+          True, True, "1x", _FAULTS + "test_the_clock_plays_no_part"),
     Fault("two-processes", "two processes serve one ledger: a claim is one step, the second one sees it",
           True, True, "1x", "tests/devices/ledger/test_ledger.py::test_processes_that_claim_at_once"),
     Fault("ledger-deleted", "the ledger's file is gone: same question and data, same bytes; any other is released anew",
@@ -228,9 +229,9 @@ _ALL: tuple[Fault, ...] = (
     Fault("second-place", "the folder is copied and served in a second place (counted: where both reach the counter)",
           False, True, "2x", _STRIKES, _second_place),
     Fault("folder-by-run", "a node that names no state folder takes the run's word: a curator picks a copy",
-          False, True, "2x", "tests/strategies/adversaries/test_faults.py::test_a_run_names_the_folder_where_the_node_does_not"),
+          False, True, "2x", _FAULTS + "test_a_run_names_the_folder_where_the_node_does_not"),
     Fault("edited-app", "the curator ships another app, which reads the folder; only a vault keeps it out",
-          False, False, "everything", "tests/strategies/adversaries/test_faults.py::test_an_edited_app_reads_everything"),
+          False, False, "everything", _FAULTS + "test_an_edited_app_reads_everything"),
     Fault("enrolled-again", "the person's data are enrolled a second time: another device, with another secret",
           False, False, "2x", _STRIKES, _enrol_again),
 )  # fmt: skip

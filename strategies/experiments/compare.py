@@ -24,6 +24,7 @@ from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell
 from strategies.results import folder as run_folder
 from strategies.results.levels import level_named
+from strategies.setup.fingerprint import config_hash
 from strategies.setup.options import GNNS, RunOptions
 from strategies.setup.run_setup import load_population
 
@@ -172,7 +173,7 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
 def _name(options: RunOptions) -> str:
     people = {name: getattr(options, name) for name in _SAME}
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(options.dataset).stem or "data")
-    return f"compare-{plain}-{run_folder.config_hash(people)}"
+    return f"compare-{plain}-{config_hash(people)}"
 
 
 __all__ = ["Comparison", "Match", "compare"]

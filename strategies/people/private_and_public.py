@@ -23,13 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from curator.learning.training import choose_device
-from curator.methods.owner.owner import OwnerMethod, sage_settings
-from curator.methods.owner.privgnn import PrivGnn
 from devices.data.population import Population
 from devices.facts import IntArray, Split
-from strategies.setup.options import RunOptions
-from strategies.setup.settings import Settings
 
 _BY_CLASS = {
     "computers": (250, 3000),
@@ -95,22 +90,3 @@ def divide(population: Population, seed: int) -> Division:
 
 def _division(private: IntArray, asked: IntArray, scored: IntArray, rule: str) -> Division:
     return Division(np.sort(private), np.sort(asked), np.sort(scored), rule)
-
-
-def check_owner_run(options: RunOptions, settings: Settings, population: Population) -> None:
-    """See whether an owner's run makes sense before anything is written.
-
-    Raises:
-        ValueError: for options that do not fit the method or the population.
-    """
-    method = settings.method
-    assert isinstance(method, OwnerMethod)
-    if options.from_reports is not None or options.save_reports:
-        raise ValueError(f"--save-reports and --from-reports: {options.method} has raw records, not reports")
-    if options.split != "random" or options.label_rate is not None:
-        raise ValueError(f"--split and --label-rate: {options.method} divides people by its own rule")
-    sage_settings(settings.training)
-    if isinstance(method, PrivGnn) and method.basis == "rotated" and choose_device(options.device).type == "cuda":
-        raise ValueError("--set basis=rotated: trained one at a time on a CPU only (add --device cpu)")
-    division = divide(population, options.seeds_of(0).split)
-    method.check(people=len(division.private), asked=len(division.asked), classes=population.facts.classes)

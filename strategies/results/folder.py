@@ -8,7 +8,6 @@ on in it. One that has a result is left alone.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import math
@@ -20,15 +19,8 @@ from typing import Any
 
 from devices.atomic_files import write_atomically
 
-SCHEMA = 1  # of result.json
 COMPARISON = "compare.json"  # what a comparison's folder says beside its results
 log = logging.getLogger("ldpsim")
-
-
-def config_hash(parameters: Mapping[str, Any]) -> str:
-    """First 12 hex digits of the SHA-256 of every parameter that can change the result."""
-    text = json.dumps(parameters, sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def choose_folder(out: Path, *, method: str, dataset: str, digest: str, seed: int) -> Path:

@@ -6,8 +6,7 @@ import hashlib
 import resource
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,10 @@ from devices.facts import Split
 from devices.noise import SAMPLER_VERSION
 from strategies.engines import collect as engines
 from strategies.results.evaluation import mean_degrees
-from strategies.results.folder import SCHEMA
 from strategies.rounds.collect_once import Collected
+from strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
 from strategies.setup.options import RunOptions, Seeds
 from strategies.setup.settings import Settings
-
-# What changes where a run happens or what is kept of it, and what is hashed in the form that is in force.
-_NOT_HASHED = {"data_dir", "seed", "seeds", "engine", "workers", "ray_address", "state", "out", "save_reports",
-               "from_reports", "reference", "settings", "tuned", "clients", "epsilon", "eps_adjacency", "eps_features",
-               "eps_labels", "feature_share", "public_features", "private_labels", "reporting", "gnn"}  # fmt: skip
 
 # The reconstruction of a method that makes no graph.
 NO_GRAPH = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees"))
@@ -55,39 +49,6 @@ class Repeat:
     teachers: Mapping[str, Any] | None = None
     federated: Mapping[str, Any] | None = None
     phases: Mapping[str, Mapping[str, Any]] | None = None  # communication by phase, None: all of it is the collection
-
-
-def ldpsim_version() -> str:
-    """Return the installed version, ``0+checkout`` where it is not installed."""
-    try:
-        return version("ldpsim")
-    except PackageNotFoundError:
-        return "0+checkout"
-
-
-def configuration(options: RunOptions) -> dict[str, Any]:
-    """Return the options as plain values, those left out included."""
-    return {f.name: getattr(options, f.name) for f in fields(options)}
-
-
-def hashed_parameters(
-    options: RunOptions, population: Population, settings: Settings, budget: Budget
-) -> dict[str, Any]:
-    """Return every parameter that can change the result (``config_hash`` is over this)."""
-    chosen = {name: value for name, value in configuration(options).items() if name not in _NOT_HASHED}
-    chosen["dataset"] = population.digest
-    if options.split == "file" and population.own_split is not None:
-        parts = population.own_split
-        chosen["own_split"] = [hashlib.sha256(nodes.tobytes()).hexdigest() for nodes in (parts.train, parts.val)]
-    return {
-        **chosen,
-        "budget": asdict(budget),
-        "parameters": settings.parameters(),
-        "seeds": options.seeds_of(0).to_dict(),
-        "sampler": SAMPLER_VERSION,
-        "ldpsim": ldpsim_version(),
-        "schema": SCHEMA,
-    }
 
 
 def assemble(

@@ -1,4 +1,4 @@
-"""FedGCN's one exchange before training: neighbours' sums through the server."""
+"""FedGCN's one exchange before training: neighbours' sums through the server, from devices or from silos."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from flwr.app import ConfigRecord, Message
 from scipy.sparse import csr_array
 
 from curator.linear.propagation import adjacency_matrix, gcn_matrix
+from devices.facts import IntArray
 from devices.federated.exchange import Sums, read_contribution
+from devices.federated.silo import SiloTask, pack_rows, read_rows
 from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, read_sender, round_content
 from devices.training_task import Task
 from strategies.rounds.training_grid import TrainingGrid
@@ -64,4 +66,33 @@ def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], trained:
         own = Sums(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float32),
                    spread.data[a:b].astype(np.float32))  # fmt: skip
         messages.append(Message(round_content(None, config, own.to_bytes()), node, RECEIVE_TYPE))
+    grid.exchange(messages, "sums")
+
+
+def exchange_silo_sums(grid: TrainingGrid, task: SiloTask, nodes: Sequence[int], people: int) -> None:
+    """Add up what every silo contributes to S X, and send each the rows of its members and their neighbours.
+
+    A silo scales a member's features by the root of its degree; what a row is divided by
+    once more is told by the silo that the row's person is in.
+    """
+    config = ConfigRecord({"task": task.to_bytes()})
+    content = round_content(None, config)
+    total, degrees = csr_array((people, task.d), dtype=np.float32), np.zeros(people, np.int64)
+    wanted: dict[int, IntArray] = {}
+    for reply in grid.exchange([Message(content, node, EXCHANGE_TYPE) for node in nodes], "contribution"):
+        sender = read_sender(reply)
+        assert sender is not None and sender[1] is not None
+        ids, rows, known = read_rows(sender[1], task.d)
+        # The last entries name the members; the first are the people that the rows are about.
+        members, told = known[: len(known) // 2], known[len(known) // 2 :]
+        spread = csr_array((np.ones(len(ids), np.float32), (ids, np.arange(len(ids)))), shape=(people, len(ids)))
+        total = csr_array(total + spread @ rows)
+        degrees[members] = told
+        wanted[reply.metadata.src_node_id] = ids
+    scale = (1 / np.sqrt(degrees + 1.0)).astype(np.float32)
+    messages = []
+    for node, ids in wanted.items():
+        rows = csr_array(total[ids].multiply(scale[ids][:, None]))
+        own = pack_rows(ids, rows, degrees=degrees[ids])
+        messages.append(Message(round_content(None, config, own), node, RECEIVE_TYPE))
     grid.exchange(messages, "sums")

@@ -37,6 +37,7 @@ from strategies.engines.grids import LocalGrid, RayGrid
 from strategies.runs.isolated import isolated_repeat
 from strategies.results.lifetime import read_ledgers
 from strategies.setup.options import RunOptions, Seeds
+from strategies.runs.reference import reference_accuracy
 from strategies.setup.run_setup import Plan
 from strategies.results.record import NO_GRAPH, Repeat
 
@@ -84,8 +85,6 @@ def federated_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: 
     predictions = predict(weights, task, population)
     reference = None
     if options.reference:
-        from strategies.runs.simulate import reference_accuracy
-
         tell("reference", None)
         reference = reference_accuracy(plan, split, seeds.training)
     extra = {

@@ -17,6 +17,7 @@ from strategies.rounds.collect_once import Collected
 from strategies.runs.federated_prediction import scaled_features
 from strategies.results.lifetime import nothing_known
 from strategies.setup.options import Seeds
+from strategies.runs.reference import reference_accuracy
 from strategies.setup.run_setup import Plan
 from strategies.results.record import NO_GRAPH, Repeat
 
@@ -59,8 +60,6 @@ def isolated_repeat(plan: Plan, seeds: Seeds, split: Split, method: Isolate, tas
     seconds = time.perf_counter() - started
     reference = None
     if plan.options.reference:
-        from strategies.runs.simulate import reference_accuracy
-
         reference = reference_accuracy(plan, split, seeds.training)
     accuracy: Mapping[str, float | None] = {
         name: float(np.mean(found)) if found else None for name, found in scores.items()

@@ -28,6 +28,7 @@ from strategies.results import evaluation
 from strategies.runs.asking import RunFailed, ask_devices
 from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
 from strategies.rounds.collect_once import Answers
+from strategies.rounds.feature_sums import exchange_silo_sums
 from strategies.rounds.fedavg import seeded, strategy_for
 from strategies.runs.federated_network import trained_model
 from strategies.runs.federated_training import Tell
@@ -35,6 +36,7 @@ from strategies.engines.grids import SiloGrid
 from strategies.results.lifetime import lifetime
 from strategies.setup.options import Seeds
 from strategies.people.silos import divide_into_silos
+from strategies.runs.reference import reference_accuracy
 from strategies.setup.run_setup import Plan
 from strategies.results.record import NO_GRAPH, Repeat
 from strategies.rounds.training_grid import Phase, TrainingGrid
@@ -103,8 +105,6 @@ def silo_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell)
     predictions = _predict(silos, rooms, task, weights, len(population))
     reference = None
     if options.reference:
-        from strategies.runs.simulate import reference_accuracy
-
         tell("reference", None)
         reference = reference_accuracy(plan, split, seeds.training)
     inside = member_of[population.edges[0]] == member_of[population.edges[1]]
@@ -173,35 +173,6 @@ def _ends(parts: Sequence[np.ndarray]) -> IntArray:
 
 def _joined(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
     return np.concatenate([np.zeros(0, kind), *parts]).astype(kind)
-
-
-def exchange_silo_sums(grid: TrainingGrid, task: SiloTask, nodes: Sequence[int], people: int) -> None:
-    """Add up what every silo contributes to S X, and send each the rows of its members and their neighbours.
-
-    A silo scales a member's features by the root of its degree; what a row is divided by
-    once more is told by the silo that the row's person is in.
-    """
-    config = ConfigRecord({"task": task.to_bytes()})
-    content = round_content(None, config)
-    total, degrees = csr_array((people, task.d), dtype=np.float32), np.zeros(people, np.int64)
-    wanted: dict[int, IntArray] = {}
-    for reply in grid.exchange([Message(content, node, EXCHANGE_TYPE) for node in nodes], "contribution"):
-        sender = read_sender(reply)
-        assert sender is not None and sender[1] is not None
-        ids, rows, known = read_rows(sender[1], task.d)
-        # The last entries name the members; the first are the people that the rows are about.
-        members, told = known[: len(known) // 2], known[len(known) // 2 :]
-        spread = csr_array((np.ones(len(ids), np.float32), (ids, np.arange(len(ids)))), shape=(people, len(ids)))
-        total = csr_array(total + spread @ rows)
-        degrees[members] = told
-        wanted[reply.metadata.src_node_id] = ids
-    scale = (1 / np.sqrt(degrees + 1.0)).astype(np.float32)
-    messages = []
-    for node, ids in wanted.items():
-        rows = csr_array(total[ids].multiply(scale[ids][:, None]))
-        own = pack_rows(ids, rows, degrees=degrees[ids])
-        messages.append(Message(round_content(None, config, own), node, RECEIVE_TYPE))
-    grid.exchange(messages, "sums")
 
 
 def _predict(silos: Sequence[Silo], rooms: Path, task: SiloTask, weights: FloatArray, people: int) -> np.ndarray:

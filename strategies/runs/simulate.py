@@ -24,7 +24,7 @@ from curator.methods import Question, Reference, find
 from curator.methods.federated.fedavg import Federated
 from curator.methods.owner.owner import OwnerMethod
 from curator.methods.federated.silos import Silos
-from curator.linear.propagation import lp_and
+from curator.methods.local.lp_and import lp_and
 from curator.reports.reports import Reports
 from devices.facts import PublicKnowledge, Split
 from devices.data.population import Population
@@ -37,10 +37,12 @@ from strategies.rounds.collect_once import Collected
 from strategies.runs.federated import federated_repeat
 from strategies.results.lifetime import lifetime, nothing_known
 from strategies.setup.options import RunOptions, Seeds
+from strategies.runs.reference import reference_accuracy
 from strategies.runs.owner import owner_repeat
 from strategies.people.owned_graph import own
 from strategies.setup.run_setup import Collect, Plan, plan_run
-from strategies.results.record import Repeat, assemble, configuration
+from strategies.results.record import Repeat, assemble
+from strategies.setup.fingerprint import configuration
 from strategies.runs.silos import silo_repeat
 
 log = logging.getLogger("ldpsim")
@@ -202,18 +204,6 @@ def _null_model(reports: Reports, public: PublicKnowledge, population: Populatio
     if reports.adjacency is None:
         return None
     return evaluation.accuracy(lp_and(reports, public), population, split)["test"]
-
-
-def reference_accuracy(plan: Plan, split: Split, seed: int) -> float | None:
-    """Accuracy of the same GNN on the same graph with no noise and no protection."""
-    reference = find("raw")()
-    assert isinstance(reference, Reference)
-    graph = reference.from_owned(own(plan.population, split, trust="none"))
-    trained = reference.train(
-        graph, settings=plan.settings.reference, classes=plan.population.facts.classes, seed=seed,
-        device=plan.options.device,
-    )  # fmt: skip
-    return evaluation.accuracy(trained.predictions, plan.population, split)["test"]
 
 
 def _mean(values: list[float | None]) -> float | None:

@@ -19,11 +19,9 @@ from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.enrolment.state import State, foreign_file, is_enrolled
 from strategies.engines import collect as engines
-from strategies.people.private_and_public import check_owner_run
-from strategies.results import folder as run_folder
-from strategies.results.record import hashed_parameters
 from strategies.rounds.collect_once import Collected
-from strategies.setup.checks import check_federated_run
+from strategies.setup.checks import check_federated_run, check_owner_run
+from strategies.setup.fingerprint import config_hash, hashed_parameters
 from strategies.setup.options import RunOptions
 from strategies.setup.settings import Settings, resolve
 
@@ -65,7 +63,7 @@ def plan_run(options: RunOptions, collect: Collect | None = None, *, population:
     if settings.feature_share is not None:
         budget = replace(budget, feature_share=settings.feature_share)
     split = make_split(options.split, population, options.seeds_of(0).split, options.label_rate)
-    digest = run_folder.config_hash(hashed_parameters(options, population, settings, budget))
+    digest = config_hash(hashed_parameters(options, population, settings, budget))
     if isinstance(settings.method, OwnerMethod):
         check_owner_run(options, settings, population)
     elif isinstance(settings.method, Federated):

@@ -1,4 +1,4 @@
-"""Adversaries and faults against the real devices (:mod:`strategies.adversaries`, :mod:`strategies.adversaries.faults`).
+"""Adversaries and faults of :mod:`strategies.adversaries` against the real devices.
 
 Each number of asks gets devices of its own. What an adversary learned is added up like
 everything else: only distinct answers count.

@@ -13,6 +13,7 @@ from typing import Any
 
 from devices.atomic_files import write_atomically
 from strategies.results import folder as run_folder
+from strategies.setup.fingerprint import config_hash
 from strategies.stress.figure import draw
 from strategies.stress.options import StressResult
 
@@ -51,7 +52,7 @@ def write(result: StressResult, out: Path) -> Path:
     Raises:
         ValueError: where it cannot be written.
     """
-    digest = run_folder.config_hash(result.settings)
+    digest = config_hash(result.settings)
     folder = run_folder.choose_folder(
         out, method="stress", dataset=str(result.settings["dataset"]), digest=digest, seed=result.settings["seed"]
     )

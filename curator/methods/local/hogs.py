@@ -36,12 +36,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, eye_array
 
-from curator.linear.propagation import adjacency_matrix, agreed_pairs, bit_strips, kprop_matrix, mean_matrix, propagate
+from curator.linear.propagation import adjacency_matrix, bit_strips, kprop_matrix, mean_matrix, propagate
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from curator.links.hogs import Bits, link_probabilities
 from curator.links.similarity import BitRows, Rows, public_rows
 from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse

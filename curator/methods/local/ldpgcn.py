@@ -13,6 +13,7 @@ before anybody is asked.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,7 +21,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.learning.memory import available_memory
 from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.links import LinkMethod, Links, both_ways
 from curator.reports.reports import Reports
@@ -149,3 +149,15 @@ def _largest(values: NDArray[np.int32], count: int) -> IntArray:
     bound = np.partition(values, len(values) - count)[len(values) - count]
     above = np.flatnonzero(values > bound)
     return np.sort(np.concatenate([above, np.flatnonzero(values == bound)[: count - len(above)]]))
+
+
+def available_memory() -> int:
+    """Bytes of memory that are free now; all there are where the system does not say."""
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

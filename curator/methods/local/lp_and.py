@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from curator.linear.propagation import adjacency_matrix, agreed_pairs, label_propagation
+from curator.linear.propagation import adjacency_matrix, label_propagation
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import LinkMethod, labelled_graph, link_budget, with_labels
+from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import Mechanism, RandomizedResponse
@@ -24,6 +26,20 @@ from devices.query import Ask
 
 if TYPE_CHECKING:
     from curator.learning.training import Trained, TrainingSettings
+
+
+def lp_and(reports: Reports, public: PublicKnowledge) -> NDArray[np.int64]:
+    """The null model: label propagation on pairs whose every reported bit is 1; no features.
+
+    With both ends reporting these are the pairs with two ones; where only one end
+    reported, the pairs with that one. Labels come from the training nodes.
+
+    Returns:
+        int64 (n,): every node's class.
+    """
+    labels = public.labels if reports.labels is None else reports.labels
+    agreed = agreed_pairs(reports)
+    return label_propagation(agreed, labels, public.split.train, public.facts.classes)
 
 
 @dataclass(frozen=True)

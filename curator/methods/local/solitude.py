@@ -35,12 +35,13 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from curator.linear.factored import Factored
-from curator.linear.propagation import adjacency_matrix, agreed_pairs, kprop_matrix, mean_matrix
+from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 from curator.linear.scaling import standardise
 from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.methods.local.hogs import split_budget
 from curator.methods.local.lpgnn import sampled_features_of
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
@@ -158,7 +159,7 @@ class Solitude(Method):
         return Graph(features, edges, None, labels, train, val, notes)
 
     def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
-        """Eqs. 12 to 14; see :func:`curator.learning.edge_weights.train_with_structure` for the arguments and errors."""
+        """Eqs. 12 to 14; arguments and errors: :func:`curator.learning.edge_weights.train_with_structure`."""
         from curator.learning.edge_weights import Structure, train_with_structure
 
         smoother = self._smoother(adjacency_matrix(graph.features.shape[0], graph.edge_index))

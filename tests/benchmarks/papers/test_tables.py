@@ -35,7 +35,7 @@ def test_a_half_width_becomes_a_standard_deviation() -> None:
 
 @pytest.mark.parametrize("paper", tables.PAPERS)
 def test_every_cell_is_a_run_of_its_own_and_says_how_to_run_it(paper: str, tmp_path: Path) -> None:
-    module = __import__(f"papers.{paper}", fromlist=["entries"])
+    module = __import__(f"benchmarks.papers.{paper}", fromlist=["entries"])
     entries = list(module.entries(tmp_path))
     assert len({repr(entry.options) for entry in entries}) == len(entries)
     assert len({(entry.table, tuple(entry.keys.items())) for entry in entries}) == len(entries)
@@ -83,7 +83,7 @@ def test_a_page_is_made_of_the_cells_that_are_there(tmp_path: Path) -> None:
 
 def test_grouped_copies_are_ors_of_blocks(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LDPSIM_DATA", str(data_dir))
-    monkeypatch.setattr("papers.rgnn.BLOCK", {"cora": BLOCK["cora"]})
+    monkeypatch.setattr("benchmarks.papers.rgnn.BLOCK", {"cora": BLOCK["cora"]})
     prepare(tmp_path)
     people, grouped = datasets.load("cora"), datasets.load(str(tmp_path / "cora-25.npz"))
     assert (len(grouped), grouped.facts.d, grouped.facts.classes) == (2708, 58, 7)

@@ -6,18 +6,12 @@ from scipy.sparse import csr_array, issparse
 
 from curator.linear.propagation import (
     adjacency_matrix,
-    agreed_pairs,
     bit_strips,
     gcn_matrix,
     label_propagation,
-    lp_and,
     mean_matrix,
     propagate,
 )
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import RandomizedResponse
-from devices.query import Ask
 
 
 def _graph(n: int = 30, seed: int = 0) -> tuple[csr_array, np.ndarray]:
@@ -79,30 +73,3 @@ def test_a_node_that_no_label_reaches_gets_the_most_frequent_class() -> None:
     alone = csr_array((4, 4), dtype=np.float32)
     labels = np.array([2, 2, 1, -1])
     assert label_propagation(alone, labels, np.arange(3), classes=3)[3] == 2
-
-
-def _reports(ones: list[tuple[int, int]], n: int, silent: list[int], reporting: str = "both") -> Reports:
-    rows, columns = np.array(ones).T
-    matrix = csr_array((np.ones(len(ones), np.bool_), (rows, columns)), shape=(n, n))
-    asks = {"adjacency": Ask("adjacency", (RandomizedResponse.from_epsilon(2, n=n, reporting=reporting),))}  # type: ignore[arg-type]
-    answered = np.ones(n, np.bool_)
-    answered[silent] = False
-    return Reports(PublicFacts(n, 1, 2), asks, {"adjacency": np.ones(n, np.bool_)}, answered, matrix)
-
-
-def test_agreed_pairs_are_those_whose_every_report_is_a_one() -> None:
-    reports = _reports([(0, 1), (1, 0), (0, 2), (2, 3)], n=4, silent=[3])
-    expected = np.zeros((4, 4))
-    expected[[0, 1, 2, 3], [1, 0, 3, 2]] = 1  # 0-1 agreed; 3 is silent, so 2's word stands; 0-2 denied by 2
-    assert np.array_equal(agreed_pairs(reports).toarray(), expected)
-    one_end = _reports([(1, 0), (3, 2)], n=4, silent=[], reporting="one-end")
-    expected = np.zeros((4, 4))
-    expected[[0, 1, 2, 3], [1, 0, 3, 2]] = 1
-    assert np.array_equal(agreed_pairs(one_end).toarray(), expected)
-
-
-def test_lp_and_uses_training_labels_and_agreed_pairs_only() -> None:
-    reports = _reports([(0, 1), (1, 0), (2, 3), (3, 2), (1, 2)], n=4, silent=[])
-    split = Split(np.array([0, 3]), np.array([1]), np.array([2]))
-    public = PublicKnowledge(reports.facts, split, np.array([0, 1, -1, 1]))
-    assert lp_and(reports, public).tolist() == [0, 0, 1, 1]

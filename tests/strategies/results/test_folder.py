@@ -7,13 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strategies.results.folder import LogFile, choose_folder, config_hash, prepare, write_config, write_result
-
-
-def test_hash_is_over_values_and_not_their_order() -> None:
-    assert config_hash({"a": 1, "b": 2.5}) == config_hash({"b": 2.5, "a": 1})
-    assert config_hash({"a": 1}) != config_hash({"a": 2})
-    assert len(config_hash({})) == 12
+from strategies.results.folder import LogFile, choose_folder, prepare, write_config, write_result
 
 
 def test_an_interrupted_run_is_found_again_and_a_finished_one_is_not(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 
 from curator.methods import MLP, HoGS, Raw
 from curator.methods.base import Graph
-from curator.linear.propagation import bit_strips, lp_and
+from curator.linear.propagation import bit_strips
+from curator.methods.local.lp_and import lp_and
 from curator.learning.training import TrainingSettings
 from strategies.results import evaluation
 from strategies.setup.options import RunOptions

@@ -1,0 +1,24 @@
+"""Pairs of people whose every reported bit says that they are linked."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from curator.reports.reports import Reports
+from devices.mechanisms import RandomizedResponse
+
+
+def agreed_pairs(reports: Reports) -> csr_array:
+    """Symmetric float32 (n, n): pairs about which every end that reported said 1."""
+    assert reports.adjacency is not None
+    one_end = reports.mechanism("adjacency", RandomizedResponse).reporting == "one-end"
+    ones = reports.adjacency.astype(np.float32)
+    reported = reports.reported("adjacency")
+    if one_end:
+        return csr_array(ones + ones.T)
+    both = csr_array(ones.multiply(ones.T))
+    alone = ones.tocoo()
+    kept = ~reported[alone.col]
+    single = csr_array((alone.data[kept], (alone.row[kept], alone.col[kept])), shape=ones.shape)
+    return csr_array(both + single + single.T)
