@@ -1,0 +1,106 @@
+"""Rooms of the house: the floors that folders stand on, and the arrows that the imports draw.
+
+A room is a folder, or a module that lies in a package's root. The ``__init__`` of a folder
+is a room of its own: it may name what the folder offers. A room imports from lower floors
+of its package only. ``tests/test_rooms.py`` checks that.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("devices", "curator", "strategies", "benchmarks")
+
+# From the lowest floor to the highest. Rooms of one floor do not import one another.
+FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "devices": (
+        ("atomic_files", "facts", "network", "noise"),
+        ("data",),
+        ("datasets", "mechanisms"),
+        ("datasets.__init__", "mechanisms.__init__"),
+        ("query",),
+        ("ledger", "raw_record", "training_task"),
+        ("policy",),
+        ("device",),
+        ("enrolment", "wire"),
+        ("federated", "vault"),
+        ("client_app",),
+        ("fleet",),
+    ),
+    "curator": (
+        ("graph", "linear", "links", "names", "owned"),
+        ("reports",),
+        ("learning", "privacy"),
+        ("methods", "teachers"),
+        ("methods.federated", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),
+        ("methods.__init__",),
+        ("attacks",),
+        ("guarantee", "propagation"),  # former homes, kept for old imports
+    ),
+    "strategies": (
+        ("audit", "people", "rounds"),
+        ("engines",),
+        ("adversaries", "setup"),
+        ("adversaries.__init__", "results"),
+        ("runs", "stress"),
+        ("__init__", "experiments", "flower_app"),
+        ("server_app",),
+    ),
+    "benchmarks": (("speed",), ("papers",)),
+}
+
+
+def modules(root: Path, package: str) -> dict[str, Path]:
+    """Return the modules of a package by dotted name; a folder's ``__init__`` keeps that word."""
+    return {".".join(path.relative_to(root).with_suffix("").parts): path for path in (root / package).rglob("*.py")}
+
+
+def imports(path: Path, name: str) -> Iterator[str]:
+    """Yield the dotted name of everything that a module imports, inside functions too, relative ones made absolute."""
+    package = name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            base = ".".join(part for part in (start, node.module) if part)
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def module_arrows(root: Path, package: str) -> set[tuple[str, str]]:
+    """Return (from, to) for every import of a package's module by another of its modules."""
+    known = modules(root, package)
+    arrows = set()
+    for name, path in known.items():
+        for target in imports(path, name):
+            found = _module(target, known)
+            if found is not None and found != name:
+                arrows.add((name, found))
+    return arrows
+
+
+def _module(target: str, known: dict[str, Path]) -> str | None:
+    """Return the module that an imported name lies in: itself, a folder's ``__init__``, or what holds it."""
+    while target:
+        for name in (target, f"{target}.__init__"):
+            if name in known:
+                return name
+        target = target.rpartition(".")[0]
+    return None
+
+
+def room(module: str) -> str:
+    """Return a module's room, without the package's name."""
+    parts = module.split(".")[1:]
+    if parts[-1] == "__init__" or len(parts) == 1:
+        return ".".join(parts)
+    return ".".join(parts[:-1])
+
+
+def room_arrows(root: Path, package: str) -> set[tuple[str, str]]:
+    """Return (from, to) for every import of one room by another of the same package."""
+    arrows = {(room(start), room(end)) for start, end in module_arrows(root, package)}
+    return {(start, end) for start, end in arrows if start != end}

@@ -1,0 +1,95 @@
+"""Rooms inside the packages: arrows between folders run down, no circle, no crowded folder, no long module."""
+
+from __future__ import annotations
+
+import graphlib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from docs.rooms import FLOORS, PACKAGES, ROOT, module_arrows, modules, room, room_arrows
+
+MOST_MODULES, MOST_IN_A_FAMILY, MOST_LINES = 16, 26, 320
+FAMILIES = ("devices.mechanisms", "devices.datasets")  # one file each of many of a kind
+
+
+def circle(arrows: set[tuple[str, str]]) -> list[str] | None:
+    """Return one circle of any length, None where there is none."""
+    graph: dict[str, set[str]] = {}
+    for start, end in arrows:
+        graph.setdefault(start, set()).add(end)
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return None
+
+
+def upward(package: str, arrows: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the arrows that do not go to a lower floor."""
+    floor = {name: number for number, names in enumerate(FLOORS[package]) for name in names}
+    return [(start, end) for start, end in sorted(arrows) if not floor[start] > floor[end]]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_circle_between_modules(package: str) -> None:
+    assert circle(module_arrows(ROOT, package)) is None
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_arrows_between_rooms_run_down(package: str) -> None:
+    arrows = room_arrows(ROOT, package)
+    assert upward(package, arrows) == []
+    assert circle(arrows) is None
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_room_has_its_floor(package: str) -> None:
+    placed = Counter(name for names in FLOORS[package] for name in names)
+    assert max(placed.values()) == 1
+    rooms = {room(name) for name in modules(ROOT, package)}
+    # an __init__ that imports nothing, and that nobody reads, needs no floor
+    silent = {name for name in rooms if name.endswith("__init__")} - {n for a in room_arrows(ROOT, package) for n in a}
+    assert rooms - silent == set(placed)
+
+
+@pytest.mark.parametrize("package", ["devices", "curator", "strategies"])
+def test_no_folder_is_crowded(package: str) -> None:
+    folders = Counter(name.rpartition(".")[0] for name in modules(ROOT, package) if not name.endswith("__init__"))
+    for folder, count in folders.items():
+        assert count <= (MOST_IN_A_FAMILY if folder in FAMILIES else MOST_MODULES), f"{folder} holds {count} modules"
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "cli"])
+def test_no_module_is_long(package: str) -> None:
+    for name, path in modules(ROOT, package).items():
+        lines = len(path.read_text().splitlines())
+        assert lines <= MOST_LINES, f"{name} has {lines} lines"
+
+
+def _house(root: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = root / (name.replace("__", "/") + ".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_each_kind_of_violation_is_seen(tmp_path: Path) -> None:
+    """Power: a long circle, one through a function, a relative import and an arrow up."""
+    _house(
+        tmp_path,
+        devices__ledger__a="def f():\n    from devices.policy.b import x\n",
+        devices__policy__b="from ..vault import c\n",
+        devices__vault__c="import devices.ledger.a\n",
+    )
+    arrows = module_arrows(tmp_path, "devices")
+    assert arrows == {
+        ("devices.ledger.a", "devices.policy.b"), ("devices.policy.b", "devices.vault.c"),
+        ("devices.vault.c", "devices.ledger.a"),
+    }  # fmt: skip
+    found = circle(arrows)
+    assert found is not None and len(set(found)) == 3
+    rooms = room_arrows(tmp_path, "devices")
+    assert upward("devices", rooms) == [("ledger", "policy"), ("policy", "vault")]
+    assert circle({("a", "b"), ("b", "c")}) is None
