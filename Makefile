@@ -1,7 +1,7 @@
 # Everything here works on a fresh clone: the environment is made first and kept in .venv.
 #   make run      the main simulation, with its result in runs/
 #   make test     the tests; real data are used where LDPSIM_DATA names their folder
-#   make lint     ruff and mypy
+#   make lint     ruff (rules and format) and mypy
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections, ten thousand hostile messages (minutes)
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
@@ -38,6 +38,7 @@ test: $(READY)
 
 lint: $(READY)
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 bench: $(READY)

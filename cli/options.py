@@ -91,7 +91,9 @@ Grid = Annotated[
 TuneQuery = Annotated[
     list[str] | None,
     _option(
-        BUDGET, "--tune-query", metavar="KEY[=V1,V2]",
+        BUDGET,
+        "--tune-query",
+        metavar="KEY[=V1,V2]",
         help="Values of what people are asked with (left out: the method's own); new people for each.",
     ),
 ]

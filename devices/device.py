@@ -273,4 +273,3 @@ def reports_digest(reports: dict[int, bytes]) -> str:
         state.update(struct.pack("<qI", device, len(reports[device])))
         state.update(reports[device])
     return state.hexdigest()
-

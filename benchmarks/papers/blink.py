@@ -18,9 +18,11 @@ no network. `raw` (the true graph) and `mlp` (no graph) are no private methods. 
 one end's degree (`graph=one-sided`), as Blink's code does, with as many groups as its formula gives; `ldpgen, own` of
 both ends', which is LDPGen's own, with 2 groups. GAT has 1 head, as in Blink's code (4 elsewhere).""",
     levels={"bit": "bit_adjacency", "one edge": "relationship", "user": "user"},
-    tables={"As the published code has it": """The cells that differ above, on reports of their own, with the epoch of
+    tables={
+        "As the published code has it": """The cells that differ above, on reports of their own, with the epoch of
 the smallest validation loss (`selection=loss`) and, for `blink-soft`, every pair kept (`floor=0`) and, with a GAT,
-its weight counted twice (`gat_weights=twice`): see the notes."""},
+its weight counted twice (`gat_weights=twice`): see the notes."""
+    },
 )
 # Cells of the tables above that do not agree as tabulated, run once more with the published code's choices
 AS_PUBLISHED = (

@@ -1,7 +1,7 @@
 """Write docs/results/compare.md from the folder of a comparison.
 
-    ldpsim compare hogs rgnn lpgnn fedavg-mlp silo-fedavg-gcn dp-fedavg raw --dataset cora --repeats 5
-    python -m benchmarks.papers.compare_page runs/compare-cora-...
+ldpsim compare hogs rgnn lpgnn fedavg-mlp silo-fedavg-gcn dp-fedavg raw --dataset cora --repeats 5
+python -m benchmarks.papers.compare_page runs/compare-cora-...
 """
 
 from __future__ import annotations

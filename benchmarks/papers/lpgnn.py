@@ -23,8 +23,10 @@ Version `ccs` is the published code (CCS 2021): labels too, GraphSAGE, "Drop". S
 References of Table 3: `raw`, `rnd` (random features), `ohd` (the degree, one-hot): the same network on features in
 clear, with one hop and self-loops, which is a GCN layer; none of them private.""",
     levels={"vector": "vector", "label": "label", "one edge": "relationship"},
-    tables={SPLITS: """The paper's one split is not published, and on the two smallest graphs another split moves a
-figure by more than a point: here every run has its own, which is what the agreement is judged by there."""},
+    tables={
+        SPLITS: """The paper's one split is not published, and on the two smallest graphs another split moves a
+figure by more than a point: here every run has its own, which is what the agreement is judged by there."""
+    },
 )
 # Table 2 of the first text: the references use the method's own lr, weight decay and dropout
 TABLE_2 = {

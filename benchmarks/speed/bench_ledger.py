@@ -146,8 +146,10 @@ def storm(folder: Path, devices: int, messages: int) -> None:
             print(f"  {(part + 1) * 10:3}%  {resident():8.1f} MiB", flush=True)
         seconds, spent = time.perf_counter() - began, time.process_time() - cpu
         rate, busy = messages / seconds, messages / spent
-        print(f"storm: {messages:,} retries of {devices} devices in {seconds:.1f} s: {rate:,.0f} a second, "
-              f"{busy:,.0f} a second of processor time; memory {resident() - early:+.1f} MiB since a tenth")
+        print(
+            f"storm: {messages:,} retries of {devices} devices in {seconds:.1f} s: {rate:,.0f} a second, "
+            f"{busy:,.0f} a second of processor time; memory {resident() - early:+.1f} MiB since a tenth"
+        )
 
 
 def main() -> None:

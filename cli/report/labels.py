@@ -38,7 +38,7 @@ def name_rows(rows: Sequence[dict[str, Any]], records: Sequence[Mapping[str, Any
 def _options(record: Mapping[str, Any]) -> dict[str, str]:
     config = record.get("config")
     found: dict[str, str] = {}
-    for key, value in (config.items() if isinstance(config, Mapping) else ()):
+    for key, value in config.items() if isinstance(config, Mapping) else ():
         if key in _SAME:
             continue
         if isinstance(value, Mapping):

@@ -66,8 +66,7 @@ def hidden(inputs: Inputs, flat: FloatArray, shape: Shape) -> FloatArray:
     """Return the hidden units of every row before the activation, (rows, hidden)."""
     w1, b1, _, _ = shape.parts(flat)
     rows = [
-        inputs.values[a:b] @ w1[inputs.columns[a:b]]
-        for a, b in zip(inputs.indptr[:-1], inputs.indptr[1:], strict=True)
+        inputs.values[a:b] @ w1[inputs.columns[a:b]] for a, b in zip(inputs.indptr[:-1], inputs.indptr[1:], strict=True)
     ]
     result: FloatArray = np.stack(rows) + inputs.first + b1
     return result

@@ -280,9 +280,7 @@ class Ledger:
             raise LedgerDamaged("a row does not carry its seal")
         return entry.stage + 1, read_total(entry)
 
-    def enter_round(
-        self, device: int, number: int, release: TrainingRelease, spent: Loss, *, seal_key: bytes
-    ) -> None:
+    def enter_round(self, device: int, number: int, release: TrainingRelease, spent: Loss, *, seal_key: bytes) -> None:
         """Write one answer of a federated training; ``number`` and ``spent`` are those of :meth:`rounds`.
 
         Raises:

@@ -116,9 +116,7 @@ class Outcome:
             if (release.device, release.attribute) == (device, attribute):
                 _, stages = asked.setdefault(release.query.fingerprint(attribute), (release.query, Counter()))
                 stages[release.query.stage] += 1
-        parts = [
-            query.loss(attribute, device=device).vector * max(stages.values()) for query, stages in asked.values()
-        ]
+        parts = [query.loss(attribute, device=device).vector * max(stages.values()) for query, stages in asked.values()]
         return round_up(math.fsum(parts))
 
     def reports(self, attribute: str) -> Reports:

@@ -60,9 +60,7 @@ def collect(
     if chosen == "flower":
         from strategies.engines.flower_runtime import collect_with_flower
 
-        return collect_with_flower(
-            folder, questions, devices=devices, silent=silent, workers=workers, stages=stages
-        )
+        return collect_with_flower(folder, questions, devices=devices, silent=silent, workers=workers, stages=stages)
     strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages)
     with quiet_flower():
         if chosen == "local":

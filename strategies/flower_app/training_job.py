@@ -90,6 +90,3 @@ def _strategy() -> Any:
     from strategies.rounds.fedavg import EVERYBODY
 
     return FedAvg(**EVERYBODY)
-
-
-

@@ -116,30 +116,65 @@ def comparison(tmp_path: Path, write_result: Callable[..., Path]) -> Path:
     public_edges = {**holds, **dict.fromkeys(("bit_adjacency", "relationship", "user", "node"), OPEN)}
     folder = tmp_path / "compare"
     write_result(folder, "hogs-0", {"accuracy/std": 0.011, "accuracy/per_repeat": [0.6, 0.62, 0.61]})
-    write_result(folder, "lpgnn-0", {
-        "method": "lpgnn", "accuracy/test": 0.71, "accuracy/std": 0.02, "privacy/holds": public_edges,
-        "privacy/claimed": {"statement": "1-LDP of features", "value": 1.0},
-        "reconstruction/edges": 10500, "config/method": "lpgnn",
-    })
-    write_result(folder, "dp-fedavg-0", {
-        "method": "dp-fedavg", "accuracy/test": 0.45, "privacy/trust": "trusted curator", "privacy/holds": federated,
-        "communication/rounds": 200, "communication/downlink_bytes_per_device": 9.1e6,
-        "communication/uplink_bytes_per_device": 9.0e6, "seconds/train": 140.0, "config/method": "dp-fedavg",
-        "reconstruction": dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae")),
-    })
-    write_result(folder, "mlp-0", {
-        "method": "mlp", "accuracy/test": 0.52, "privacy/trust": "none", "communication/rounds": 0,
-        "privacy/holds": {**dict.fromkeys(holds, OPEN), "relationship": UNASKED, "bit_adjacency": UNASKED},
-        "privacy/claimed": {"statement": "none: a reference without noise", "value": None},
-        "communication/downlink_bytes_per_device": 0, "communication/uplink_bytes_per_device": 0,
-        "config/method": "mlp",
-    })
-    write_result(folder, "raw-0", {
-        "method": "raw", "accuracy/test": 0.85, "privacy/trust": "none", "privacy/holds": dict.fromkeys(holds, OPEN),
-        "privacy/claimed": {"statement": "none: a reference without noise", "value": None},
-        "communication/rounds": 0, "communication/downlink_bytes_per_device": 0,
-        "communication/uplink_bytes_per_device": 0, "config/method": "raw",
-    })
+    write_result(
+        folder,
+        "lpgnn-0",
+        {
+            "method": "lpgnn",
+            "accuracy/test": 0.71,
+            "accuracy/std": 0.02,
+            "privacy/holds": public_edges,
+            "privacy/claimed": {"statement": "1-LDP of features", "value": 1.0},
+            "reconstruction/edges": 10500,
+            "config/method": "lpgnn",
+        },
+    )
+    write_result(
+        folder,
+        "dp-fedavg-0",
+        {
+            "method": "dp-fedavg",
+            "accuracy/test": 0.45,
+            "privacy/trust": "trusted curator",
+            "privacy/holds": federated,
+            "communication/rounds": 200,
+            "communication/downlink_bytes_per_device": 9.1e6,
+            "communication/uplink_bytes_per_device": 9.0e6,
+            "seconds/train": 140.0,
+            "config/method": "dp-fedavg",
+            "reconstruction": dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae")),
+        },
+    )
+    write_result(
+        folder,
+        "mlp-0",
+        {
+            "method": "mlp",
+            "accuracy/test": 0.52,
+            "privacy/trust": "none",
+            "communication/rounds": 0,
+            "privacy/holds": {**dict.fromkeys(holds, OPEN), "relationship": UNASKED, "bit_adjacency": UNASKED},
+            "privacy/claimed": {"statement": "none: a reference without noise", "value": None},
+            "communication/downlink_bytes_per_device": 0,
+            "communication/uplink_bytes_per_device": 0,
+            "config/method": "mlp",
+        },
+    )
+    write_result(
+        folder,
+        "raw-0",
+        {
+            "method": "raw",
+            "accuracy/test": 0.85,
+            "privacy/trust": "none",
+            "privacy/holds": dict.fromkeys(holds, OPEN),
+            "privacy/claimed": {"statement": "none: a reference without noise", "value": None},
+            "communication/rounds": 0,
+            "communication/downlink_bytes_per_device": 0,
+            "communication/uplink_bytes_per_device": 0,
+            "config/method": "raw",
+        },
+    )
     return folder
 
 

@@ -252,9 +252,7 @@ def test_a_hostile_record_runs_nothing(show: Callable[..., Any], tmp_path: Path,
     assert browser.execute_script("return typeof window.pwned") == "undefined"
 
 
-def test_twenty_methods_in_one_strip_are_all_there(
-    show: Callable[..., Any], tmp_path: Path, write_result: Any
-) -> None:
+def test_twenty_methods_in_one_strip_are_all_there(show: Callable[..., Any], tmp_path: Path, write_result: Any) -> None:
     for number in range(20):
         write_result(tmp_path / "many", f"raw-{number:02}", {
             "method": f"a-long-method-name-{number}", "accuracy/test": 0.5 + 0.01 * (number % 7),

@@ -130,9 +130,7 @@ class Devices:
         return answers
 
     def rows(self, index: int = 3) -> list[tuple[object, ...]]:
-        return [
-            (e.attribute, e.stage, e.collection, e.report, e.loss) for e in self.state.ledger(index).entries(index)
-        ]
+        return [(e.attribute, e.stage, e.collection, e.report, e.loss) for e in self.state.ledger(index).entries(index)]
 
     def copy(self, folder: Path) -> Devices:
         self.state.close()

@@ -250,9 +250,7 @@ def test_a_damaged_ledger_answers_everything_alike(
         assert isinstance(devices.ask(ask_for(), 4), Report)  # others are not harmed
 
 
-def test_a_ledger_that_cannot_be_written(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query]
-) -> None:
+def test_a_ledger_that_cannot_be_written(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
     devices = enrolled()
     devices.state.ledger(3)._db.execute("PRAGMA query_only=1")
     assert devices.ask(ask_for()) is Refusal.LEDGER_DAMAGED
@@ -444,9 +442,7 @@ def test_a_digest_in_the_ledger_is_keyed(
 # --- what is entered, what is sent ------------------------------------------------------
 
 
-def test_the_ledger_enters_the_mechanisms_own_loss(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query]
-) -> None:
+def test_the_ledger_enters_the_mechanisms_own_loss(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
     devices = enrolled()
     query = ask_for(eps=1.7)
     devices.ask(query)
@@ -496,7 +492,7 @@ def test_a_secret_and_a_question_fix_the_bytes_for_ever(
     )
     device = Device(3, record, b"s" * 32, state.policy, state.ledger(3))
     answer = device.answer(ask_for())
-    adjacency, features, label = "03000000" "009300", "02000000" "c880", "02000000" "0100"
+    adjacency, features, label = "03000000009300", "02000000c880", "020000000100"
     expected = "07000000" + adjacency + "06000000" + features + "06000000" + label
     assert isinstance(answer, Report) and answer.data.hex() == expected
 

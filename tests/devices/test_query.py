@@ -109,9 +109,7 @@ def test_unknown_mechanisms_versions_and_samplers_are_refused(field: str, value:
 def test_true_and_1_and_1_0_are_told_apart(old: object, new: object) -> None:
     hits = 0
     for path in paths(tree()):
-        data = changed(
-            tree(), path, lambda holder, key: holder.__setitem__(key, new) if holder[key] is old else None
-        )
+        data = changed(tree(), path, lambda holder, key: holder.__setitem__(key, new) if holder[key] is old else None)
         if data != FULL.to_bytes():
             hits += 1
             with pytest.raises(InvalidQuery):

@@ -179,9 +179,7 @@ class HoGS(Method):
             weights = kprop_matrix(adjacency_matrix(reports.facts.n, edges))
         return edges, weights, notes
 
-    def _reconstructed(
-        self, reports: Reports, public: PublicKnowledge
-    ) -> tuple[IntArray, csr_array, dict[str, Any]]:
+    def _reconstructed(self, reports: Reports, public: PublicKnowledge) -> tuple[IntArray, csr_array, dict[str, Any]]:
         n = reports.facts.n
         if reports.adjacency is None:
             raise ValueError("hogs needs adjacency reports, and these hold none")

@@ -237,4 +237,3 @@ def induced(graph: PlainGraph, nodes: IntArray) -> PlainGraph:
     ends = np.stack([np.repeat(np.arange(len(graph)), np.diff(graph.indptr)), graph.indices])
     inside = number[ends]
     return PlainGraph.build(graph.features[nodes], inside[:, (inside >= 0).all(0)], graph.labels[nodes])
-

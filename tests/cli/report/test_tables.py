@@ -33,7 +33,7 @@ def test_text_that_a_spreadsheet_would_compute_is_text(comparison: Path) -> None
 
 
 def test_a_link_holds_the_text_and_nothing_that_ends_it() -> None:
-    text = 'a,"b\r\n#&<>\'%\n'
+    text = "a,\"b\r\n#&<>'%\n"
     link = data_link(text)
     assert link.startswith("data:text/csv;charset=utf-8,")
     assert not set(link) & set("\"'<>& \n#")

@@ -28,9 +28,7 @@ class Teacher(nn.Module):
         return functional.log_softmax(self.second(hidden, edges), dim=1)
 
 
-def trained_by_pyg(
-    piece: Piece, start: Tensor, layout: Layout, masks: Masks | None, settings: SageSettings
-) -> Teacher:
+def trained_by_pyg(piece: Piece, start: Tensor, layout: Layout, masks: Masks | None, settings: SageSettings) -> Teacher:
     """Train with autograd and ``torch.optim.Adam`` from the same weights and masks (None: torch's own dropout)."""
     model = Teacher(layout.d, layout.h, layout.c).to(start.dtype)
     parts, c = layout.parts(start), layout.c

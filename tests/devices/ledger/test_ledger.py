@@ -38,7 +38,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def release(ledger: Ledger, query: Query, device: int = 3, key: bytes = KEY) -> None:
     with ledger.transaction():
-        assert ledger.decide(device, query, seal_key=key, replay=False) .__class__ is Release
+        assert ledger.decide(device, query, seal_key=key, replay=False).__class__ is Release
         reports = {ask.attribute: f"{ask.attribute}{query.stage}".encode() for ask in query.asks}
         ledger.enter(device, query, reports, dict.fromkeys(reports, b"d" * 32), seal_key=key)
 
@@ -203,9 +203,7 @@ def test_a_second_claim_within_a_transaction_sees_the_first(ledger: Ledger, ask_
         ("report", "text"), ("loss_bit", "much"), ("collection", b"first"), ("time", "now"), ("stage", "x"),
     ],
 )  # fmt: skip
-def test_an_edited_row_is_noticed(
-    ledger: Ledger, ask_for: Callable[..., Query], column: str, value: object
-) -> None:
+def test_an_edited_row_is_noticed(ledger: Ledger, ask_for: Callable[..., Query], column: str, value: object) -> None:
     release(ledger, ask_for(attributes="a"))
     assert ledger.readable(3, KEY)
     ledger._db.execute(f"UPDATE release SET {column} = ?", (value,))

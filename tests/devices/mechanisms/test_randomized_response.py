@@ -36,9 +36,7 @@ def test_the_sampler_has_the_stated_law(mechanism: RandomizedResponse, device: i
             law[report.tobytes()] = law.get(report.tobytes(), Fraction(0)) + noise.probability
         assert sum(law.values()) == 1 and len(law) == 2**bits
         for report in rows(bits):
-            assert mechanism.log_probability(report, value) == pytest.approx(
-                math.log(law[report.tobytes()]), abs=1e-12
-            )
+            assert mechanism.log_probability(report, value) == pytest.approx(math.log(law[report.tobytes()]), abs=1e-12)
 
 
 @pytest.mark.parametrize(("mechanism", "device"), CASES)

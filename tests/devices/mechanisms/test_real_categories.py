@@ -20,9 +20,7 @@ def test_categories_on_devices_are_the_loaders(name: str, data_dir: Path) -> Non
     assert np.array_equal(read, categories(population)) and mechanism.agrees_with(population.facts)
 
 
-@pytest.mark.parametrize(
-    ("name", "block", "features", "zeros"), [("cora", 25, 58, 0.738), ("citeseer", 70, 53, 0.560)]
-)
+@pytest.mark.parametrize(("name", "block", "features", "zeros"), [("cora", 25, 58, 0.738), ("citeseer", 70, 53, 0.560)])
 def test_blocks_are_as_many_and_as_sparse_as_published(
     name: str, block: int, features: int, zeros: float, data_dir: Path
 ) -> None:

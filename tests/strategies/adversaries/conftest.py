@@ -46,9 +46,7 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[object, ..
 
 
 @pytest.fixture
-def target_for(
-    tmp_path: Path, people: Population, templates: dict[tuple[object, ...], Path]
-) -> Callable[..., Target]:
+def target_for(tmp_path: Path, people: Population, templates: dict[tuple[object, ...], Path]) -> Callable[..., Target]:
     """Enrol devices for an adversary; ``wide`` devices would allow every question but for the ledger."""
     number = itertools.count()
 

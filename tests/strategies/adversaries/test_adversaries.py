@@ -30,8 +30,11 @@ TABLE = [
     for on_requery in ("refuse", "replay")
     for wide in (False, True)
     # starting processes takes a second: once with devices of each kind
-    if (not wide or on_requery == "refuse" if name not in PROCESSES
-        else (on_requery, wide) == (("refuse", True) if name == "parallel" else ("replay", False)))
+    if (
+        not wide or on_requery == "refuse"
+        if name not in PROCESSES
+        else (on_requery, wide) == (("refuse", True) if name == "parallel" else ("replay", False))
+    )
 ]
 
 
@@ -52,9 +55,7 @@ def test_the_table_is_that_of_the_threat_model() -> None:
 
 
 @pytest.mark.parametrize(("name", "on_requery", "wide"), TABLE)
-def test_nobody_gets_a_second_answer(
-    target_for: Callable[..., Target], name: str, on_requery: str, wide: bool
-) -> None:
+def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: str, on_requery: str, wide: bool) -> None:
     target = target_for(name, on_requery=on_requery, wide=wide)
     outcome = ADVERSARIES[name].attack(target, asks=ASKS)
     assert sum(outcome.answers.values()) == outcome.messages >= 24

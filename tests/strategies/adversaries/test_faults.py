@@ -59,7 +59,7 @@ def test_the_table_is_that_of_the_threat_model() -> None:
     assert set(FAULTS) == NAMES
     for name, fault in FAULTS.items():
         assert fault.name == name and (fault.loss == "1x") is fault.covered
-        assert (fault.counted or not fault.covered)
+        assert fault.counted or not fault.covered
         path, _, test = fault.test.partition("::")
         assert f"def {test}(" in (Path(__file__).parents[3] / path).read_text()
     assert len(STRIKING) == 9
