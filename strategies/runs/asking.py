@@ -11,16 +11,16 @@ import numpy as np
 
 from curator.methods import Method, Question, find
 from curator.reports.reports import Reports
+from devices.data.population import Population
 from devices.enrolment.state import State, enrol, is_enrolled
 from devices.facts import PublicKnowledge, Split
 from devices.policy.policy import Mode, policy_for
-from devices.data.population import Population
-from strategies.rounds.collect_once import Collected
 from strategies.engines.flower_processes import FlowerFailed
-from strategies.setup.options import RunOptions, Seeds
 from strategies.people.owned_graph import sparse_features
-from strategies.setup.run_setup import Plan
+from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages, at_stage, stages_of
+from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.run_setup import Plan
 
 
 class Refused(Exception):

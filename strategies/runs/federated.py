@@ -21,25 +21,25 @@ from flwr.serverapp import Grid
 from curator.methods.federated.fedavg import Federated, Isolate
 from curator.methods.federated.private import LDPFedAvg
 from devices.client_app import release_states
+from devices.data.splits import make_split
 from devices.enrolment.state import State, enrol, is_enrolled
 from devices.policy.policy import policy_for_training
-from devices.data.splits import make_split
 from devices.training_task import GaussianUpdate, Task
 from strategies.engines import collect as engines
+from strategies.engines.grids import LocalGrid, RayGrid
 from strategies.results import evaluation
-from strategies.runs.asking import Refused
+from strategies.results.lifetime import read_ledgers
+from strategies.results.record import NO_GRAPH, Repeat
 from strategies.rounds.checkpoint import CheckpointFile
 from strategies.rounds.fedavg import seeded
+from strategies.runs.asking import Refused
 from strategies.runs.federated_network import trained_model
 from strategies.runs.federated_prediction import predict
 from strategies.runs.federated_training import Tell, Training
-from strategies.engines.grids import LocalGrid, RayGrid
 from strategies.runs.isolated import isolated_repeat
-from strategies.results.lifetime import read_ledgers
-from strategies.setup.options import RunOptions, Seeds
 from strategies.runs.reference import reference_accuracy
+from strategies.setup.options import RunOptions, Seeds
 from strategies.setup.run_setup import Plan
-from strategies.results.record import NO_GRAPH, Repeat
 
 
 def federated_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell) -> Repeat:

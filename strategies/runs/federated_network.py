@@ -22,8 +22,6 @@ class TwoLayers(nn.Module):
             setattr(self, name, nn.Parameter(torch.tensor(np.asarray(part, np.float32))))
 
 
-def trained_model(
-    weights: FloatArray, shape: Shape, predictions: np.ndarray, rounds: int, seconds: float
-) -> Trained:
+def trained_model(weights: FloatArray, shape: Shape, predictions: np.ndarray, rounds: int, seconds: float) -> Trained:
     """Return the trained network in the form that a result takes."""
     return Trained(TwoLayers(weights, shape), predictions, rounds, math.nan, seconds)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from curator.linear.propagation import adjacency_matrix, gcn_matrix
-from devices.network import FloatArray
 from devices.data.population import Population
+from devices.network import FloatArray
 from devices.training_task import Task
 from strategies.people.owned_graph import sparse_features
 

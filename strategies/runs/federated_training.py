@@ -14,22 +14,22 @@ import numpy as np
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from curator.privacy.guarantee import Guarantee, Level
 from curator.methods.federated.fedavg import FedAvgGNN, Federated, FedGCN
 from curator.methods.federated.private import DPFedAvg, LDPFedAvg
+from curator.privacy.guarantee import Guarantee, Level
 from devices.facts import Split
 from devices.federated.wire import weights_record
 from devices.network import FloatArray
 from devices.training_task import Task
-from strategies.runs.asking import Refused, RunFailed
-from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
-from strategies.rounds.fedavg import EgoFedAvg, strategy_for
 from strategies.results.lifetime import TrainingAnswers
-from strategies.setup.options import RunOptions, Seeds
-from strategies.setup.run_setup import Plan
+from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
 from strategies.rounds.dp_fedavg import private
 from strategies.rounds.feature_sums import exchange_sums
+from strategies.rounds.fedavg import EgoFedAvg, strategy_for
 from strategies.rounds.training_grid import TrainingGrid
+from strategies.runs.asking import Refused, RunFailed
+from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.run_setup import Plan
 
 log = logging.getLogger("ldpsim")
 Tell = Callable[[str, float | None], None]

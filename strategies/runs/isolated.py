@@ -13,13 +13,13 @@ from devices.federated.batched_steps import Stack
 from devices.federated.local_steps import Inputs
 from devices.training_task import Task
 from strategies.results import evaluation
+from strategies.results.lifetime import nothing_known
+from strategies.results.record import NO_GRAPH, Repeat
 from strategies.rounds.collect_once import Collected
 from strategies.runs.federated_prediction import scaled_features
-from strategies.results.lifetime import nothing_known
-from strategies.setup.options import Seeds
 from strategies.runs.reference import reference_accuracy
+from strategies.setup.options import Seeds
 from strategies.setup.run_setup import Plan
-from strategies.results.record import NO_GRAPH, Repeat
 
 _ALONE = 64  # networks trained at once
 

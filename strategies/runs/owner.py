@@ -20,34 +20,34 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.privacy.accountant import Account
-from curator.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
-from curator.privacy.guarantee import Guarantee
+from curator.learning.training import Trained, choose_device
 from curator.methods import Question
 from curator.methods.owner.owner import B1, Answers, Baseline, OwnerMethod, private_graph, sage_settings
 from curator.methods.owner.pate import Pate
 from curator.methods.owner.privgnn import PrivGnn
 from curator.owned import OwnedGraph, Trust
+from curator.privacy.accountant import Account
+from curator.privacy.guarantee import Guarantee
+from curator.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
 from curator.teachers.graph import PlainGraph
 from curator.teachers.selection import query_order
 from curator.teachers.student import Sage, Student, train_network
-from curator.learning.training import Trained, choose_device
 from devices.atomic_files import write_atomically
-from devices.facts import PublicFacts, Split
-from devices.raw_record import hand_over, read_record
-from devices.mechanisms import round_up
 from devices.data.population import Population
+from devices.facts import PublicFacts, Split
+from devices.mechanisms import round_up
+from devices.raw_record import hand_over, read_record
+from strategies.people.owned_graph import sparse_features
+from strategies.people.private_and_public import Division, divide
 from strategies.results import evaluation
-from strategies.runs.asking import ask_devices
+from strategies.results.lifetime import lifetime, nothing_known
+from strategies.results.record import NO_GRAPH, Repeat
 from strategies.rounds.collect_once import Answers as Received
 from strategies.rounds.collect_once import Collected
-from strategies.people.private_and_public import Division, divide
-from strategies.results.lifetime import lifetime, nothing_known
-from strategies.setup.options import Seeds
-from strategies.people.owned_graph import sparse_features
-from strategies.setup.run_setup import Plan
-from strategies.results.record import NO_GRAPH, Repeat
+from strategies.runs.asking import ask_devices
 from strategies.runs.teachers import Classroom, one_thread
+from strategies.setup.options import Seeds
+from strategies.setup.run_setup import Plan
 
 Tell = Callable[[str, float | None], None]
 

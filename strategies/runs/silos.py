@@ -12,34 +12,31 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from flwr.app import ConfigRecord, Message
-from scipy.sparse import csr_array
 
 from curator.methods import Question
 from curator.methods.federated.silos import Silos
-from devices.facts import IntArray, Split
-from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, read_sender, round_content
-from devices.raw_record import hand_over, read_record
-from devices.network import FloatArray
-from devices.federated.silo import Bound, Silo, SiloTask, pack_rows, read_rows
 from devices.data.splits import make_split
+from devices.facts import IntArray, Split
+from devices.federated.silo import Bound, Silo, SiloTask
+from devices.network import FloatArray
+from devices.raw_record import hand_over, read_record
 from strategies.engines import collect as engines
+from strategies.engines.grids import SiloGrid
+from strategies.people.silos import divide_into_silos
 from strategies.results import evaluation
-from strategies.runs.asking import RunFailed, ask_devices
+from strategies.results.lifetime import lifetime
+from strategies.results.record import NO_GRAPH, Repeat
 from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
 from strategies.rounds.collect_once import Answers
 from strategies.rounds.feature_sums import exchange_silo_sums
 from strategies.rounds.fedavg import seeded, strategy_for
+from strategies.rounds.training_grid import Phase, TrainingGrid
+from strategies.runs.asking import RunFailed, ask_devices
 from strategies.runs.federated_network import trained_model
 from strategies.runs.federated_training import Tell
-from strategies.engines.grids import SiloGrid
-from strategies.results.lifetime import lifetime
-from strategies.setup.options import Seeds
-from strategies.people.silos import divide_into_silos
 from strategies.runs.reference import reference_accuracy
+from strategies.setup.options import Seeds
 from strategies.setup.run_setup import Plan
-from strategies.results.record import NO_GRAPH, Repeat
-from strategies.rounds.training_grid import Phase, TrainingGrid
 
 
 def silo_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell) -> Repeat:
@@ -136,9 +133,7 @@ def _per_silo(phase: Phase, silos: int) -> dict[str, float]:
     return {"downlink_bytes": phase.downlink_bytes / silos, "uplink_bytes": phase.uplink_bytes / silos}
 
 
-def _settle(
-    answers: Answers, member_of: IntArray, split: Split, rooms: Path, method: Silos
-) -> list[Silo]:
+def _settle(answers: Answers, member_of: IntArray, split: Split, rooms: Path, method: Silos) -> list[Silo]:
     """Give each silo a folder with the records that its members handed over."""
     learners = np.zeros(len(member_of), bool)
     learners[split.train] = True
@@ -183,4 +178,3 @@ def _predict(silos: Sequence[Silo], rooms: Path, task: SiloTask, weights: FloatA
             bound = Bound.of(silo, rooms / f"silo-{number}", task.d, sums=task.sums)
             predictions[silo.members] = bound.scores(weights, task.shape).argmax(axis=1)
     return predictions
-

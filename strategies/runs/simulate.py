@@ -20,30 +20,30 @@ from typing import Any
 
 import numpy as np
 
-from curator.methods import Question, Reference, find
+from curator.methods import Question, Reference
 from curator.methods.federated.fedavg import Federated
-from curator.methods.owner.owner import OwnerMethod
 from curator.methods.federated.silos import Silos
 from curator.methods.local.lp_and import lp_and
+from curator.methods.owner.owner import OwnerMethod
 from curator.reports.reports import Reports
-from devices.facts import PublicKnowledge, Split
 from devices.data.population import Population
 from devices.data.splits import make_split
+from devices.facts import PublicKnowledge, Split
+from strategies.people.owned_graph import own
 from strategies.results import evaluation
 from strategies.results import folder as run_folder
-from strategies.runs.asking import Refused, RunFailed, ask_devices, public_knowledge, questions_of
+from strategies.results.lifetime import lifetime, nothing_known
+from strategies.results.record import Repeat, assemble
 from strategies.rounds.checkpoint import remove_checkpoints
 from strategies.rounds.collect_once import Collected
+from strategies.runs.asking import Refused, RunFailed, ask_devices, public_knowledge, questions_of
 from strategies.runs.federated import federated_repeat
-from strategies.results.lifetime import lifetime, nothing_known
-from strategies.setup.options import RunOptions, Seeds
-from strategies.runs.reference import reference_accuracy
 from strategies.runs.owner import owner_repeat
-from strategies.people.owned_graph import own
-from strategies.setup.run_setup import Collect, Plan, plan_run
-from strategies.results.record import Repeat, assemble
-from strategies.setup.fingerprint import configuration
+from strategies.runs.reference import reference_accuracy
 from strategies.runs.silos import silo_repeat
+from strategies.setup.fingerprint import configuration
+from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.run_setup import Collect, Plan, plan_run
 
 log = logging.getLogger("ldpsim")
 Progress = Callable[[str, float | None], None]

@@ -27,12 +27,12 @@ from typing import Any
 from cli.main import app
 from devices.fleet import Fleet
 from devices.ledger.ledger import Ledger
+from strategies.engines.grids import LocalGrid
 from strategies.results import folder as run_folder
+from strategies.rounds.checkpoint import CheckpointFile
+from strategies.rounds.stages import Stages
 from strategies.runs import simulate as simulation
 from strategies.runs import teachers as teaching
-from strategies.rounds.checkpoint import CheckpointFile
-from strategies.engines.grids import LocalGrid
-from strategies.rounds.stages import Stages
 
 BATCH = 8  # devices that share a commit: a kill then falls within a round, too
 

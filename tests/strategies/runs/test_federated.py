@@ -15,8 +15,8 @@ from flwr.serverapp.strategy import FedAvg
 from devices.enrolment.state import State
 from devices.federated.wire import WEIGHTS
 from strategies import Refused, RunFailed, RunOptions, simulate
-from strategies.runs import federated as federated_run
 from strategies.rounds.fedavg import EVERYBODY
+from strategies.runs import federated as federated_run
 from strategies.runs.federated_training import Training
 from strategies.setup.options import Seeds
 from strategies.setup.run_setup import plan_run
@@ -106,8 +106,8 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
 
     from curator.linear.propagation import adjacency_matrix, gcn_matrix
     from devices.data.splits import make_split
-    from strategies.runs.federated_prediction import scaled_features
     from strategies.runs.federated import task_of
+    from strategies.runs.federated_prediction import scaled_features
 
     plan = plan_run(dataclasses.replace(options, out=None))
     people, seeds = plan.population, options.seeds_of(0)
@@ -193,8 +193,8 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
 
     from curator.methods.federated.private import DPFedAvg
     from devices.federated.wire import weights_record
-    from strategies.rounds.fedavg import seeded
     from strategies.rounds.dp_fedavg import private
+    from strategies.rounds.fedavg import seeded
 
     start = np.zeros(4000)
     asked = Message(RecordDict({"config": ConfigRecord()}), 1, MessageType.TRAIN)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from curator.learning.training import TrainingSettings
+from curator.linear.propagation import bit_strips
 from curator.methods import MLP, HoGS, Raw
 from curator.methods.base import Graph
-from curator.linear.propagation import bit_strips
 from curator.methods.local.lp_and import lp_and
-from curator.learning.training import TrainingSettings
+from strategies.experiments.trial import Trial, gather
+from strategies.people.owned_graph import own
 from strategies.results import evaluation
 from strategies.setup.options import RunOptions
-from strategies.people.owned_graph import own
-from strategies.experiments.trial import Trial, gather
 
 SEEDS = range(5)
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.methods import RGNN
 from curator.learning.training import TrainingSettings
+from curator.methods import RGNN
 from devices import datasets
 from devices.data.splits import make_split
 from strategies import RunOptions, simulate
-from strategies.runs.asking import public_knowledge
 from strategies.experiments.trial import gather
+from strategies.runs.asking import public_knowledge
 
 
 def _run(**given: Any) -> dict[str, Any]:

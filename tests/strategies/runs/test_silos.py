@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curator.methods.federated.silos import Silos
 from curator.linear.propagation import adjacency_matrix, gcn_matrix
-from devices.network import Shape, softmax
+from curator.methods.federated.silos import Silos
 from devices.data.population import Population
 from devices.federated.silo import Bound, Silo, SiloTask, read_rows
+from devices.network import Shape, softmax
 from strategies import RunOptions, simulate
 from strategies.people.silos import divide_into_silos
 

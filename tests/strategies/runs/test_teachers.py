@@ -16,8 +16,8 @@ from curator.teachers.answering import Teaching
 from curator.teachers.graph import PlainGraph
 from curator.teachers.sage import SageSettings
 from devices.datasets.generated import generate
-from strategies.runs import teachers as module
 from strategies.people.private_and_public import divide
+from strategies.runs import teachers as module
 from strategies.runs.owner import owned_people, public_graph
 from strategies.runs.teachers import CHUNK, Classroom
 
@@ -55,9 +55,7 @@ def test_ray_gives_the_same_bytes(tmp_path: Path, truth: np.ndarray, ray_here: N
     assert room(tmp_path).posteriors(QUERIES, ray_address="auto").tobytes() == truth.tobytes()
 
 
-def test_any_order_and_a_shorter_list_first(
-    tmp_path: Path, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_order_and_a_shorter_list_first(tmp_path: Path, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     classroom = room(tmp_path)
     for chunk in (2, 0):
         module.train_chunk((str(classroom.folder), chunk, classroom.numbered(chunk), classroom.teaching, "cpu"))
