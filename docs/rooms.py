@@ -41,6 +41,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("guarantee", "propagation"),  # former homes, kept for old imports
     ),
     "strategies": (
+        ("progress",),
         ("audit", "people", "rounds"),
         ("engines",),
         ("adversaries", "setup"),

@@ -26,8 +26,8 @@ from curator.teachers.answering import Teaching, posteriors
 from curator.teachers.sage import BASES, SageSettings
 from curator.teachers.selection import query_order
 from devices import datasets
+from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide
-from strategies.runs.owner import owned_people, public_graph
 
 PATH = Path(__file__).parents[2] / "docs" / "results" / "privgnn-rotated.csv"
 COLUMNS = ("K", "seed", "queries", *BASES, "same_label")

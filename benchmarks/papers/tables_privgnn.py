@@ -41,8 +41,8 @@ from curator.teachers.sage import SageSettings
 from curator.teachers.selection import query_order
 from curator.teachers.student import train_network
 from devices import datasets
+from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide
-from strategies.runs.owner import owned_people, public_graph
 from strategies.runs.teachers import Classroom
 
 HERE = Path(__file__).parent

@@ -37,8 +37,8 @@ from curator.teachers.stacked import train_stacked
 from curator.teachers.weights import Layout
 from devices import datasets
 from devices.data.population import Population, build_population
+from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide
-from strategies.runs.owner import owned_people, public_graph
 from strategies.runs.teachers import CHUNK, Classroom
 
 CLASSES = 10

@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
-from curator.methods import Reference
-from curator.methods.owner.owner import Answers, OwnerMethod
+from curator.methods.owner.owner import Answers
 from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
-from devices.data.splits import make_split
-from strategies.people.private_and_public import divide
 from strategies.results.levels import CLOSE, held
+from strategies.runs.set_up import run_of, set_up
 from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import Plan, plan_run
+from strategies.setup.run_setup import RunSetup
 
 _EXACT = 1e-9  # relative
 _PATIENCE = 12  # evaluations after which a thousandth below is near enough: an accountant takes seconds
@@ -42,26 +40,9 @@ class Matched:
     reason: str = ""
 
 
-def guarantee_before(plan: Plan) -> Guarantee:
-    """Return what a run will guarantee, from its questions alone.
-
-    Raises:
-        ValueError: for parameters that do not fit these people.
-    """
-    method, population = plan.settings.method, plan.population
-    if isinstance(method, Answers):
-        division = divide(population, plan.options.seeds_of(0).split)
-        return method.guarantee_of(method.account(len(division.private), population.facts.classes))
-    if isinstance(method, (Reference, OwnerMethod)):
-        return method.guarantee(population.facts, (), plan.budget)
-    split = make_split(plan.options.split, population, plan.options.seeds_of(0).split, plan.options.label_rate)
-    after: Any = getattr(method, "guarantee_after", None)
-    if after is not None:  # noise on a trained model: how much it hides depends on how many train
-        people = len(split.train)
-        multiplier = method.multiplier(people, plan.budget)  # type: ignore[attr-defined]
-        return cast(Guarantee, after(people, method.rounds, multiplier))  # type: ignore[attr-defined]
-    questions = method.questions(population.facts, split, plan.budget, "check")
-    return method.guarantee(population.facts, questions, plan.budget)
+def guarantee_before(setup: RunSetup) -> Guarantee:
+    """Return what a run will guarantee, before anybody is asked; ValueError for parameters that do not fit."""
+    return run_of(setup.method).guarantee_before(setup, setup.repeats[0].split)
 
 
 def match(options: RunOptions, population: Population, level: str, target: float) -> Matched:
@@ -76,13 +57,13 @@ def match(options: RunOptions, population: Population, level: str, target: float
     Raises:
         ValueError: for options that make no sense whatever the budget.
     """
-    plan = plan_run(options, population=population)
-    knob = _knob(plan)
+    setup = set_up(options, population=population)
+    knob = _knob(setup)
 
     def at(value: float) -> dict[str, Any]:
-        return held(guarantee_before(_with(plan, knob, value)).to_dict()["holds"], level)
+        return held(guarantee_before(_with(setup, knob, value)).to_dict()["holds"], level)
 
-    start = _start(plan)
+    start = _start(setup)
     first = at(start)
     if first["status"] != "bounded":
         return Matched(options, None, _unbounded(first, level))
@@ -90,26 +71,28 @@ def match(options: RunOptions, population: Population, level: str, target: float
     if isinstance(found, str):
         return Matched(options, first["value"], found)
     value, loss = found
-    return Matched(_with(plan, knob, value).options, loss)
+    return Matched(_with(setup, knob, value).options, loss)
 
 
-def _knob(plan: Plan) -> str:
-    return "lambda_" if isinstance(plan.settings.method, Answers) else "epsilon"
+def _knob(setup: RunSetup) -> str:
+    return "lambda_" if isinstance(setup.settings.method, Answers) else "epsilon"
 
 
-def _start(plan: Plan) -> float:
-    method = plan.settings.method
-    return method.lambda_ if isinstance(method, Answers) else plan.budget.epsilon
+def _start(setup: RunSetup) -> float:
+    method = setup.settings.method
+    return method.lambda_ if isinstance(method, Answers) else setup.budget.epsilon
 
 
-def _with(plan: Plan, knob: str, value: float) -> Plan:
-    """The plan with another budget; the population is not looked at again."""
+def _with(setup: RunSetup, knob: str, value: float) -> RunSetup:
+    """The set-up with another budget; the population is not looked at again."""
     if knob == "epsilon":
-        return replace(plan, options=replace(plan.options, epsilon=value), budget=replace(plan.budget, epsilon=value))
-    settings: Mapping[str, str] = {**plan.options.settings, knob: repr(value)}
-    method = replace(plan.settings.method, **{knob: value})  # type: ignore[type-var]
-    return replace(plan, options=replace(plan.options, settings=settings),
-                   settings=replace(plan.settings, method=method))  # fmt: skip
+        return replace(
+            setup, options=replace(setup.options, epsilon=value), budget=replace(setup.budget, epsilon=value)
+        )
+    settings: Mapping[str, str] = {**setup.options.settings, knob: repr(value)}
+    method = replace(setup.settings.method, **{knob: value})  # type: ignore[type-var]
+    return replace(setup, options=replace(setup.options, settings=settings),
+                   settings=replace(setup.settings, method=method))  # fmt: skip
 
 
 def _unbounded(entry: Mapping[str, Any], level: str) -> str:

@@ -43,7 +43,7 @@ class Failed:
 
 def failure(error: BaseException) -> Failed:
     """Return the line for an exception, and its traceback unless a person can mend it."""
-    from strategies.runs.asking import Refused, RunFailed
+    from strategies.runs.run import Refused, RunFailed
 
     line = " ".join(str(error).split())
     if isinstance(error, (ValueError, Refused, RunFailed)):

@@ -102,13 +102,14 @@ def run_sweep(
 
 def check_cells(several: Sequence[RunOptions]) -> list[str | Failed]:
     """Return the config hashes of cells that share their people (a task of a worker)."""
-    from strategies.setup.run_setup import load_population, plan_run
+    from strategies.runs.set_up import set_up
+    from strategies.setup.run_setup import load_population
 
     population, outcomes = None, list[str | Failed]()
     for options in several:
         try:
             population = population or load_population(options)
-            outcomes.append(plan_run(options, population=population).digest)
+            outcomes.append(set_up(options, population=population).digest)
         except Exception as error:
             outcomes.append(failure(error))
     return outcomes

@@ -11,13 +11,13 @@ from curator.methods import Method, Reference
 from curator.methods.base import Graph
 from curator.reports.reports import Reports
 from devices.data.population import Population
-from devices.data.splits import make_split
 from devices.facts import PublicKnowledge, Split
 from strategies.people.owned_graph import own
+from strategies.progress import quiet
 from strategies.results import evaluation
 from strategies.runs.asking import ask_devices, public_knowledge
+from strategies.runs.set_up import set_scene, set_up
 from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import plan_run
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,16 +64,16 @@ def gather(options: RunOptions, repeat: int = 0) -> Trial:
     """Enrol people, ask them once and return what they said; their devices are not kept.
 
     Raises:
-        ValueError: for options that do not fit; see :func:`strategies.setup.run_setup.plan_run`.
+        ValueError: for options that do not fit; see :func:`strategies.runs.set_up.set_up`.
     """
-    plan = plan_run(options)
-    seeds = options.seeds_of(repeat)
-    split = make_split(options.split, plan.population, seeds.split, options.label_rate)
-    public = public_knowledge(plan.population, split, options, plan.settings.method)
+    setup = set_up(options)
+    people, part = setup.population, setup.repeats[repeat]
+    public = public_knowledge(people, part.split, options, setup.method)
     reports = None
-    if not isinstance(plan.settings.method, Reference):
+    if not isinstance(setup.method, Reference):
         with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
-            state, questions, collected = ask_devices(plan, seeds, split, Path(folder) / "state")
-            state.close()
-        reports = Reports.from_bytes(plan.population.facts, questions, collected.answers)
-    return Trial(plan.population, split, public, reports, seeds.training, options.device)
+            scene = set_scene(setup, repeat, Path(folder), Path(folder) / "state", quiet)
+            questions, collected = ask_devices(scene)
+            scene.end_collection()
+        reports = Reports.from_bytes(people.facts, questions, collected.answers)
+    return Trial(people, part.split, public, reports, part.seeds.training, options.device)

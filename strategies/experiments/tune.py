@@ -19,10 +19,10 @@ from curator.learning.training import TrainingSettings
 from curator.methods import Question, Reference, find
 from curator.methods.owner.owner import OwnerMethod
 from curator.names import nearest
-from devices.data.splits import make_split
 from strategies.experiments.trial import Trial, gather
+from strategies.runs.set_up import set_up
 from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import Plan, plan_run
+from strategies.setup.run_setup import RunSetup
 from strategies.setup.settings import Settings, resolve
 
 Values = Mapping[str, Any]
@@ -116,18 +116,18 @@ def search(
     tell = progress or (lambda phase, share: None)
     collect = collect or (lambda asked: [gather(asked, repeat) for repeat in range(asked.repeats)])
     queries = list(_products(query or {}))
-    plans = _plans(options, stages, queries, query or {})
-    nobody = isinstance(plans[0].settings.method, Reference)
+    setups = _setups(options, stages, queries, query or {})
+    nobody = isinstance(setups[0].settings.method, Reference)
     tried: dict[tuple[str, str], Candidate] = {}
     best: Candidate | None = None
     kept: Sequence[Trial] = ()
     total = len(queries) * _size(stages[0]) + sum(_size(stage) for stage in stages[1:])
     steps, collections = 0, 0
     for number, stage in enumerate(stages):
-        for values, plan in zip(queries, plans, strict=True):
+        for values, setup in zip(queries, setups, strict=True):
             if number == 0:
                 tell("asking", None)
-                trials = collect(plan.options)
+                trials = collect(setup.options)
                 collections += 0 if nobody else len(trials)
             elif best is not None and values == best.query:
                 trials = kept
@@ -135,7 +135,7 @@ def search(
                 continue
             base = {} if best is None or number == 0 else dict(best.values)
             leading: Candidate | None = None
-            for candidate in _score(plan, trials, values, base, stage):
+            for candidate in _score(setup, trials, values, base, stage):
                 steps += 1
                 tell("comparing", steps / total)
                 tried.setdefault((repr(candidate.query), repr(sorted(candidate.values.items()))), candidate)
@@ -151,12 +151,12 @@ def search(
     assert best is not None
     # The winner of the last stage stands first: equal ones of an earlier stage say less.
     ordered = sorted(tried.values(), key=lambda candidate: (candidate != best, -candidate.val_accuracy))
-    plan = plans[queries.index(best.query)]
-    return Found(ordered, _settings(plan, best.values), collections)
+    setup = setups[queries.index(best.query)]
+    return Found(ordered, _settings(setup, best.values), collections)
 
 
-def _plans(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Values], query: Grid) -> list[Plan]:
-    """Return the plan of every query, everything checked."""
+def _setups(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Values], query: Grid) -> list[RunSetup]:
+    """Return the set-up of every query, everything checked."""
     method = find(options.method)
     of_method = {entry.name for entry in fields(method)}  # type: ignore[arg-type]
     if issubclass(method, OwnerMethod):
@@ -171,26 +171,26 @@ def _plans(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Values
             raise ValueError(f"--grid {key}: stands in --tune-query too")
         if key in options.settings:
             raise ValueError(f"--grid {key}: --set gives it a value already")
-    plans: list[Plan] = []
+    setups: list[RunSetup] = []
     asked: list[tuple[Question, ...]] = []
     for values in queries:
         with _named("--tune-query"):
-            plan = plan_run(_with_query(options, values), population=plans[0].population if plans else None)
-        questions = _questions(plan, plan.settings)
+            setup = set_up(_with_query(options, values), population=setups[0].population if setups else None)
+        questions = _questions(setup, setup.settings)
         for other, already in zip(queries, asked, strict=False):
             if _same(questions, already):
                 raise ValueError(f"--tune-query: people are asked the same for {_words(other)} and {_words(values)}; "
                                  "what only the curator uses belongs into --grid")  # fmt: skip
-        plans.append(plan)
+        setups.append(setup)
         asked.append(questions)
     with _named("--grid"):
         for stage in stages:
             for values in _products(stage):
-                settings = _settings(plans[0], values)
-                if not _same(_questions(plans[0], settings), asked[0]):
+                settings = _settings(setups[0], values)
+                if not _same(_questions(setups[0], settings), asked[0]):
                     raise ValueError(f"--grid {_words(values)}: changes what people are asked; "
                                      "that belongs into --tune-query")  # fmt: skip
-    return plans
+    return setups
 
 
 class _named:  # noqa: N801 - reads as a word of the `with` statement
@@ -217,16 +217,14 @@ def _with_query(options: RunOptions, values: Values) -> RunOptions:
     return replace(options, settings={**options.settings, **settings}, **share)
 
 
-def _settings(plan: Plan, values: Values) -> Settings:
+def _settings(setup: RunSetup, values: Values) -> Settings:
     given = {key: value if isinstance(value, str) else repr(value) for key, value in values.items()}
-    options = replace(plan.options, settings={**plan.options.settings, **given})
-    return resolve(options, find(options.method), plan.budget)
+    options = replace(setup.options, settings={**setup.options.settings, **given})
+    return resolve(options, find(options.method), setup.budget)
 
 
-def _questions(plan: Plan, settings: Settings) -> tuple[Question, ...]:
-    options = plan.options
-    split = make_split(options.split, plan.population, options.seeds_of(0).split, options.label_rate)
-    return settings.method.questions(plan.population.facts, split, plan.budget, "check")
+def _questions(setup: RunSetup, settings: Settings) -> tuple[Question, ...]:
+    return settings.method.questions(setup.population.facts, setup.repeats[0].split, setup.budget, "check")
 
 
 def _same(ours: Sequence[Question], theirs: Sequence[Question]) -> bool:
@@ -245,16 +243,16 @@ def _size(grid: Grid) -> int:
     return math.prod(len(values) for values in grid.values())
 
 
-def _score(plan: Plan, trials: Sequence[Trial], query: Values, base: Values, stage: Grid) -> Iterator[Candidate]:
+def _score(setup: RunSetup, trials: Sequence[Trial], query: Values, base: Values, stage: Grid) -> Iterator[Candidate]:
     """Yield a candidate a combination; a graph is made once for all trainings on it."""
     of_training = {entry.name for entry in fields(TrainingSettings)}
     by_method = {key: values for key, values in stage.items() if key not in of_training}
     by_training = {key: values for key, values in stage.items() if key in of_training}
     for ours in _products(by_method):
-        method = _settings(plan, {**base, **ours}).method
+        method = _settings(setup, {**base, **ours}).method
         graphs = [trial.reconstruct(method) for trial in trials]
         for theirs in _products(by_training):
-            settings = _settings(plan, {**base, **ours, **theirs})
+            settings = _settings(setup, {**base, **ours, **theirs})
             pairs = zip(trials, graphs, strict=True)
             scores = [trial.score(graph, settings.training, settings.method)[0] for trial, graph in pairs]
             if np.isnan(scores).any():

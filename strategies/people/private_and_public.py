@@ -35,30 +35,34 @@ _BY_CLASS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Division:
-    """Three disjoint sorted arrays of people, all with a label.
+class Division(Split):
+    """A split of an owner's run: disjoint sorted arrays of people, all with a label.
+
+    The student trains on the public people asked about (``train``) and is scored on the
+    other public ones (``test``); nobody validates.
 
     Args:
         private: Whose records the owner has.
-        asked: Public people whose labels may be asked of the owner.
-        scored: Public people on whom the student is scored.
         rule: In words.
     """
 
     private: IntArray
-    asked: IntArray
-    scored: IntArray
     rule: str
+
+    @property
+    def asked(self) -> IntArray:
+        """Public people whose labels may be asked of the owner."""
+        return self.train
+
+    @property
+    def scored(self) -> IntArray:
+        """Public people on whom the student is scored."""
+        return self.test
 
     @property
     def public(self) -> IntArray:
         """All public people, sorted."""
         return np.sort(np.concatenate([self.asked, self.scored]))
-
-    @property
-    def split(self) -> Split:
-        """As a split: trained on the people asked about, scored on the others, none to validate."""
-        return Split(self.asked, np.zeros(0, np.int64), self.scored)
 
 
 def divide(population: Population, seed: int) -> Division:
@@ -89,4 +93,4 @@ def divide(population: Population, seed: int) -> Division:
 
 
 def _division(private: IntArray, asked: IntArray, scored: IntArray, rule: str) -> Division:
-    return Division(np.sort(private), np.sort(asked), np.sort(scored), rule)
+    return Division(np.sort(asked), np.zeros(0, np.int64), np.sort(scored), np.sort(private), rule)

@@ -6,49 +6,24 @@ import hashlib
 import resource
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from curator.learning.training import Trained, choose_device
+from curator.learning.training import choose_device
 from curator.methods.base import Budget
-from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
-from devices.enrolment.state import State
 from devices.facts import Split
 from devices.noise import SAMPLER_VERSION
 from strategies.engines import collect as engines
 from strategies.results.evaluation import mean_degrees
-from strategies.rounds.collect_once import Collected
+from strategies.results.outcome import Repeat
 from strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
-from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.options import RunOptions
 from strategies.setup.settings import Settings
 
-# The reconstruction of a method that makes no graph.
-NO_GRAPH = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees"))
-
-
-@dataclass(frozen=True, eq=False)
-class Repeat:
-    """What one repeat came to."""
-
-    seeds: Seeds
-    split: Split
-    accuracy: Mapping[str, float | None]
-    reference: float | None
-    guarantee: Guarantee
-    collected: Collected
-    lifetime: Mapping[str, Any]
-    state: State | None
-    reconstruction: Mapping[str, Any]
-    seconds: Mapping[str, float]
-    trained: Trained | None
-    lp_and_test: float | None
-    seeded: bool | None
-    teachers: Mapping[str, Any] | None = None
-    federated: Mapping[str, Any] | None = None
-    phases: Mapping[str, Mapping[str, Any]] | None = None  # communication by phase, None: all of it is the collection
+PHASES = ("collect", "reconstruct", "train")  # of the time that a repeat takes
 
 
 def assemble(
@@ -64,10 +39,10 @@ def assemble(
     """Return the record of a run."""
     first, last = repeats[0], repeats[-1]
     tests = [repeat.accuracy["test"] for repeat in repeats]
-    asked = isinstance(last.state, State)
+    asked = last.seeded is not None
     engine = engines.choose(options.engine, len(population), options.ray_address) if asked else options.engine
     collections = len(repeats) + settings.collections
-    parts = last.guarantee.to_dict()
+    parts = last.outcome.guarantee.to_dict()
     return {
         "schema": SCHEMA,
         "ldpsim_version": ldpsim_version(),
@@ -91,11 +66,11 @@ def assemble(
         },
         "devices": _devices(repeats),
         "accuracy": {
-            **{name: _mean([repeat.accuracy[name] for repeat in repeats]) for name in ("test", "val", "macro_f1")},
+            **{name: mean([repeat.accuracy[name] for repeat in repeats]) for name in ("test", "val", "macro_f1")},
             "per_repeat": tests,
             "std": _spread(tests),
         },
-        "reference": {"nonprivate_test": _mean([repeat.reference for repeat in repeats])},
+        "reference": {"nonprivate_test": mean([repeat.reference for repeat in repeats])},
         "privacy": {
             "trust": settings.method.trust,
             "claimed": parts["claimed"],
@@ -107,13 +82,12 @@ def assemble(
         "communication": _communication(repeats),
         "seconds": {
             "population": seconds["population"],
-            **{name: sum(repeat.seconds[name] for repeat in repeats) for name in ("collect", "reconstruct", "train")},
+            **{name: sum(repeat.outcome.seconds[name] for repeat in repeats) for name in PHASES},
             "total": seconds["total"],
         },
         "memory": {"peak_rss_bytes": peak_rss()},
         "reconstruction": _reconstruction(repeats),
-        **({} if last.teachers is None else {"teachers": dict(last.teachers)}),
-        **({} if last.federated is None else {"federated": dict(last.federated)}),
+        **{name: dict(section) for name, section in last.outcome.extra.items()},
         "config": {
             **{name: _plain(value) for name, value in configuration(options).items()},
             "budget": asdict(budget),
@@ -132,7 +106,7 @@ def _digest(split: Split) -> str:
 
 def _devices(repeats: Sequence[Repeat]) -> dict[str, Any]:
     """Numbers of the first repeat; every repeat asks as many devices of its own."""
-    collected = repeats[0].collected
+    collected = repeats[0].outcome.collected
     return {
         "asked": collected.asked,
         "reported": collected.reported,
@@ -146,7 +120,7 @@ def _devices(repeats: Sequence[Repeat]) -> dict[str, Any]:
 
 
 def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
-    collected = repeats[0].collected
+    collected = repeats[0].outcome.collected
     per_device = max(collected.asked, 1)
     phase = {
         "rounds": collected.rounds,
@@ -155,7 +129,7 @@ def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
         "uplink_bytes": collected.uplink_bytes,
     }
     # What silos and their server say to one another is in the totals, and no device pays for it.
-    phases = repeats[0].phases
+    phases = repeats[0].outcome.phases
     everything = phase if not phases else {name: sum(part[name] for part in phases.values()) for name in phase}
     return {
         **everything,
@@ -166,18 +140,18 @@ def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
 
 
 def _reconstruction(repeats: Sequence[Repeat]) -> dict[str, Any]:
-    found = [repeat.reconstruction for repeat in repeats]
+    found = [repeat.outcome.reconstruction for repeat in repeats]
     if len(found) == 1:
         return dict(found[0])
-    figures = {name: _mean([each[name] for each in found]) for name in found[0] if name != "degrees"}
+    figures = {name: mean([each[name] for each in found]) for name in found[0] if name != "degrees"}
     counted = [each["degrees"] for each in found if each.get("degrees") is not None]
     return {**figures, "degrees": mean_degrees(counted) if counted else None}
 
 
 def _phases(repeat: Repeat, everything: dict[str, int]) -> dict[str, Any]:
-    if repeat.phases is None:
-        return {"collect": everything} if repeat.collected.asked else {}
-    return {name: dict(phase) for name, phase in repeat.phases.items()}
+    if repeat.outcome.phases is None:
+        return {"collect": everything} if repeat.outcome.collected.asked else {}
+    return {name: dict(phase) for name, phase in repeat.outcome.phases.items()}
 
 
 def peak_rss() -> int:
@@ -186,7 +160,7 @@ def peak_rss() -> int:
     return int(peak if sys.platform == "darwin" else peak * 1024)
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
 

@@ -1,15 +1,19 @@
-"""Flat weights as a torch module, for model.safetensors."""
+"""Network of a federated training: flat weights as a torch module, and what it says of everybody."""
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from curator.learning.training import Trained
+from curator.linear.propagation import adjacency_matrix, gcn_matrix
+from devices.data.population import Population
+from devices.facts import IntArray
 from devices.network import FloatArray, Shape
+from devices.training_task import Task
+from strategies.people.owned_graph import sparse_features
 
 
 class TwoLayers(nn.Module):
@@ -22,6 +26,25 @@ class TwoLayers(nn.Module):
             setattr(self, name, nn.Parameter(torch.tensor(np.asarray(part, np.float32))))
 
 
-def trained_model(weights: FloatArray, shape: Shape, predictions: np.ndarray, rounds: int, seconds: float) -> Trained:
-    """Return the trained network in the form that a result takes."""
-    return Trained(TwoLayers(weights, shape), predictions, rounds, math.nan, seconds)
+def scaled_features(population: Population, scaling: str) -> Any:
+    """Return all features as devices scale them, CSR (n, d)."""
+    features = sparse_features(population)
+    if scaling == "none":
+        return features
+    sums = features.multiply(features) if scaling == "unit" else abs(features)
+    size = np.asarray(sums.sum(axis=1, dtype=np.float64)).ravel()
+    size = np.sqrt(size) if scaling == "unit" else size
+    scale = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
+    return features.multiply(scale[:, None]).tocsr().astype(np.float32)
+
+
+def predict(weights: FloatArray, task: Task, population: Population) -> IntArray:
+    """Return everybody's class, int64 (n,): of its own features, or with its neighbours as in training."""
+    w1, b1, w2, b2 = task.shape.parts(weights)
+    inputs = scaled_features(population, task.scaling)
+    if task.sees == "own":
+        return (np.maximum(inputs @ w1 + b1, 0) @ w2 + b2).argmax(axis=1).astype(np.int64)
+    edges = population.edges
+    spread = gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
+    hidden = np.maximum(spread @ (inputs @ w1) + b1, 0)
+    return (spread @ (hidden @ w2) + b2).argmax(axis=1).astype(np.int64)

@@ -6,7 +6,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from flwr.serverapp.strategy import Strategy
 from curator.methods.federated.fedavg import FedAvgGNN, Federated, FedGCN
 from curator.methods.federated.private import DPFedAvg, LDPFedAvg
 from curator.privacy.guarantee import Guarantee, Level
-from devices.facts import Split
 from devices.federated.wire import weights_record
 from devices.network import FloatArray
 from devices.training_task import Task
@@ -27,23 +26,17 @@ from strategies.rounds.dp_fedavg import private
 from strategies.rounds.feature_sums import exchange_sums
 from strategies.rounds.fedavg import EgoFedAvg, strategy_for
 from strategies.rounds.training_grid import TrainingGrid
-from strategies.runs.asking import Refused, RunFailed
-from strategies.setup.options import RunOptions, Seeds
-from strategies.setup.run_setup import Plan
+from strategies.runs.run import Refused, RunFailed, Scene
 
 log = logging.getLogger("ldpsim")
-Tell = Callable[[str, float | None], None]
 
 
 class Training:
     """The rounds of one repeat.
 
     Args:
-        plan: The run.
-        method: What is trained.
+        scene: The repeat; its seeds draw the initial weights, samples and dropouts.
         task: What devices are asked.
-        split: Who trains.
-        seeds: Of the initial weights, of samples and of dropouts.
         inner: Takes messages to the devices.
         kept: The checkpoint.
         before: How many answers the devices gave in this collection before this start, by their ledgers.
@@ -52,25 +45,24 @@ class Training:
         ValueError: for a dp-fedavg whose devices answered before and whose checkpoint is gone.
     """
 
-    def __init__(
-        self, plan: Plan, method: Federated, task: Task, split: Split, seeds: Seeds, inner: Grid,
-        kept: CheckpointFile, before: int,
-    ) -> None:  # fmt: skip
-        self.plan, self.method, self.task, self.split, self.seeds = plan, method, task, split, seeds
-        self.nodes = [device + 1 for device in range(len(plan.population))]
+    def __init__(self, scene: Scene, task: Task, inner: Grid, kept: CheckpointFile, before: int) -> None:
+        setup, method = scene.setup, scene.setup.method
+        assert isinstance(method, Federated)
+        self.setup, self.method, self.task, self.tell = setup, method, task, scene.tell
+        self.split, self.seeds = scene.split, scene.seeds
+        self.nodes = [device + 1 for device in range(len(setup.population))]
         self.kept, self.before = kept, before
         found = kept.load()
         self.resumed = found is not None
         self.start = self._start(found)
         self.notes: dict[str, Any] = {}
         self.exchange_seconds = 0.0
-        silent = silent_nodes(plan.options, seeds, len(plan.population))
-        dropping = method.dropping
+        silent, dropping = scene.silent, method.dropping
 
         def drops(node: int, number: int) -> bool:
-            if node in silent:
+            if node - 1 in silent:
                 return True
-            return bool(dropping) and np.random.default_rng([seeds.split, number, node]).random() < dropping
+            return bool(dropping) and np.random.default_rng([self.seeds.split, number, node]).random() < dropping
 
         self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, drops=drops)
 
@@ -128,23 +120,23 @@ class Training:
         if not isinstance(self.method, DPFedAvg):
             return strategy
         people = len(self.split.train)
-        multiplier = self.method.multiplier(people, self.plan.budget)
+        multiplier = self.method.multiplier(people, self.setup.budget)
         sample = self.method.asked(people).sample
         self.notes["noise_multiplier"] = multiplier
         return private(strategy, self.method, multiplier=multiplier, sample=sample)
 
-    def run(self, tell: Tell) -> FloatArray:
+    def run(self) -> FloatArray:
         """Run everything and return the weights."""
         task, start = self.task.to_bytes(), self.start
         started = time.perf_counter()
         if not self.resumed and isinstance(self.method, FedGCN):
-            tell("exchange", None)
+            self.tell("exchange", None)
             everybody = np.concatenate([self.split.train, self.split.val if self.method.evaluate_every else []])
             exchange_sums(self.grid, self.task, self.nodes, np.sort(everybody).astype(np.int64) + 1)
             self._check()
         strategy = self.strategy()
         if isinstance(self.method, FedAvgGNN):
-            tell("exchange", None)
+            self.tell("exchange", None)
             strategy = EgoFedAvg(self.nodes, self.task.hidden, task)
             if not self.resumed:
                 strategy.subscribe(self.grid, weights_record(start.weights))
@@ -155,9 +147,9 @@ class Training:
 
         def after(number: int, weights: FloatArray) -> None:
             self._check()
-            tell("rounds", number / self.method.rounds)
+            self.tell("rounds", number / self.method.rounds)
 
-        tell("rounds", start.done / self.method.rounds)
+        self.tell("rounds", start.done / self.method.rounds)
         return run_kept_rounds(strategy, self.grid, start, task, rounds=self.method.rounds, kept=self.kept, after=after)
 
     def _check(self) -> None:
@@ -184,15 +176,15 @@ class Training:
             if self.grid.tally.refused:
                 raise self._refused()
             raise RunFailed(f"none of {len(self.grid.tally.asked):,} devices answered in {self.method.rounds} rounds")
-        method, plan = self.method, self.plan
+        method, setup = self.method, self.setup
         if isinstance(method, DPFedAvg):
             return method.guarantee_after(len(self.split.train), rounds + self.start.again,
                                           self.notes["noise_multiplier"])  # fmt: skip
         if isinstance(method, LDPFedAvg):
             each = answers.loss
-            found = method.guarantee_of(each.vector, each.delta, answers.most, plan.budget.epsilon)
+            found = method.guarantee_of(each.vector, each.delta, answers.most, setup.budget.epsilon)
             return found if answers.complete and math.isfinite(each.vector) else _unknown(found)
-        return method.guarantee(plan.population.facts, (), plan.budget)
+        return method.guarantee(setup.population.facts, (), setup.budget)
 
 
 def _unknown(guarantee: Guarantee) -> Guarantee:
@@ -200,11 +192,3 @@ def _unknown(guarantee: Guarantee) -> Guarantee:
     open_ = Level("unprotected", detail="a ledger could not be read whole, or holds an answer without noise")
     holds = {name: open_ if level.status == "bounded" else level for name, level in guarantee.holds.items()}
     return replace(guarantee, holds=holds)
-
-
-def silent_nodes(options: RunOptions, seeds: Seeds, n: int) -> frozenset[int]:
-    """Return the nodes of the devices that never answer (``--dropout``)."""
-    if not options.dropout:
-        return frozenset()
-    rng = np.random.default_rng([seeds.population, seeds.split, seeds.noise or 0, seeds.training])
-    return frozenset((rng.choice(n, round(options.dropout * n), replace=False) + 1).tolist())

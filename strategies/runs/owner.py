@@ -1,4 +1,4 @@
-"""A repeat of an owner's method: records handed over, teachers, labels under noise, a student.
+"""Run of an owner's method: records handed over, teachers, labels under noise, a student.
 
     devices (owner mode) -> OwnedGraph -> teachers or votes -> noisy labels -> student on the public graph
 
@@ -9,23 +9,18 @@ stored hand-over and with the chunks of teachers that are finished.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from curator.learning.training import Trained, choose_device
+from curator.learning.training import choose_device
 from curator.methods import Question
 from curator.methods.owner.owner import B1, Answers, Baseline, OwnerMethod, private_graph, sage_settings
 from curator.methods.owner.pate import Pate
 from curator.methods.owner.privgnn import PrivGnn
-from curator.owned import OwnedGraph, Trust
 from curator.privacy.accountant import Account
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
@@ -34,130 +29,177 @@ from curator.teachers.selection import query_order
 from curator.teachers.student import Sage, Student, train_network
 from devices.atomic_files import write_atomically
 from devices.data.population import Population
-from devices.facts import PublicFacts, Split
+from devices.facts import IntArray, Split
 from devices.mechanisms import round_up
-from devices.raw_record import hand_over, read_record
-from strategies.people.owned_graph import sparse_features
+from devices.policy.policy import Mode
+from devices.raw_record import hand_over
+from strategies.people.owner_graphs import handed_over, owned_people, public_graph
 from strategies.people.private_and_public import Division, divide
-from strategies.results import evaluation
-from strategies.results.lifetime import lifetime, nothing_known
-from strategies.results.record import NO_GRAPH, Repeat
-from strategies.rounds.collect_once import Answers as Received
+from strategies.results.outcome import Outcome
 from strategies.rounds.collect_once import Collected
 from strategies.runs.asking import ask_devices
+from strategies.runs.run import Run, Scene
 from strategies.runs.teachers import Classroom, one_thread
-from strategies.setup.options import Seeds
-from strategies.setup.run_setup import Plan
+from strategies.setup.checks import check_owner_run
+from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.run_setup import RunSetup
 
-Tell = Callable[[str, float | None], None]
 
+class OwnerRun(Run):
+    """Private people hand their records over once; baselines read the owner's graph and ask nobody."""
 
-def owner_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell) -> Repeat:
-    """Run one repeat; raises what :func:`strategies.runs.asking.ask_devices` raises."""
-    options, population, method = plan.options, plan.population, plan.settings.method
-    assert isinstance(method, OwnerMethod)
-    classes = population.facts.classes
-    division = divide(population, seeds.split)
-    settings = sage_settings(plan.settings.training)
-    seconds = dict.fromkeys(("collect", "reconstruct", "train"), 0.0)
-    collected, state = Collected(), None
-    public = public_graph(population, division, labelled=isinstance(method, Baseline))
-    asked = np.searchsorted(division.public, division.asked)
-    if isinstance(method, Baseline):
-        owned = owned_people(population, division)
-    else:
-        tell("collect", None)
-        home = options.state or folder / ("state" if number == 0 else f"state-{number}")
-        _for_the_owner_alone(home)
+    mode: Mode = "owner"
 
-        def ask(collection: str) -> tuple[Question, ...]:
-            return (Question(hand_over(collection), division.private),)
+    def check(self, setup: RunSetup) -> None:
+        """Check options, method and division against one another."""
+        division = setup.repeats[0].split
+        assert isinstance(division, Division)
+        check_owner_run(setup.options, setup.settings, setup.population, division)
 
-        state, _, collected = ask_devices(plan, seeds, division.split, home, ask=ask, mode="owner")
-        seconds["collect"] = collected.seconds
-        owned = handed_over(population.facts, division, collected.answers)
-        collected.answers.clear()
-    found: dict[str, Any] | None = None
-    if isinstance(method, Baseline):
-        tell("train", None)
+    def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
+        """Return the division into private and public people."""
+        return divide(population, seeds.split)
+
+    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
+        """Return the request for the raw record, to the private people."""
+        assert isinstance(split, Division)
+        return () if isinstance(setup.method, Baseline) else (Question(hand_over(collection), split.private),)
+
+    def guarantee_before(self, setup: RunSetup, split: Split) -> Guarantee:
+        """Return the guarantee of the labels that will be released."""
+        method, facts = setup.method, setup.population.facts
+        assert isinstance(split, Division)
+        if isinstance(method, Answers):
+            return method.guarantee_of(method.account(len(split.private), facts.classes))
+        return method.guarantee(facts, (), setup.budget)
+
+    def work(self, scene: Scene) -> Outcome:
+        """Collect the records, train teachers or count votes, release labels, train the student."""
+        setup, division, method = scene.setup, scene.split, scene.setup.method
+        assert isinstance(method, OwnerMethod) and isinstance(division, Division)
+        population, classes = setup.population, setup.population.facts.classes
+        settings = sage_settings(setup.settings.training)
+        seconds = dict.fromkeys(("collect", "reconstruct"), 0.0)
+        collected = Collected()
+        extra: dict[str, Any] = {}
+        public = public_graph(population, division, labelled=isinstance(method, Baseline))
+        if isinstance(method, Baseline):
+            scene.tell("train", None)
+            student = self._baseline(scene, method)
+            guarantee = method.guarantee(population.facts, (), setup.budget)
+        else:
+            assert isinstance(method, Answers)
+            scene.tell("collect", None)
+            _, collected = ask_devices(scene)
+            seconds["collect"] = collected.seconds
+            owned = handed_over(population.facts, division, collected.answers)
+            collected.answers.clear()
+            started = time.perf_counter()
+            cost, labels, nodes, section = _release(scene, method, private_graph(owned), public, division)
+            scene.tell("train", None)
+            with one_thread():
+                student = train_network(public, nodes, labels, classes, settings, seed=scene.seeds.training)
+            guarantee, extra = method.guarantee_of(cost), {"teachers": section}
+            seconds["reconstruct"] = time.perf_counter() - started - student.seconds
+        return Outcome(
+            guarantee=guarantee,
+            seconds={**seconds, "train": student.seconds},
+            predictions=_everybody(student, population, division),
+            model=Sage(student.trained),
+            collected=collected,
+            extra=extra,
+        )
+
+    def reference(self, scene: Scene) -> IntArray | None:
+        """Return everybody's class by a network that trained on the private people's own labels (B1)."""
+        division = scene.split
+        assert isinstance(division, Division)
+        if isinstance(scene.setup.method, Baseline):
+            return None
+        return _everybody(self._baseline(scene, B1()), scene.setup.population, division)
+
+    def _baseline(self, scene: Scene, method: Baseline) -> Student:
+        setup, population, division = scene.setup, scene.setup.population, scene.split
+        assert isinstance(division, Division)
+        public = public_graph(population, division, labelled=isinstance(setup.method, Baseline))
+        asked = np.searchsorted(division.public, division.asked)
         with one_thread():
-            student = method.predictions(owned, public, asked, settings, classes=classes, seed=seeds.training)
-        guarantee = method.guarantee(population.facts, (), plan.budget)
-    else:
-        assert isinstance(method, Answers)
-        started = time.perf_counter()
-        guarantee, found, student = _answer(plan, method, owned, public, division, seeds, folder, number, tell)
-        seconds["reconstruct"] = time.perf_counter() - started - student.seconds
-    seconds["train"] = student.seconds
-    reference = None
-    if options.reference and not isinstance(method, Baseline):
-        tell("reference", None)
-        with one_thread():
-            rival = B1().predictions(owned_people(population, division), public, asked, settings, classes=classes,
-                                     seed=seeds.training)  # fmt: skip
-        reference = _accuracy(rival, population, division)["test"]
-    model = Trained(Sage(student.trained), _everybody(student, population, division),
-                    settings.epochs, math.nan, student.seconds)  # fmt: skip
-    return Repeat(
-        seeds=seeds, split=division.split, accuracy=_accuracy(student, population, division), reference=reference,
-        guarantee=guarantee, collected=collected,
-        lifetime=lifetime(state) if state is not None else nothing_known(complete=True), state=state,
-        reconstruction=NO_GRAPH, seconds=seconds, trained=model, lp_and_test=None,
-        seeded=bool(state.head["simulation_seeded"]) if state is not None else None, teachers=found,
-    )  # fmt: skip
+            return method.predictions(
+                owned_people(population, division),
+                public,
+                asked,
+                sage_settings(setup.settings.training),
+                classes=population.facts.classes,
+                seed=scene.seeds.training,
+            )
 
 
-def _answer(
-    plan: Plan, method: Answers, owned: OwnedGraph, public: PlainGraph, division: Division, seeds: Seeds, folder: Path,
-    number: int, tell: Tell,
-) -> tuple[Guarantee, dict[str, Any], Student]:  # fmt: skip
-    options, classes = plan.options, plan.population.facts.classes
-    private = private_graph(owned)
-    noise_seed = _noise_seed(seeds, folder, number)
+def _release(
+    scene: Scene, method: Answers, private: PlainGraph, public: PlainGraph, division: Division
+) -> tuple[Account, IntArray, IntArray, dict[str, Any]]:
+    """Return what the release costs, the noisy labels, the public nodes they are of, and the record's section."""
+    setup, seeds = scene.setup, scene.seeds
+    options, classes = setup.options, setup.population.facts.classes
+    noise_seed = _noise_seed(scene)
     candidates = np.searchsorted(division.public, division.asked)
     order = query_order(public, candidates, method.query_selection, seed=seeds.split)
     nodes = order[: method.queries]
-    settings = sage_settings(plan.settings.training)
-    tell("teachers", 0.0)
+    scene.tell("teachers", 0.0)
     given: dict[str, Any] = {}
     cost = method.account(len(private), classes)
     if isinstance(method, PrivGnn):
-        teaching = method.teaching(plan.settings.training, classes=classes, noise_seed=noise_seed,
-                                   training_seed=seeds.training)  # fmt: skip
-        home = folder if options.out is None else options.out / "teachers"
+        teaching = method.teaching(
+            setup.settings.training, classes=classes, noise_seed=noise_seed, training_seed=seeds.training
+        )
+        home = scene.folder if options.out is None else options.out / "teachers"
         room = Classroom.open(home, private, public, teaching, order, device=choose_device(options.device).type)
         reused = room.trained(method.queries)
-        values = room.posteriors(method.queries, workers=options.workers, ray_address=options.ray_address, tell=tell)
+        values = room.posteriors(
+            method.queries, workers=options.workers, ray_address=options.ray_address, tell=scene.tell
+        )
         labels = method.labels(values, noise_seed=noise_seed)
         given = {
-            "trained": method.queries, "reused": reused,
+            "trained": method.queries,
+            "reused": reused,
             "labels_released_in_all": room.note_release(method.lambda_, method.queries, of=method.scores),
             "epsilon_in_all": _in_all(room, cost),
-        }  # fmt: skip
+        }
     else:
         assert isinstance(method, Pate)
         with one_thread():
-            values = method.votes(private, public, nodes, settings, classes=classes, noise_seed=noise_seed,
-                                  training_seed=seeds.training)  # fmt: skip
+            values = method.votes(
+                private,
+                public,
+                nodes,
+                sage_settings(setup.settings.training),
+                classes=classes,
+                noise_seed=noise_seed,
+                training_seed=seeds.training,
+            )
         labels = method.labels(values, noise_seed=noise_seed)
         given = {
-            "trained": method.teachers, "labels_released_in_all": method.queries, "epsilon_in_all": cost.holds.label,
-        }  # fmt: skip
-    tell("train", None)
-    with one_thread():
-        student = train_network(public, nodes, labels, classes, settings, seed=seeds.training)
-    truth = plan.population.labels[division.public[nodes]]
-    found = {
-        "division": division.rule, "private": len(private), "asked_about": len(division.asked),
-        "scored": len(division.scored), "queries": method.queries, **given,
+            "trained": method.teachers,
+            "labels_released_in_all": method.queries,
+            "epsilon_in_all": cost.holds.label,
+        }
+    truth = setup.population.labels[division.public[nodes]]
+    section = {
+        "division": division.rule,
+        "private": len(private),
+        "asked_about": len(division.asked),
+        "scored": len(division.scored),
+        "queries": method.queries,
+        **given,
         "labels_sha256": hashlib.sha256(np.ascontiguousarray(labels, "<i8").tobytes()).hexdigest(),
         "pseudo_label_accuracy": float(np.mean(labels == truth)),
         "pseudo_label_ceiling": cost.ceiling,
         "teacher_accuracy": float(np.mean(values.argmax(1) == truth)),
         "epsilon": {"printed": cost.printed.epsilon, "label": cost.holds.label, "vector": cost.holds.vector},
-        "delta": cost.release.delta, "delta_printed": cost.printed.delta_used, "warnings": list(cost.warnings),
-    }  # fmt: skip
-    return method.guarantee_of(cost), found, student
+        "delta": cost.release.delta,
+        "delta_printed": cost.printed.delta_used,
+        "warnings": list(cost.warnings),
+    }
+    return cost, labels, nodes, section
 
 
 def _in_all(room: Classroom, cost: Account) -> float | None:
@@ -173,95 +215,18 @@ def _in_all(room: Classroom, cost: Account) -> float | None:
                                          once=asked.sampling == "once"))  # fmt: skip
 
 
-def _for_the_owner_alone(home: Path) -> None:
-    """Make the folder of devices whose records lie in it in clear: a new one is its owner's alone."""
-    try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise ValueError(f"{home} cannot be written: {error.strerror}") from None
-
-
-def _noise_seed(seeds: Seeds, folder: Path, number: int) -> int:
+def _noise_seed(scene: Scene) -> int:
     """Seed of samples and noise: the run's, or one of the operating system's, kept for a run that is taken up again."""
-    if seeds.noise is not None:
-        return seeds.noise
-    path = folder / f"owner-seed-{number}"
+    if scene.seeds.noise is not None:
+        return scene.seeds.noise
+    path = scene.folder / f"owner-seed-{scene.number}"
     if not path.is_file():
         write_atomically(path, str(secrets.randbits(62)))
         os.chmod(path, 0o600)
     return int(path.read_text())
 
 
-def public_graph(population: Population, division: Division, *, labelled: bool) -> PlainGraph:
-    """Return the graph that the public people induce; labels of the people asked about only where ``labelled``."""
-    nodes = division.public
-    labels = np.full(len(nodes), -1, np.int64)
-    if labelled:
-        at = np.searchsorted(nodes, division.asked)
-        labels[at] = population.labels[division.asked]
-    return PlainGraph.build(sparse_features(population)[nodes], _inside(population.edges, nodes), labels)
-
-
-def owned_people(population: Population, division: Division, *, trust: Trust = "none") -> OwnedGraph:
-    """Return the private people's graph as it is, for a baseline that nobody is asked for."""
-    nodes = division.private
-    return OwnedGraph(_facts(population.facts, len(nodes)), _all_train(len(nodes)),
-                      sparse_features(population)[nodes], _inside(population.edges, nodes),
-                      population.labels[nodes], trust)  # fmt: skip
-
-
-def handed_over(facts: PublicFacts, division: Division, answers: Received) -> OwnedGraph:
-    """Put the records that came together; people who were silent are not in the owner's data.
-
-    An edge is there where both its ends handed it over.
-
-    Raises:
-        ValueError: for a record that is malformed.
-    """
-    people = np.array(sorted(answers), np.int64)
-    records = [read_record(answers[person]) for person in people.tolist()]
-    counts = np.array([len(record.feature_indices) for record in records], np.int64)
-    columns = np.concatenate([record.feature_indices for record in records])
-    values = np.concatenate([record.feature_values for record in records])
-    features = csr_array((values, columns, np.concatenate([[0], np.cumsum(counts)])), shape=(len(people), facts.d))
-    degree = [len(record.neighbours) for record in records]
-    ends = np.stack([np.repeat(people, degree), np.concatenate([record.neighbours for record in records])])
-    number = np.full(facts.n, -1, np.int64)
-    number[people] = np.arange(len(people))
-    listed = number[ends]
-    listed = listed[:, (listed >= 0).all(axis=0)]
-    low, high = listed.min(axis=0, initial=facts.n), listed.max(axis=0, initial=-1)
-    pairs, times = np.unique(low * facts.n + high, return_counts=True)
-    both = pairs[times == 2]
-    labels = np.array([record.label for record in records], np.int64)
-    return OwnedGraph(_facts(facts, len(people)), _all_train(len(people)), features,
-                      np.stack([both // facts.n, both % facts.n]), labels, "trusted curator")  # fmt: skip
-
-
-def _facts(facts: PublicFacts, n: int) -> PublicFacts:
-    return PublicFacts(**{**vars(facts), "n": n})
-
-
-def _all_train(n: int) -> Split:
-    nobody = np.zeros(0, np.int64)
-    return Split(np.arange(n), nobody, nobody)
-
-
-def _inside(edges: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    number = np.full(max(int(edges.max(initial=0)), int(nodes.max(initial=0))) + 1, -1, np.int64)
-    number[nodes] = np.arange(len(nodes))
-    found = number[edges]
-    return found[:, (found >= 0).all(axis=0)]
-
-
 def _everybody(student: Student, population: Population, division: Division) -> np.ndarray:
     predictions = np.full(len(population), -1, np.int64)
     predictions[division.public] = student.predictions
     return predictions
-
-
-def _accuracy(student: Student, population: Population, division: Division) -> Mapping[str, float | None]:
-    return evaluation.accuracy(_everybody(student, population, division), population, division.split)
-
-
-__all__ = ["handed_over", "owned_people", "owner_repeat", "public_graph"]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from curator.methods import Reference, find
-from devices.facts import Split
+from devices.facts import IntArray, Split
 from strategies.people.owned_graph import own
-from strategies.results import evaluation
-from strategies.setup.run_setup import Plan
+from strategies.setup.run_setup import RunSetup
 
 
-def reference_accuracy(plan: Plan, split: Split, seed: int) -> float | None:
-    """Accuracy of the same GNN on the same graph with no noise and no protection."""
-    reference = find("raw")()
-    assert isinstance(reference, Reference)
-    graph = reference.from_owned(own(plan.population, split, trust="none"))
-    trained = reference.train(
-        graph, settings=plan.settings.reference, classes=plan.population.facts.classes, seed=seed,
-        device=plan.options.device,
-    )  # fmt: skip
-    return evaluation.accuracy(trained.predictions, plan.population, split)["test"]
+def without_noise(setup: RunSetup, split: Split, seed: int) -> IntArray:
+    """Train the run's network on the true graph and return everybody's class, int64 (n,)."""
+    raw = find("raw")()
+    assert isinstance(raw, Reference)
+    trained = raw.train(
+        raw.from_owned(own(setup.population, split, trust="none")),
+        settings=setup.settings.reference,
+        classes=setup.population.facts.classes,
+        seed=seed,
+        device=setup.options.device,
+    )
+    return trained.predictions

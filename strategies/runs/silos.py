@@ -1,4 +1,4 @@
-"""A repeat of a silo method: members hand their records over, silos train together.
+"""Run of a silo method: members hand their records over, silos train together.
 
     devices (owner mode) -> silos -> [one exchange of sums] -> rounds -> weights
 
@@ -15,118 +15,123 @@ import numpy as np
 
 from curator.methods import Question
 from curator.methods.federated.silos import Silos
-from devices.data.splits import make_split
 from devices.facts import IntArray, Split
 from devices.federated.silo import Bound, Silo, SiloTask
 from devices.network import FloatArray
+from devices.policy.policy import Mode
 from devices.raw_record import hand_over, read_record
 from strategies.engines import collect as engines
 from strategies.engines.grids import SiloGrid
 from strategies.people.silos import divide_into_silos
-from strategies.results import evaluation
-from strategies.results.lifetime import lifetime
-from strategies.results.record import NO_GRAPH, Repeat
+from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
 from strategies.rounds.collect_once import Answers
 from strategies.rounds.feature_sums import exchange_silo_sums
 from strategies.rounds.fedavg import seeded, strategy_for
 from strategies.rounds.training_grid import Phase, TrainingGrid
-from strategies.runs.asking import RunFailed, ask_devices
-from strategies.runs.federated_network import trained_model
-from strategies.runs.federated_training import Tell
-from strategies.runs.reference import reference_accuracy
-from strategies.setup.options import Seeds
-from strategies.setup.run_setup import Plan
+from strategies.runs.asking import ask_devices
+from strategies.runs.federated import InRounds
+from strategies.runs.federated_network import TwoLayers
+from strategies.runs.run import RunFailed, Scene
+from strategies.setup.run_setup import RunSetup
 
 
-def silo_repeat(plan: Plan, seeds: Seeds, number: int, folder: Path, tell: Tell) -> Repeat:
-    """Run one repeat; raises what :func:`strategies.runs.asking.ask_devices` raises."""
-    options, population, method = plan.options, plan.population, plan.settings.method
-    assert isinstance(method, Silos)
-    split = make_split(options.split, population, seeds.split, options.label_rate)
-    tell("collect", None)
-    home = options.state or folder / ("state" if number == 0 else f"state-{number}")
+class SiloRun(InRounds):
+    """Members hand their records over to silos; the silos train in rounds."""
 
-    def ask(collection: str) -> tuple[Question, ...]:
+    mode: Mode = "owner"
+
+    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
+        """Return the request for the raw record, to everybody."""
         return (Question(hand_over(collection)),)
 
-    state, questions, collected = ask_devices(plan, seeds, split, home, ask=ask, mode="owner")
-    member_of = divide_into_silos(population, method, seeds.split)
-    rooms = folder / ("silos" if number == 0 else f"silos-{number}")
-    silos = _settle(collected.answers, member_of, split, rooms, method)
-    collected.answers.clear()
-    training = plan.settings.training
-    task = SiloTask(
-        questions[0].query.collection, method.sums, population.facts.d, training.hidden, population.facts.classes,
-        float(training.lr), method.local_steps, float(training.weight_decay), float(training.gnn_dropout),
-        seeds.training,
-    )  # fmt: skip
-    nodes = list(range(1, method.silos + 1))
-
-    def sample(round_: int) -> Sequence[int]:
-        learners = [node for node in nodes if silos[node - 1].training.any()]
-        wanted = max(1, round(method.fraction * len(learners)))
-        rng = np.random.default_rng([seeds.training, round_])
-        return learners if wanted == len(learners) else sorted(rng.choice(learners, wanted, replace=False).tolist())
-
-    def drops(node: int, round_: int) -> bool:
-        return bool(method.dropping) and np.random.default_rng([seeds.split, round_, node]).random() < method.dropping
-
-    # Other answers (of a device that failed before) would make other silos: the key tells their checkpoints apart.
-    key = (plan.digest, questions[0].query.collection, collected.reports_sha256)
-    kept = CheckpointFile(folder if options.out is not None else None, number, key)
-    found = kept.load()
-    start = found or Standing(task.shape.initial(seeds.training))
-    if found is not None and start.done < method.rounds:
-        start.again += 1  # nobody says whether silos had answered: they keep no ledger, and nothing is promised of them
-    started = time.perf_counter()
-    with engines.quiet_flower(), seeded(seeds.training):
-        grid = TrainingGrid(SiloGrid(rooms, method.silos), train=sample, drops=drops)
-        exchanged = 0.0
-        if found is None and method.sums:
-            tell("exchange", None)
-            exchange_silo_sums(grid, task, nodes, len(population))
-            exchanged = time.perf_counter() - started
-        if found is None:
-            start.tally = grid.tally
-
-        def after(round_: int, weights: FloatArray) -> None:
-            tell("rounds", round_ / method.rounds)
-
-        weights = run_kept_rounds(
-            strategy_for(method), grid, start, task.to_bytes(), rounds=method.rounds, kept=kept, after=after
+    def work(self, scene: Scene) -> Outcome:
+        """Collect the records, settle them in silos and run the rounds."""
+        setup, split, tell, seeds = scene.setup, scene.split, scene.tell, scene.seeds
+        population, method, training = setup.population, setup.method, setup.settings.training
+        assert isinstance(method, Silos)
+        tell("collect", None)
+        questions, collected = ask_devices(scene)
+        member_of = divide_into_silos(population, method, seeds.split)
+        rooms = scene.place("silos")
+        silos = _settle(collected.answers, member_of, split, rooms, method)
+        collected.answers.clear()
+        task = SiloTask(
+            scene.collection,
+            method.sums,
+            population.facts.d,
+            training.hidden,
+            population.facts.classes,
+            float(training.lr),
+            method.local_steps,
+            float(training.weight_decay),
+            float(training.gnn_dropout),
+            seeds.training,
         )
-    if not grid.tally.rounds_answered:
-        raise RunFailed(f"none of {method.silos} silos answered in {method.rounds} rounds")
-    seconds = time.perf_counter() - started
-    predictions = _predict(silos, rooms, task, weights, len(population))
-    reference = None
-    if options.reference:
-        tell("reference", None)
-        reference = reference_accuracy(plan, split, seeds.training)
-    inside = member_of[population.edges[0]] == member_of[population.edges[1]]
-    phases = {
-        "handover": Phase(collected.rounds, collected.messages, collected.downlink_bytes, collected.uplink_bytes),
-        **grid.tally.phases,
-    }  # fmt: skip
-    costs = {name: _per_silo(phase, method.silos) for name, phase in grid.tally.phases.items()}
-    extra = {
-        "rounds": method.rounds, "rounds_answered": grid.tally.rounds_answered, "trained_on": len(split.train),
-        "checkpoint": start.done, "begun_again": start.again,
-        "silos": method.silos, "partition": method.partition,
-        "members": [len(silo.members) for silo in silos], "edges_inside": float(inside.mean()) if len(inside) else None,
-        "bytes_between_silos_and_server": sum(p.downlink_bytes + p.uplink_bytes for p in grid.tally.phases.values()),
-        "per_silo": costs,
-    }  # fmt: skip
-    return Repeat(
-        seeds=seeds, split=split, accuracy=evaluation.accuracy(predictions, population, split), reference=reference,
-        guarantee=method.guarantee(population.facts, questions, plan.budget), collected=collected,
-        lifetime=lifetime(state), state=state, reconstruction=NO_GRAPH,
-        seconds={"collect": collected.seconds + exchanged, "reconstruct": 0.0, "train": seconds - exchanged},
-        trained=trained_model(weights, task.shape, predictions, method.rounds, seconds), lp_and_test=None,
-        seeded=bool(state.head["simulation_seeded"]), federated=extra,
-        phases={name: phase.to_dict() for name, phase in phases.items()},
-    )  # fmt: skip
+        nodes = list(range(1, method.silos + 1))
+        learners = [node for node in nodes if silos[node - 1].training.any()]
+
+        def sample(round_: int) -> Sequence[int]:
+            wanted = max(1, round(method.fraction * len(learners)))
+            rng = np.random.default_rng([seeds.training, round_])
+            return learners if wanted == len(learners) else sorted(rng.choice(learners, wanted, replace=False).tolist())
+
+        def drops(node: int, round_: int) -> bool:
+            rng = np.random.default_rng([seeds.split, round_, node])
+            return bool(method.dropping) and rng.random() < method.dropping
+
+        # Other answers (of a device that failed before) would make other silos: the key tells their checkpoints apart.
+        key = (setup.digest, scene.collection, collected.reports_sha256)
+        kept = CheckpointFile(scene.folder if setup.options.out is not None else None, scene.number, key)
+        found = kept.load()
+        start = found or Standing(task.shape.initial(seeds.training))
+        if found is not None and start.done < method.rounds:
+            start.again += 1  # silos keep no ledger: nobody says whether they had answered, and nothing is promised
+        started = time.perf_counter()
+        with engines.quiet_flower(), seeded(seeds.training):
+            grid = TrainingGrid(SiloGrid(rooms, method.silos), train=sample, drops=drops)
+            exchanged = 0.0
+            if found is None and method.sums:
+                tell("exchange", None)
+                exchange_silo_sums(grid, task, nodes, len(population))
+                exchanged = time.perf_counter() - started
+            if found is None:
+                start.tally = grid.tally
+
+            def after(round_: int, weights: FloatArray) -> None:
+                tell("rounds", round_ / method.rounds)
+
+            weights = run_kept_rounds(
+                strategy_for(method), grid, start, task.to_bytes(), rounds=method.rounds, kept=kept, after=after
+            )
+        if not grid.tally.rounds_answered:
+            raise RunFailed(f"none of {method.silos} silos answered in {method.rounds} rounds")
+        seconds = time.perf_counter() - started
+        inside = member_of[population.edges[0]] == member_of[population.edges[1]]
+        between = grid.tally.phases
+        handover = Phase(collected.rounds, collected.messages, collected.downlink_bytes, collected.uplink_bytes)
+        section = {
+            "rounds": method.rounds,
+            "rounds_answered": grid.tally.rounds_answered,
+            "trained_on": len(split.train),
+            "checkpoint": start.done,
+            "begun_again": start.again,
+            "silos": method.silos,
+            "partition": method.partition,
+            "members": [len(silo.members) for silo in silos],
+            "edges_inside": float(inside.mean()) if len(inside) else None,
+            "bytes_between_silos_and_server": sum(p.downlink_bytes + p.uplink_bytes for p in between.values()),
+            "per_silo": {name: _per_silo(phase, method.silos) for name, phase in between.items()},
+        }
+        return Outcome(
+            guarantee=method.guarantee(population.facts, questions, setup.budget),
+            seconds={"collect": collected.seconds + exchanged, "reconstruct": 0.0, "train": seconds - exchanged},
+            predictions=_predict(silos, rooms, task, weights, len(population)),
+            model=TwoLayers(weights, task.shape),
+            collected=collected,
+            phases={name: phase.to_dict() for name, phase in {"handover": handover, **between}.items()},
+            extra={"federated": section},
+        )
 
 
 def _per_silo(phase: Phase, silos: int) -> dict[str, float]:

@@ -9,7 +9,7 @@ from curator.methods.owner.owner import OwnerMethod, sage_settings
 from curator.methods.owner.privgnn import PrivGnn
 from devices.data.population import Population
 from devices.facts import Split
-from strategies.people.private_and_public import divide
+from strategies.people.private_and_public import Division
 from strategies.rounds.fedavg import strategy_for
 from strategies.setup.options import RunOptions
 from strategies.setup.settings import Settings
@@ -39,7 +39,7 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
     strategy_for(method)
 
 
-def check_owner_run(options: RunOptions, settings: Settings, population: Population) -> None:
+def check_owner_run(options: RunOptions, settings: Settings, population: Population, division: Division) -> None:
     """See whether an owner's run makes sense before anything is written.
 
     Raises:
@@ -54,5 +54,4 @@ def check_owner_run(options: RunOptions, settings: Settings, population: Populat
     sage_settings(settings.training)
     if isinstance(method, PrivGnn) and method.basis == "rotated" and choose_device(options.device).type == "cuda":
         raise ValueError("--set basis=rotated: trained one at a time on a CPU only (add --device cpu)")
-    division = divide(population, options.seeds_of(0).split)
     method.check(people=len(division.private), asked=len(division.asked), classes=population.facts.classes)

@@ -1,35 +1,46 @@
-"""Options that were all found to make sense, before anything is written."""
+"""Set-up of a run: options, people, budget, settings and repeats that were checked together.
+
+:func:`strategies.runs.set_up.set_up` makes it; nothing is written before.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from curator.learning.training import choose_device
-from curator.methods import Reference, find
-from curator.methods.base import Budget
-from curator.methods.federated.fedavg import Federated
-from curator.methods.owner.owner import OwnerMethod
-from curator.reports.reports import Reports
+import numpy as np
+
+from curator.methods.base import Budget, Method
 from devices import datasets
 from devices.data.population import Population
-from devices.data.splits import make_split
 from devices.enrolment.state import State, foreign_file, is_enrolled
-from strategies.engines import collect as engines
+from devices.facts import Split
 from strategies.rounds.collect_once import Collected
-from strategies.setup.checks import check_federated_run, check_owner_run
-from strategies.setup.fingerprint import config_hash, hashed_parameters
-from strategies.setup.options import RunOptions
-from strategies.setup.settings import Settings, resolve
+from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.settings import Settings
 
 Collect = Callable[..., Collected]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RepeatSetup:
+    """What one repeat starts from.
+
+    Args:
+        seeds: Its four seeds.
+        split: Who trains, validates and is scored.
+        silent: Devices that never answer (``--dropout``).
+    """
+
+    seeds: Seeds
+    split: Split = field(repr=False)
+    silent: frozenset[int] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class RunSetup:
     """What a run will do.
 
     Args:
@@ -39,54 +50,21 @@ class Plan:
         settings: The method and how its network is trained.
         digest: ``config_hash`` of all that can change the result.
         collect: Takes the questions to the devices.
+        repeats: One entry a repeat.
     """
 
     options: RunOptions
-    population: Population
+    population: Population = field(repr=False)
     budget: Budget
     settings: Settings
     digest: str
-    collect: Collect
+    collect: Collect = field(repr=False)
+    repeats: tuple[RepeatSetup, ...] = field(repr=False)
 
-
-def plan_run(options: RunOptions, collect: Collect | None = None, *, population: Population | None = None) -> Plan:
-    """Check a run and load its population, where it is not given; nothing is written.
-
-    Raises:
-        ValueError: one line, for whatever does not fit or cannot be used.
-    """
-    method = find(options.method)
-    population = population or load_population(options)
-    budget = _budget(options, public_features=options.public_features or method.public_features)
-    choose_device(options.device)
-    settings = resolve(options, method, budget)
-    if settings.feature_share is not None:
-        budget = replace(budget, feature_share=settings.feature_share)
-    split = make_split(options.split, population, options.seeds_of(0).split, options.label_rate)
-    digest = config_hash(hashed_parameters(options, population, settings, budget))
-    if isinstance(settings.method, OwnerMethod):
-        check_owner_run(options, settings, population)
-    elif isinstance(settings.method, Federated):
-        check_federated_run(options, settings, population, split)
-    elif options.from_reports is not None:
-        reports = Reports.load(options.from_reports)
-        if reports.facts != population.facts:
-            raise ValueError(f"--from-reports {options.from_reports}: these reports are of another population")
-    elif not isinstance(settings.method, Reference):
-        settings.method.questions(population.facts, split, budget, "check")
-    for option, folder in (("--out", options.out), ("--state", options.state)):
-        if folder is not None:
-            _check_writable(option, folder)
-    if options.state is not None and is_enrolled(options.state):
-        enrolled = State(options.state).head["population_digest"]
-        if enrolled != population.digest:
-            raise ValueError(f"--state {options.state}: the devices there hold the data of another population")
-    elif options.state is not None and options.state.is_dir() and any(options.state.iterdir()):
-        _check_enrollable(options.state)
-    collect = collect or partial(
-        engines.collect, engine=options.engine, workers=options.workers, ray_address=options.ray_address
-    )
-    return Plan(options, population, budget, settings, digest, collect)
+    @property
+    def method(self) -> Method:
+        """The method with its parameters."""
+        return self.settings.method
 
 
 def load_population(options: RunOptions) -> Population:
@@ -100,11 +78,9 @@ def load_population(options: RunOptions) -> Population:
     )
 
 
-def _budget(options: RunOptions, *, public_features: bool) -> Budget:
-    given = {
-        "epsilon": options.epsilon,
-        "feature_share": options.feature_share,
-    }
+def budget_of(options: RunOptions, *, public_features: bool) -> Budget:
+    """Return what a run may spend; ValueError for a budget that is not allowed."""
+    given = {"epsilon": options.epsilon, "feature_share": options.feature_share}
     return Budget(
         **{name: value for name, value in given.items() if value is not None},
         eps_adjacency=options.eps_adjacency,
@@ -116,15 +92,40 @@ def _budget(options: RunOptions, *, public_features: bool) -> Budget:
     )
 
 
+def silent_devices(options: RunOptions, seeds: Seeds, people: int) -> frozenset[int]:
+    """Draw the devices that never answer (``--dropout``)."""
+    if not options.dropout:
+        return frozenset()
+    rng = np.random.default_rng([seeds.population, seeds.split, seeds.noise or 0, seeds.training])
+    return frozenset(rng.choice(people, round(options.dropout * people), replace=False).tolist())
+
+
+def check_folders(options: RunOptions, population: Population) -> None:
+    """Check that ``--out`` and ``--state`` can be used.
+
+    Raises:
+        ValueError: for a folder that cannot be written, or that holds other people or other files.
+    """
+    for option, folder in (("--out", options.out), ("--state", options.state)):
+        if folder is not None:
+            _check_writable(option, folder)
+    if options.state is not None and is_enrolled(options.state):
+        check_people(State(options.state), population, f"--state {options.state}")
+    elif options.state is not None and options.state.is_dir() and any(options.state.iterdir()):
+        found = foreign_file(options.state)
+        if found is not None:
+            raise ValueError(f"--state {options.state}: not empty and holds no enrolled devices (found {found})")
+
+
+def check_people(state: State, population: Population, where: str) -> None:
+    """Check that enrolled devices hold the data of this population; ValueError names ``where`` if not."""
+    if state.head["population_digest"] != population.digest:
+        raise ValueError(f"{where}: the devices there hold the data of another population")
+
+
 def _check_writable(option: str, folder: Path) -> None:
     existing = folder
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         raise ValueError(f"{option} {folder}: cannot be written ({existing} is no writable folder)")
-
-
-def _check_enrollable(folder: Path) -> None:
-    found = foreign_file(folder)
-    if found is not None:
-        raise ValueError(f"--state {folder}: not empty and holds no enrolled devices (found {found})")

@@ -9,6 +9,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.main import app
+from strategies.runs.run import Scene
 
 SMALL = ["--clients", "60", "--set", "epochs=3", "--device", "cpu"]
 
@@ -28,9 +29,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked: list[int] = []
     ask = tuning.ask_devices
 
-    def counting(plan: object, seeds: object, split: object, home: Path) -> object:
+    def counting(scene: Scene) -> object:
         asked.append(len(asked))
-        return ask(plan, seeds, split, home)  # type: ignore[arg-type]
+        return ask(scene)
 
     monkeypatch.setattr(tuning, "ask_devices", counting)
     return asked

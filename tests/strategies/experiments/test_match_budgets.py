@@ -9,8 +9,9 @@ from curator.privacy.accountant import Release, account
 from devices.data.population import Population
 from strategies.experiments.match_budgets import _solve, guarantee_before, match
 from strategies.results.levels import held
+from strategies.runs.set_up import set_up
 from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import load_population, plan_run
+from strategies.setup.run_setup import load_population
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_a_run_with_the_budget_found_holds_what_was_asked_for(method: str, popul
     found = match(options(method), population, "vector", 3.0)
     assert found.reason == ""
     held_by = [
-        held(guarantee_before(plan_run(given, population=population)).to_dict()["holds"], "vector")["value"]
+        held(guarantee_before(set_up(given, population=population)).to_dict()["holds"], "vector")["value"]
         for given in (found.options, replace(found.options, epsilon=1.1 * (found.options.epsilon or 1)))
     ]
     assert held_by[0] == found.holds == pytest.approx(3.0, rel=1e-6)

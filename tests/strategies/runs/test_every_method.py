@@ -11,7 +11,7 @@ import pytest
 from curator.methods import OwnerMethod, Reference, find, table
 from devices.data.splits import make_split
 from strategies import RunOptions, simulate
-from strategies.setup.run_setup import plan_run
+from strategies.runs.set_up import set_up
 
 EVERY = sorted(table())
 SETTINGS: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}, "privgnn": {"K": "8"}}
@@ -69,11 +69,11 @@ def test_it_says_what_it_is(name: str) -> None:
     if issubclass(kind, OwnerMethod | Reference) or _in_rounds(kind):
         return
     assert kind.trust == "untrusted curator"
-    plan = plan_run(_options(name))
-    facts = plan.population.facts
-    split = make_split("random", plan.population, 0)
-    questions = plan.settings.method.questions(facts, split, plan.budget, "c")
-    stages = [stage for question in questions for stage in question.query.plan]
+    setup = set_up(_options(name))
+    facts = setup.population.facts
+    split = make_split("random", setup.population, 0)
+    questions = setup.settings.method.questions(facts, split, setup.budget, "c")
+    stages = [stage for question in questions for stage in question.query.setup]
     asked = {ask.attribute: {m.name for m in ask.mechanisms} for stage in stages for ask in stage}
     assert set(asked) == set(kind.private)
     assert set().union(*asked.values()) <= set(kind.mechanisms)

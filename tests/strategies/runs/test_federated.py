@@ -18,8 +18,8 @@ from strategies import Refused, RunFailed, RunOptions, simulate
 from strategies.rounds.fedavg import EVERYBODY
 from strategies.runs import federated as federated_run
 from strategies.runs.federated_training import Training
+from strategies.runs.set_up import set_up
 from strategies.setup.options import Seeds
-from strategies.setup.run_setup import plan_run
 
 SMALL = {"clients": 60, "reference": False}
 
@@ -35,7 +35,7 @@ class Watched(Training):
 
     rounds: list[list[Message]]
 
-    def run(self, tell: Any) -> Any:
+    def run(self) -> Any:
         self.rounds, self.after = [], []
         inner = self.grid.send_and_receive
 
@@ -47,7 +47,7 @@ class Watched(Training):
 
         self.grid.send_and_receive = listen  # type: ignore[method-assign]
         Watched.last = self  # type: ignore[attr-defined]
-        weights = super().run(tell)
+        weights = super().run()
         self.final = weights
         return weights
 
@@ -107,11 +107,11 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
     from curator.linear.propagation import adjacency_matrix, gcn_matrix
     from devices.data.splits import make_split
     from strategies.runs.federated import task_of
-    from strategies.runs.federated_prediction import scaled_features
+    from strategies.runs.federated_network import scaled_features
 
-    plan = plan_run(dataclasses.replace(options, out=None))
-    people, seeds = plan.population, options.seeds_of(0)
-    task = task_of(plan, plan.settings.method, "x")  # type: ignore[arg-type]
+    setup = set_up(dataclasses.replace(options, out=None))
+    people, seeds = setup.population, options.seeds_of(0)
+    task = task_of(setup, "x")
     train = make_split("random", people, seeds.split).train
     both = np.concatenate([people.edges, people.edges[::-1]], axis=1)
     spread = torch.tensor(gcn_matrix(adjacency_matrix(len(people), both)).toarray(), dtype=torch.float64)

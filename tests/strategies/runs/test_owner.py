@@ -19,8 +19,8 @@ from devices.client_app import open_state
 from devices.enrolment.state import State
 from devices.query import ATTRIBUTES
 from strategies import Refused, RunOptions, simulate
+from strategies.people.owner_graphs import handed_over
 from strategies.people.private_and_public import divide
-from strategies.runs.owner import handed_over
 
 QUICK = {"queries": "45", "K": "15", "epochs": "6", "hidden": "8"}
 

@@ -16,9 +16,9 @@ from curator.teachers.answering import Teaching
 from curator.teachers.graph import PlainGraph
 from curator.teachers.sage import SageSettings
 from devices.datasets.generated import generate
+from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide
 from strategies.runs import teachers as module
-from strategies.runs.owner import owned_people, public_graph
 from strategies.runs.teachers import CHUNK, Classroom
 
 QUERIES = 2 * CHUNK + 5

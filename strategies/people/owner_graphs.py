@@ -1,0 +1,77 @@
+"""Graphs of an owner's run: what the private people handed over, and what the public people show."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from curator.owned import OwnedGraph, Trust
+from curator.reports.reports import Answers
+from curator.teachers.graph import PlainGraph
+from devices.data.population import Population
+from devices.facts import PublicFacts, Split
+from devices.raw_record import read_record
+from strategies.people.owned_graph import sparse_features
+from strategies.people.private_and_public import Division
+
+
+def public_graph(population: Population, division: Division, *, labelled: bool) -> PlainGraph:
+    """Return the graph that the public people induce; labels of the people asked about only where ``labelled``."""
+    nodes = division.public
+    labels = np.full(len(nodes), -1, np.int64)
+    if labelled:
+        at = np.searchsorted(nodes, division.asked)
+        labels[at] = population.labels[division.asked]
+    return PlainGraph.build(sparse_features(population)[nodes], _inside(population.edges, nodes), labels)
+
+
+def owned_people(population: Population, division: Division, *, trust: Trust = "none") -> OwnedGraph:
+    """Return the private people's graph as it is, for a baseline that nobody is asked for."""
+    nodes = division.private
+    return OwnedGraph(_facts(population.facts, len(nodes)), _all_train(len(nodes)),
+                      sparse_features(population)[nodes], _inside(population.edges, nodes),
+                      population.labels[nodes], trust)  # fmt: skip
+
+
+def handed_over(facts: PublicFacts, division: Division, answers: Answers) -> OwnedGraph:
+    """Put the records that came together; people who were silent are not in the owner's data.
+
+    An edge is there where both its ends handed it over.
+
+    Raises:
+        ValueError: for a record that is malformed.
+    """
+    people = np.array(sorted(answers), np.int64)
+    records = [read_record(answers[person]) for person in people.tolist()]
+    counts = np.array([len(record.feature_indices) for record in records], np.int64)
+    columns = np.concatenate([record.feature_indices for record in records])
+    values = np.concatenate([record.feature_values for record in records])
+    features = csr_array((values, columns, np.concatenate([[0], np.cumsum(counts)])), shape=(len(people), facts.d))
+    degree = [len(record.neighbours) for record in records]
+    ends = np.stack([np.repeat(people, degree), np.concatenate([record.neighbours for record in records])])
+    number = np.full(facts.n, -1, np.int64)
+    number[people] = np.arange(len(people))
+    listed = number[ends]
+    listed = listed[:, (listed >= 0).all(axis=0)]
+    low, high = listed.min(axis=0, initial=facts.n), listed.max(axis=0, initial=-1)
+    pairs, times = np.unique(low * facts.n + high, return_counts=True)
+    both = pairs[times == 2]
+    labels = np.array([record.label for record in records], np.int64)
+    return OwnedGraph(_facts(facts, len(people)), _all_train(len(people)), features,
+                      np.stack([both // facts.n, both % facts.n]), labels, "trusted curator")  # fmt: skip
+
+
+def _facts(facts: PublicFacts, n: int) -> PublicFacts:
+    return PublicFacts(**{**vars(facts), "n": n})
+
+
+def _all_train(n: int) -> Split:
+    nobody = np.zeros(0, np.int64)
+    return Split(np.arange(n), nobody, nobody)
+
+
+def _inside(edges: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    number = np.full(max(int(edges.max(initial=0)), int(nodes.max(initial=0))) + 1, -1, np.int64)
+    number[nodes] = np.arange(len(nodes))
+    found = number[edges]
+    return found[:, (found >= 0).all(axis=0)]

@@ -1,0 +1,76 @@
+"""Outcome of one repeat: what a kind of run returns, and what every run adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from curator.privacy.guarantee import Guarantee
+from devices.facts import IntArray, Split
+from strategies.rounds.collect_once import Collected
+from strategies.setup.options import Seeds
+
+if TYPE_CHECKING:
+    from torch import nn
+
+# The reconstruction of a method that makes no graph.
+NO_GRAPH: Mapping[str, Any] = dict.fromkeys(
+    ("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees")
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What the work of one repeat came to.
+
+    Args:
+        guarantee: What is claimed and what holds, for all that was really answered.
+        seconds: ``collect``, ``reconstruct`` and ``train``.
+        predictions: int64 (n,), everybody's class, -1 for people without one; None where there
+            is no single network.
+        accuracy: Given where there is no single network; else it follows from ``predictions``.
+        model: The trained network, None where there is no single one.
+        collected: Counts of the devices and their messages.
+        reconstruction: The graph against the truth.
+        null_predictions: Everybody's class by methods that use less of the same reports, by name.
+        lifetime: Losses of the devices' lifetime where the work has read the ledgers already.
+        phases: Communication by phase; None: all of it is the collection.
+        extra: Further sections of the record, by name (``teachers``, ``federated``).
+    """
+
+    guarantee: Guarantee
+    seconds: Mapping[str, float]
+    predictions: IntArray | None = field(default=None, repr=False)
+    accuracy: Mapping[str, float | None] | None = None
+    model: nn.Module | None = field(default=None, repr=False)
+    collected: Collected = field(default_factory=Collected, repr=False)
+    reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
+    null_predictions: Mapping[str, IntArray] = field(default_factory=dict, repr=False)
+    lifetime: Mapping[str, Any] | None = field(default=None, repr=False)
+    phases: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
+    extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat:
+    """One repeat, scored against the truth.
+
+    Args:
+        seeds, split: What it started from.
+        outcome: What its work came to.
+        accuracy: On test and validation people, and macro F1.
+        reference: Test accuracy of the same network without noise, None where it was not trained.
+        nulls: Test accuracy of the null models, by name.
+        lifetime: Losses of the devices' lifetime, from their ledgers.
+        seeded: Whether the devices' secrets come from a seed; None where nobody was asked.
+    """
+
+    seeds: Seeds
+    split: Split
+    outcome: Outcome
+    accuracy: Mapping[str, float | None]
+    reference: float | None
+    nulls: Mapping[str, float | None]
+    lifetime: Mapping[str, Any]
+    seeded: bool | None

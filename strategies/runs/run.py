@@ -1,0 +1,136 @@
+"""One kind of run, and the scene of one repeat of it.
+
+:func:`strategies.runs.simulate.simulate` owns what all kinds share: the state folder,
+enrolment or an interrupted collection, accuracy, null models, the reference, the lifetime
+losses and the record. A kind says who is asked what, and does the work between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from curator.methods import Question
+from curator.privacy.guarantee import Guarantee
+from devices.data.population import Population
+from devices.data.splits import make_split
+from devices.enrolment.state import State
+from devices.facts import IntArray, Split
+from devices.policy.policy import Mode, Policy, policy_for
+from strategies.progress import Progress
+from strategies.results.outcome import Outcome
+from strategies.runs.reference import without_noise
+from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.run_setup import RunSetup
+
+
+class Refused(Exception):
+    """Nobody reported and somebody refused; the text is one line with the codes."""
+
+
+class RunFailed(Exception):
+    """The run could not be finished; the text is one line."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One repeat, with its devices enrolled and its collection open.
+
+    Args:
+        setup: The run.
+        number: The repeat, from 0.
+        folder: The run's folder.
+        home: Folder of the devices.
+        state: The enrolled devices; None where nobody is asked.
+        collection: Id of the collection, that of an interrupted run where there was one.
+        resumed: Whether the collection was open already.
+        questions: What is asked in this collection.
+        tell: Told a phase and the share done of it.
+    """
+
+    setup: RunSetup
+    number: int
+    folder: Path
+    home: Path
+    state: State | None
+    collection: str
+    resumed: bool
+    questions: tuple[Question, ...] = field(repr=False)
+    tell: Progress = field(repr=False)
+
+    @property
+    def seeds(self) -> Seeds:
+        """Seeds of this repeat."""
+        return self.setup.repeats[self.number].seeds
+
+    @property
+    def split(self) -> Split:
+        """Division of the people in this repeat."""
+        return self.setup.repeats[self.number].split
+
+    @property
+    def silent(self) -> frozenset[int]:
+        """Devices that never answer."""
+        return self.setup.repeats[self.number].silent
+
+    def place(self, name: str) -> Path:
+        """Return a path of this repeat in the run's folder; repeats after the first carry their number."""
+        return self.folder / (name if self.number == 0 else f"{name}-{self.number}")
+
+    def end_collection(self) -> None:
+        """Close the collection and the ledgers: there is nothing to continue."""
+        if self.state is not None:
+            self.state.close_collection(self.setup.digest)
+            self.state.close()
+
+
+class Run:
+    """A kind of run. The defaults are those of a run that asks one private report."""
+
+    mode: Mode = "report"
+
+    def check(self, setup: RunSetup) -> None:
+        """Check options, method and people against one another; ValueError of one line."""
+
+    def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
+        """Return who trains, validates and is scored."""
+        return make_split(options.split, population, seeds.split, options.label_rate)
+
+    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
+        """Return what is asked in a collection; empty where nobody is asked for a report."""
+        return ()
+
+    def policy(self, setup: RunSetup, questions: tuple[Question, ...]) -> Policy | None:
+        """Return what devices agree to that are enrolled for these questions; None: nobody is asked."""
+        if not questions:
+            return None
+        options = setup.options
+        return policy_for(
+            [question.query for question in questions],
+            setup.population.facts,
+            reporting=setup.budget.reporting,
+            on_requery="replay" if options.on_requery == "replay" else "refuse",
+            caps=options.caps,
+            mode=self.mode,
+        )
+
+    def guarantee_before(self, setup: RunSetup, split: Split) -> Guarantee:
+        """Return what the run will guarantee, before anybody is asked; ValueError for parameters that do not fit."""
+        questions = self.questions(setup, split, "before")
+        return setup.method.guarantee(setup.population.facts, questions, setup.budget)
+
+    def work(self, scene: Scene) -> Outcome:
+        """Ask the devices, learn, and return what came of it.
+
+        Raises:
+            Refused: where no device answered and at least one refused.
+            RunFailed: where the run could not be finished for another reason.
+        """
+        raise NotImplementedError
+
+    def reference(self, scene: Scene) -> IntArray | None:
+        """Return everybody's class by the same network on the same graph, without noise or protection.
+
+        None where the run has no reference.
+        """
+        return without_noise(scene.setup, scene.split, scene.seeds.training)

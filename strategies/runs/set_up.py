@@ -1,0 +1,132 @@
+"""Set up a run and each of its repeats: checks first, then devices and their collection."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from curator.learning.training import choose_device
+from curator.methods import Method, find
+from curator.methods.federated.fedavg import Federated, Isolate
+from curator.methods.federated.silos import Silos
+from curator.methods.owner.owner import OwnerMethod
+from devices.data.population import Population
+from devices.enrolment.state import State, enrol, is_enrolled
+from devices.policy.policy import Policy
+from strategies.engines.collect import collect as collect_on_engine
+from strategies.progress import Progress
+from strategies.runs.federated import FederatedRun
+from strategies.runs.isolated import IsolatedRun
+from strategies.runs.one_report import OneReportRun
+from strategies.runs.owner import OwnerRun
+from strategies.runs.run import Run, Scene
+from strategies.runs.silos import SiloRun
+from strategies.setup.fingerprint import config_hash, hashed_parameters
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import (
+    Collect,
+    RepeatSetup,
+    RunSetup,
+    budget_of,
+    check_folders,
+    check_people,
+    load_population,
+    silent_devices,
+)
+from strategies.setup.settings import resolve
+
+_KINDS: tuple[tuple[type[Method], Run], ...] = (
+    (OwnerMethod, OwnerRun()),
+    (Silos, SiloRun()),
+    (Isolate, IsolatedRun()),
+    (Federated, FederatedRun()),
+    (Method, OneReportRun()),
+)
+
+
+def run_of(method: Method) -> Run:
+    """Return the kind of run that a method needs."""
+    return next(run for kind, run in _KINDS if isinstance(method, kind))
+
+
+def set_up(options: RunOptions, collect: Collect | None = None, *, population: Population | None = None) -> RunSetup:
+    """Check a run and load its population, where it is not given; nothing is written.
+
+    Args:
+        options: The run.
+        collect: Takes the questions to the devices; None: the engine of the options.
+        population: Its people, where they are loaded already.
+
+    Raises:
+        ValueError: one line, for whatever does not fit or cannot be used.
+    """
+    method = find(options.method)
+    population = population or load_population(options)
+    budget = budget_of(options, public_features=options.public_features or method.public_features)
+    choose_device(options.device)
+    settings = resolve(options, method, budget)
+    if settings.feature_share is not None:
+        budget = replace(budget, feature_share=settings.feature_share)
+    run = run_of(settings.method)
+    repeats = tuple(
+        RepeatSetup(seeds, run.divide(options, population, seeds), silent_devices(options, seeds, len(population)))
+        for seeds in (options.seeds_of(number) for number in range(options.repeats))
+    )
+    setup = RunSetup(
+        options,
+        population,
+        budget,
+        settings,
+        digest=config_hash(hashed_parameters(options, population, settings, budget)),
+        collect=collect
+        or partial(collect_on_engine, engine=options.engine, workers=options.workers, ray_address=options.ray_address),
+        repeats=repeats,
+    )
+    run.check(setup)
+    check_folders(options, population)
+    return setup
+
+
+def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Progress) -> Scene:
+    """Enrol the devices of a repeat, or find them, and open their collection.
+
+    A collection that was interrupted is opened again: devices that answered give the stored
+    bytes, or, in rounds, go on.
+
+    Args:
+        setup: The run.
+        number: The repeat, from 0.
+        folder: The run's folder.
+        home: Folder of the devices, made where it is missing.
+        tell: Told a phase and the share done of it.
+
+    Raises:
+        ValueError: for devices with the data of another population, or a folder that cannot be written.
+    """
+    run, split = run_of(setup.method), setup.repeats[number].split
+    collection = fresh = uuid.uuid4().hex
+    questions = run.questions(setup, split, fresh)
+    policy = run.policy(setup, questions)
+    state = None
+    if policy is not None:
+        state = _devices(setup, number, home, policy)
+        collection = state.open_collection(setup.digest, fresh)
+        if collection != fresh:
+            questions = run.questions(setup, split, collection)
+    return Scene(setup, number, folder, home, state, collection, collection != fresh, questions, tell)
+
+
+def _devices(setup: RunSetup, number: int, home: Path, policy: Policy) -> State:
+    if is_enrolled(home):
+        state = State(home)
+        check_people(state, setup.population, str(home))
+        return state
+    try:
+        if policy.mode == "owner":
+            # The records handed over lie here in clear: a new folder is its owner's alone.
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return enrol(home, setup.population, policy, seed=setup.repeats[number].seeds.noise)
+    except OSError as error:
+        raise ValueError(f"{home} cannot be written: {error.strerror}") from None
