@@ -35,22 +35,22 @@ def test_the_grid_is_of_parameters_that_only_the_curator_uses(
     name: str, people: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the search checks before it asks: names, values, and that nobody is asked otherwise."""
-    monkeypatch.setattr("strategies.setup.run_setup.load_population", lambda options: people)
+    monkeypatch.setattr("strategies.runs.set_up.load_population", lambda options: people)
     stages = built_in(_options(name))
     assert len(stages) == len(find(name).search_grid) and all(0 < search._size(stage) <= 24 for stage in stages)
-    search._plans(_options(name), stages, [{}], {})
+    search._setups(_options(name), stages, [{}], {})
 
 
 @pytest.mark.parametrize("name", SEARCHED)
 def test_query_parameters_change_what_people_are_asked(
     name: str, people: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strategies.setup.run_setup.load_population", lambda options: people)
+    monkeypatch.setattr("strategies.runs.set_up.load_population", lambda options: people)
     given = {"topology": "blink"} if name == "hogs" else {}
     for key in find(name).query_grid:
         query = query_values(name, {key: None})
         assert len(query[key]) > 1
-        search._plans(_options(name, **given), built_in(_options(name), query), list(search._products(query)), query)
+        search._setups(_options(name, **given), built_in(_options(name), query), list(search._products(query)), query)
 
 
 def test_methods_whose_questions_have_shares_say_so() -> None:
