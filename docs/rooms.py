@@ -50,7 +50,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("__init__", "experiments", "flower_app"),
         ("server_app",),
     ),
-    "benchmarks": (("speed",), ("papers",)),
+    "benchmarks": (("__init__",), ("speed",), ("papers",)),
 }
 
 

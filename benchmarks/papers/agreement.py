@@ -17,11 +17,11 @@ from pathlib import Path
 FEWEST_RUNS = 10
 ROOM = 1.5
 _NORMAL = 1.959964
-PUBLISHED = Path(__file__).parents[1] / "published"
+PUBLISHED = Path(__file__).parent / "published"
 
 
 @dataclass(frozen=True)
-class Figure:
+class Accuracy:
     """An accuracy.
 
     Args:
@@ -37,17 +37,17 @@ class Figure:
         return f"{self.mean:.1f} ± {self.std:.1f}" if self.runs > 1 else f"{self.mean:.1f}"
 
 
-def from_half_width(mean: float, half_width: float, runs: int) -> Figure:
+def from_half_width(mean: float, half_width: float, runs: int) -> Accuracy:
     """Return the figure behind a 95% confidence interval of the mean."""
-    return Figure(mean, half_width * math.sqrt(runs) / _NORMAL, runs)
+    return Accuracy(mean, half_width * math.sqrt(runs) / _NORMAL, runs)
 
 
-def bound(ours: Figure, other: Figure) -> float:
+def bound(ours: Accuracy, other: Accuracy) -> float:
     """Points by which the two may differ."""
     return max(ROOM, 3 * math.sqrt(ours.std**2 / ours.runs + other.std**2 / other.runs))
 
 
-def verdict(ours: Figure, other: Figure) -> str:
+def verdict(ours: Accuracy, other: Accuracy) -> str:
     """Return ``agrees``, or the difference in points; with too few runs nothing is decided."""
     difference = ours.mean - other.mean
     if ours.runs < FEWEST_RUNS:
@@ -61,13 +61,13 @@ def published(paper: str) -> tuple[Mapping[str, str], ...]:
         return tuple(csv.DictReader(file))
 
 
-def figure_of(row: Mapping[str, str]) -> Figure:
+def figure_of(row: Mapping[str, str]) -> Accuracy:
     """Return a published row's figure; ``spread`` says what its ± is."""
     mean, spread, runs = float(row["accuracy"]), float(row["std"]), int(row["runs"])
-    return from_half_width(mean, spread, runs) if row["spread"] == "ci95" else Figure(mean, spread, runs)
+    return from_half_width(mean, spread, runs) if row["spread"] == "ci95" else Accuracy(mean, spread, runs)
 
 
-def look_up(paper: str, source: str, **keys: object) -> Figure | None:
+def look_up(paper: str, source: str, **keys: object) -> Accuracy | None:
     """Return the figure of the first row whose source begins so and whose keys are these."""
     for row in published(paper):
         if row["source"].startswith(source) and all(row[name] == str(value) for name, value in keys.items()):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.papers.agreement import look_up
-from benchmarks.papers.entry import Entry, Page, cell
+from benchmarks.papers.table_cell import Page, TableCell, cell_options
 
 PAGE = Page(
     title="Blink and its baselines: accuracy",
@@ -37,48 +37,48 @@ CORRECTNESS = {("blink-hard", 4), ("blink-hard", 5), ("blink-hard", 8), ("blink-
                ("ldpgen", 6), ("symrr", 6)}  # fmt: skip
 
 
-def entries(home: Path) -> Iterator[Entry]:
+def cells(home: Path) -> Iterator[TableCell]:
     """Yield the cells."""
     for dataset in ("cora", "citeseer"):
         for gnn in ("gcn", "sage", "gat"):
             for model in (*VARIANTS, *BASELINES):
                 for epsilon in range(1, 9):
                     if model != "ldpgen, own" or gnn == "gcn":
-                        yield _entry(dataset, gnn, model, epsilon)
+                        yield _cell(dataset, gnn, model, epsilon)
             for model in ("raw", "mlp"):
                 if model == "raw" or gnn == "gcn":
                     yield _reference(dataset, gnn, model)
         for epsilon in range(1, 9):
-            options = cell("lp-and", dataset, epsilon=float(epsilon), split="split42", repeats_vary="noise")
+            options = cell_options("lp-and", dataset, epsilon=float(epsilon), split="split42", repeats_vary="noise")
             keys = {"data set": dataset, "network": "-", "model": "lp-and", "epsilon": str(epsilon)}
-            yield Entry(f"{dataset}, null model", keys, options, level=1, quick=epsilon == 5)
+            yield TableCell(f"{dataset}, null model", keys, options, level=1, quick=epsilon == 5)
     for model, dataset, gnn, epsilon in AS_PUBLISHED:
         yield _as_published(dataset, gnn, model, epsilon)
 
 
-def _as_published(dataset: str, gnn: str, model: str, epsilon: int) -> Entry:
-    entry = _entry(dataset, gnn, model, epsilon)
-    settings = {**entry.options.settings, "selection": "loss"} | ({"floor": "0"} if model == "blink-soft" else {})
+def _as_published(dataset: str, gnn: str, model: str, epsilon: int) -> TableCell:
+    cell = _cell(dataset, gnn, model, epsilon)
+    settings = {**cell.options.settings, "selection": "loss"} | ({"floor": "0"} if model == "blink-soft" else {})
     settings |= {"gat_weights": "twice"} if gnn == "gat" else {}
-    options = replace(entry.options, settings=settings, seed=100)
-    return replace(entry, table="As the published code has it", options=options, level=6, quick=False)
+    options = replace(cell.options, settings=settings, seed=100)
+    return replace(cell, table="As the published code has it", options=options, level=6, quick=False)
 
 
-def _entry(dataset: str, gnn: str, model: str, epsilon: int) -> Entry:
+def _cell(dataset: str, gnn: str, model: str, epsilon: int) -> TableCell:
     common = {"epsilon": float(epsilon), "gnn": gnn, "split": "split42", "repeats_vary": "noise"}
     if model in VARIANTS:
-        options = cell("blink", dataset, tuned=True, settings={"variant": VARIANTS[model]}, **common)
+        options = cell_options("blink", dataset, tuned=True, settings={"variant": VARIANTS[model]}, **common)
     else:
         published = {"graph": "one-sided", "groups": str(_groups(dataset, epsilon))}
         settings = published if model == "ldpgen" else {}
-        options = cell(model.partition(",")[0], dataset, tuned=True, settings=settings, **common)
+        options = cell_options(model.partition(",")[0], dataset, tuned=True, settings=settings, **common)
     found = {"dataset": dataset, "gnn": gnn, "eps": epsilon, "model": model}
     level = 1 + (dataset == "citeseer") + {"gcn": 0, "sage": 1, "gat": 2}[gnn]
     if (model, epsilon) in CORRECTNESS and dataset == "cora" and gnn == "gcn":
         level = 0
     elif model == "blink-hybrid":
         level += 1
-    return Entry(
+    return TableCell(
         f"{dataset}, {gnn}", {"data set": dataset, "network": gnn, "model": model, "epsilon": str(epsilon)}, options,
         look_up("blink", "paper", **found), look_up("blink", "measured", **found), level=level,
         quick=epsilon == 5 and gnn == "gcn",
@@ -94,9 +94,11 @@ def _groups(dataset: str, epsilon: int) -> int:
     return 1 if dataset == "citeseer" else 3 if epsilon == 1 else 2
 
 
-def _reference(dataset: str, gnn: str, model: str) -> Entry:
-    options = cell(model, dataset, split="split42", repeats_vary="noise", **({"gnn": gnn} if model == "raw" else {}))
+def _reference(dataset: str, gnn: str, model: str) -> TableCell:
+    options = cell_options(
+        model, dataset, split="split42", repeats_vary="noise", **({"gnn": gnn} if model == "raw" else {})
+    )
     paper = look_up("blink", "paper", dataset=dataset, gnn=gnn if model == "raw" else "mlp", eps="inf",
                     model="blink-hard")  # fmt: skip
     keys = {"data set": dataset, "network": gnn if model == "raw" else "mlp", "model": model, "epsilon": "inf"}
-    return Entry(f"{dataset}, {gnn}", keys, options, paper, level=2, quick=gnn == "gcn")
+    return TableCell(f"{dataset}, {gnn}", keys, options, paper, level=2, quick=gnn == "gcn")

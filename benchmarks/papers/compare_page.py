@@ -6,20 +6,22 @@ python -m benchmarks.papers.compare_page runs/compare-cora-...
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shlex
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
+from benchmarks import RESULTS
+from benchmarks.papers.index import write_index
 from cli.report.gather import gather
 from cli.report.page import shown_rows, verdict
 from cli.report.words import bytes_, level, percent, seconds
 from strategies.results.folder import COMPARISON
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "results" / "compare.md"
+DOCUMENT = RESULTS / "compare.md"
 LEVELS = ("relationship", "vector", "user", "central_node")
 HEAD = """# Methods side by side
 
@@ -47,7 +49,7 @@ device. Bytes are payload as encoded, down and up, over all rounds. Seconds are 
 TRUSTED = {"reports": "nobody", "owner": "the curator", "open": "everybody"}
 
 
-def main(folder: Path) -> None:
+def write(folder: Path) -> None:
     """Write the page of the last comparison in a folder."""
     named = json.loads((folder / COMPARISON).read_text())["folders"]
     found = gather([folder], only=[folder / name for name in named if name])
@@ -63,6 +65,7 @@ def main(folder: Path) -> None:
     text += "".join(f"\n{entry.what} failed: {entry.why}\n" for entry in found.failed)
     line = textwrap.fill(verdict(rows, found.match)["line"], 115)
     DOCUMENT.write_text(text + TAIL.format(cores=os.cpu_count(), verdict=line))
+    write_index()
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -72,5 +75,12 @@ def _cells(row: dict[str, Any]) -> list[str]:
             bytes_(row["bytes"]) + silo, str(row["rounds"]), seconds(row["seconds"]["total"])]  # fmt: skip
 
 
+def main() -> None:
+    """Write the page of the folder that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    write(parser.parse_args().folder)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

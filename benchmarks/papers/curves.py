@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.papers.entry import Entry, cell
+from benchmarks.papers.table_cell import TableCell, cell_options
 
 RUNS = 3
 INF = float("inf")
@@ -52,20 +52,20 @@ FIGURES = (
 RATES = (0.1, 0.2, 0.3, 0.4, 0.5)  # training nodes, of all
 
 
-def points() -> Iterator[Entry]:
+def points() -> Iterator[TableCell]:
     """Yield every point; ``keys`` say figure, data set, curve and place."""
     for order, dataset in enumerate(("cora", "citeseer")):
         for place in (_hogs, _lpgnn, _solitude, _rgnn):
             for figure, curve, x, options, late in place(dataset):
                 keys = {"data set": dataset, "curve": curve, "x": f"{x:g}"}
-                yield Entry(figure, keys, options, level=1 + 2 * order + late)
+                yield TableCell(figure, keys, options, level=1 + 2 * order + late)
 
 
 Point = tuple[str, str, float, Any, int]
 
 
 def _run(method: str, dataset: str, settings: Mapping[str, Any] | None = None, **given: Any) -> Any:
-    return cell(method, dataset, repeats=RUNS, settings=dict(settings or {}), **given)
+    return cell_options(method, dataset, repeats=RUNS, settings=dict(settings or {}), **given)
 
 
 def _hogs(dataset: str) -> Iterator[Point]:
@@ -81,8 +81,12 @@ def _hogs(dataset: str) -> Iterator[Point]:
                     late = 8  # half a million reported ones and more, each with a weight to learn: minutes a run
                 run = _run(method, dataset, epsilon=float(epsilon), gnn=gnn, **given)
                 yield f"hogs-{number}", method, epsilon, run, late
-    parts = {"hogs": {}, "Blink's links": {"topology": "blink"}, "KProp, K = 1": {"features": "kprop", "l": 1},
-             "KProp, K = 2": {"features": "kprop", "l": 2}}  # fmt: skip
+    parts: dict[str, dict[str, Any]] = {
+        "hogs": {},
+        "Blink's links": {"topology": "blink"},
+        "KProp, K = 1": {"features": "kprop", "l": 1},
+        "KProp, K = 2": {"features": "kprop", "l": 2},
+    }
     for epsilon in (4, 8):
         for curve, settings in parts.items():
             yield "hogs-7", curve, epsilon, _run("hogs", dataset, settings, epsilon=float(epsilon), gnn="gcn"), 0

@@ -3,10 +3,11 @@
     make figures                                   (LDPSIM_DATA names the data sets; long)
     python -m benchmarks.papers.figures [hogs-4 ...] [--workers 2] [--upto 1] [--pages-only]
 
-A point is three collections (``papers/curves.py``), run as the tables' cells are: what is there is
-not run again, and a picture is drawn from the points that are there. Each picture has a
-table of the same name. ``lpgnn-5``, the error of one aggregation by mechanism, needs reports
-and no training; it is one collection a point, an average over all nodes and features.
+A point is three collections (``papers/curves.py``). The points are run like the tables' cells:
+a point with a result is not run again. A picture is drawn from the points that have one; a
+picture without any new point stays as it is. Each picture has a table of the same name.
+``lpgnn-5``, the error of one aggregation by mechanism, needs reports and no training; it is
+one collection a point, an average over all nodes and features.
 """
 
 from __future__ import annotations
@@ -20,30 +21,31 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import RESULTS
+from benchmarks.papers.cell_result import CellResult
 from benchmarks.papers.curves import FIGURES, RUNS, Figure, points
-from benchmarks.papers.pages import Row
-from benchmarks.papers.tables import distinct, rows_of, run_cells
+from benchmarks.papers.index import write_index
+from benchmarks.papers.pages import NOTES
+from benchmarks.papers.tables import distinct, results_of, run_cells
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results" / "figures"
+FIGURES_HERE = RESULTS / "figures"
 FOLDER = "figures"
 ERROR = Figure("lpgnn-5", "LPGNN Fig. 5: error of one aggregation", "epsilon", log=True, what="mean absolute error")
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 MECHANISMS = {"multi-bit": "multi_bit", "1-bit": "one_bit_full", "Gaussian": "gaussian"}
-Point = dict[str, Any]
+MeasuredPoint = dict[str, Any]
 
 
-def measured(rows: Sequence[Row], figure: Figure) -> list[Point]:
+def measured(results: Sequence[CellResult], figure: Figure) -> list[MeasuredPoint]:
     """Return the points of a figure that were run."""
-    found = []
-    for row in rows:
-        if row.entry.table == figure.name and row.ours is not None:
-            held = row.record["privacy"]["holds"]["relationship"] if row.record else {}
-            found.append({**row.entry.keys, "accuracy": row.ours.mean, "std": row.ours.std, "n": row.ours.runs,
-                          "holds_relationship": held.get("value") or held.get("status")})  # fmt: skip
-    return found
+    return [
+        {**result.cell.keys, "accuracy": result.ours.mean, "std": result.ours.std, "n": result.ours.runs,
+         "holds_relationship": result.held["relationship"]}
+        for result in results if result.cell.table == figure.name and result.ours is not None
+    ]  # fmt: skip
 
 
-def errors() -> Iterator[Point]:
+def errors() -> Iterator[MeasuredPoint]:
     """Yield LPGNN's Fig. 5: mean |estimate - truth| after one aggregation, by mean and by GCN's operator."""
     from scipy.sparse import csr_array
 
@@ -77,7 +79,7 @@ def errors() -> Iterator[Point]:
                                "std": 0.0, "n": 1, "holds_relationship": "unprotected"}  # fmt: skip
 
 
-def draw(figure: Figure, found: Sequence[Point], where: Path) -> None:
+def draw(figure: Figure, found: Sequence[MeasuredPoint], where: Path) -> None:
     """Draw a figure: one panel a data set, a line a curve."""
     import matplotlib
 
@@ -118,38 +120,46 @@ def draw(figure: Figure, found: Sequence[Point], where: Path) -> None:
     pyplot.close(panels)
 
 
-def write(figure: Figure, found: Sequence[Point]) -> None:
+def write(figure: Figure, found: Sequence[MeasuredPoint]) -> None:
     """Write a figure's picture and table; nothing where no point is there."""
     if not found:
         return
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    with (RESULTS / f"{figure.name}.csv").open("w", newline="") as file:
+    FIGURES_HERE.mkdir(parents=True, exist_ok=True)
+    with (FIGURES_HERE / f"{figure.name}.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["data set", "curve", figure.x, figure.what, "std", "n", "holds_relationship"])
         for point in found:
             shown = f"{point['accuracy']:.2f}" if figure.what == "test" else f"{point['accuracy']:.4g}"
             writer.writerow([point["data set"], point["curve"], point["x"], shown, f"{point['std']:.2f}", point["n"],
                              point["holds_relationship"]])  # fmt: skip
-    draw(figure, found, RESULTS / f"{figure.name}.png")
+    draw(figure, found, FIGURES_HERE / f"{figure.name}.png")
 
 
-def write_page(done: int, all_: int) -> None:
-    """Write the page that shows the pictures that are there."""
-    notes = Path(__file__).parent / "notes" / "figures.md"
+def points_kept(figure: Figure) -> int:
+    """Return the number of points in a figure's table."""
+    path = FIGURES_HERE / f"{figure.name}.csv"
+    if not path.is_file():
+        return 0
+    with path.open() as file:
+        return sum(1 for _ in csv.DictReader(file))
+
+
+def page(all_: int) -> str:
+    """Return the page that shows the pictures; ``all_`` is the number of points that there are."""
+    done = sum(map(points_kept, FIGURES))
     parts = [
         "# The papers' figures, on Cora and CiteSeer",
-        f"Test accuracy in %, mean and standard deviation over {RUNS} collections a point (`lpgnn-5`: one); the\n"
-        f"papers print no numbers for these. {done} of {all_} points were run here: a curve shows those that were,\n"
-        "and `python -m benchmarks.papers.figures` runs the others. Each picture has a table of the same name beside\n"
-        "it, with what *holds* for an edge.",
+        f"Test accuracy in %, mean and standard deviation over {RUNS} collections a point (`lpgnn-5`: one). The\n"
+        f"papers print no numbers for these. {done} of {all_} points were run; a curve shows those points, and\n"
+        "`python -m benchmarks.papers.figures` runs the others. Each picture has a table of the same name beside it,\n"
+        "with the loss that *holds* for an edge.",
+        (NOTES / "figures.md").read_text().strip(),
     ]
-    if notes.is_file():
-        parts.append(notes.read_text().strip())
     for figure in (ERROR, *FIGURES):
-        if (RESULTS / f"{figure.name}.png").is_file():
+        if (FIGURES_HERE / f"{figure.name}.png").is_file():
             parts.append(f"## {figure.title}\n\n![{figure.title}](figures/{figure.name}.png)\n\n"
                          f"[{figure.name}.csv](figures/{figure.name}.csv)")  # fmt: skip
-    (RESULTS.parent / "figures.md").write_text("\n\n".join(parts) + "\n")
+    return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
@@ -168,21 +178,23 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     home = given.home.absolute()
     every = list(points())
-    entries = [entry for entry in every if entry.table in wanted]
+    cells = [cell for cell in every if cell.table in wanted]
     if not given.pages_only:
-        once = distinct(entries)  # some points stand in several figures
-        for level in sorted({entry.level for entry in entries}):
+        once = distinct(cells)  # some points stand in several figures
+        for level in sorted({cell.level for cell in cells}):
             if level <= given.upto:
-                run_cells(FOLDER, [entry for entry in once if entry.level == level], home, given.workers)
+                run_cells(FOLDER, [cell for cell in once if cell.level == level], home, given.workers)
         if ERROR.name in wanted:
             write(ERROR, list(errors()))
-    rows = rows_of(every, home / FOLDER)
+    results = results_of(every, home / FOLDER)
     for figure in FIGURES:
-        if figure.name in wanted:
-            write(figure, measured(rows, figure))
-    done = sum(row.ours is not None for row in rows)
-    write_page(done, len(rows))
-    print(f"{done} of {len(rows)} points, {RUNS} collections each")
+        found = measured(results, figure)
+        if figure.name in wanted and len(found) >= points_kept(figure):  # a kept table loses no point
+            write(figure, found)
+    (RESULTS / "figures.md").write_text(page(len(every)))
+    write_index()
+    done = sum(result.ours is not None for result in results)
+    print(f"{done} of {len(results)} points below {home}, {RUNS} collections each")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.papers.agreement import look_up
-from benchmarks.papers.entry import Entry, Page, cell
+from benchmarks.papers.table_cell import Page, TableCell, cell_options
 from curator.methods.base import Budget
 from curator.tuned import stored
 
@@ -25,7 +25,7 @@ label propagation on the pairs that both ends reported, no features, no network;
 )  # fmt: skip
 
 
-def entries(home: Path) -> Iterator[Entry]:
+def cells(home: Path) -> Iterator[TableCell]:
     """Yield the cells."""
     for dataset in ("cora", "citeseer", "lastfm"):
         for gnn in ("gcn", "sage", "gat"):
@@ -38,26 +38,28 @@ def entries(home: Path) -> Iterator[Entry]:
                 yield _private(dataset, epsilon, model)
 
 
-def _public(dataset: str, gnn: str, epsilon: int, model: str) -> Entry:
+def _public(dataset: str, gnn: str, epsilon: int, model: str) -> TableCell:
     common: dict[str, Any] = {"epsilon": float(epsilon), "gnn": gnn, "split": "split42", "repeats_vary": "noise",
                               "tuned": dataset != "lastfm"}  # fmt: skip
     if (model, gnn, common["tuned"]) == ("hogs", "gat", True):
         found_for_gcn = stored("hogs", dataset=dataset, gnn="gcn", split="split42", feature_share=None, parameters={},
                                budget=Budget(epsilon=float(epsilon), public_features=True))  # fmt: skip
         common |= {"tuned": False, "settings": dict(found_for_gcn.values)}
-    options = cell(model, dataset, public_features=model == "hogs", **common)
+    options = cell_options(model, dataset, public_features=model == "hogs", **common)
     found = {"dataset": dataset, "gnn": gnn, "features": "public", "epsilon": f"{epsilon:.1f}", "model": model}
     keys = {"data set": dataset, "features": "public", "network": gnn, "epsilon": str(epsilon), "model": model}
     level = 1 if gnn == "gcn" else 2 if gnn == "sage" else 3
-    return Entry(
+    return TableCell(
         PUBLIC, keys, options, look_up("hogs", "paper", **found), look_up("hogs", "reproduction", **found),
         absent="features absent" if dataset == "lastfm" else "", level=level, quick=epsilon == 4 and gnn == "gcn",
     )  # fmt: skip
 
 
-def _private(dataset: str, epsilon: int, model: str) -> Entry:
-    options = cell(model, dataset, epsilon=float(epsilon), tuned=model == "hogs")
+def _private(dataset: str, epsilon: int, model: str) -> TableCell:
+    options = cell_options(model, dataset, epsilon=float(epsilon), tuned=model == "hogs")
     found = {"dataset": dataset, "gnn": "gcn", "features": "private", "epsilon": f"{epsilon:.1f}", "model": model}
     keys = {"data set": dataset, "features": "private", "network": "gcn" if model == "hogs" else "-",
             "epsilon": str(epsilon), "model": model}  # fmt: skip
-    return Entry(PRIVATE, keys, options, None, look_up("hogs", "reproduction", **found), level=1, quick=epsilon == 8)
+    return TableCell(
+        PRIVATE, keys, options, None, look_up("hogs", "reproduction", **found), level=1, quick=epsilon == 8
+    )

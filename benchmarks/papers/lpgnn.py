@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.papers.agreement import look_up
-from benchmarks.papers.entry import Entry, Page, cell
+from benchmarks.papers.table_cell import Page, TableCell, cell_options
 from devices import datasets
 from strategies.setup.options import RunOptions
 
@@ -40,13 +41,13 @@ PAIRS = ((1.0, 1.0), (1.0, 2.0), (1.0, float("inf")), (0.01, 1.0), (0.1, 1.0), (
          (0.01, float("inf")), (0.1, float("inf")), (2.0, float("inf")))  # fmt: skip
 
 
-def entries(home: Path) -> Iterator[Entry]:
+def cells(home: Path) -> Iterator[TableCell]:
     """Yield the cells."""
     for eps_x, eps_y in PAIRS:
         found = {"dataset": "cora", "version": "ccs", "eps_x": f"{eps_x:g}", "eps_y": f"{eps_y:g}", "model": "lpgnn"}
-        options = cell("lpgnn", "cora", eps_features=eps_x, eps_labels=eps_y, tuned=True, repeats_vary="noise")
+        options = cell_options("lpgnn", "cora", eps_features=eps_x, eps_labels=eps_y, tuned=True, repeats_vary="noise")
         first = eps_x == 1 and eps_y in (1, 2, float("inf"))
-        yield Entry(
+        yield TableCell(
             CCS, {"data set": "cora", "eps_x": f"{eps_x:g}", "eps_y": f"{eps_y:g}", "model": "lpgnn"}, options,
             look_up("lpgnn", "notebook", **found), look_up("lpgnn", "measured", **found), level=0 if first else 2,
             quick=eps_x == 1 and eps_y == 1,
@@ -54,23 +55,23 @@ def entries(home: Path) -> Iterator[Entry]:
     for dataset in TABLE_2:
         yield from _text(home, dataset)
     for dataset in NEW_SPLITS:
-        for entry in _text(home, dataset):
-            options = replace(entry.options, repeats_vary=RunOptions.repeats_vary)
-            judged = dataset == "cora" and entry.keys["eps_x"] == "1"
-            yield replace(entry, table=SPLITS, options=options, quick=False, level=0 if judged else entry.level)
+        for cell in _text(home, dataset):
+            options = replace(cell.options, repeats_vary=RunOptions.repeats_vary)
+            judged = dataset == "cora" and cell.keys["eps_x"] == "1"
+            yield replace(cell, table=SPLITS, options=options, quick=False, level=0 if judged else cell.level)
 
 
-def _text(home: Path, dataset: str) -> Iterator[Entry]:
+def _text(home: Path, dataset: str) -> Iterator[TableCell]:
     """Table 3 of a data set, on one split."""
     absent = "features absent" if dataset == "lastfm" else ""
     size = SIZE[dataset]
     for epsilon in (1.0, 0.1, 0.5, 2.0):
-        options = cell("lpgnn", dataset, epsilon=epsilon, gnn="gcn", tuned=True, repeats_vary="noise",
+        options = cell_options("lpgnn", dataset, epsilon=epsilon, gnn="gcn", tuned=True, repeats_vary="noise",
                        settings={"version": "text"})  # fmt: skip
         paper = look_up("lpgnn", "paper", dataset=dataset, eps_x=f"{epsilon:.1f}", model="lpgnn")
         level = 0 if dataset in ("pubmed", "facebook") and epsilon == 1 else size + 1
-        yield Entry(TEXT, {"data set": dataset, "eps_x": f"{epsilon:g}", "eps_y": "public", "model": "lpgnn"}, options,
-                    paper, absent=absent, level=level, quick=epsilon == 1 and size < 2)  # fmt: skip
+        keys = {"data set": dataset, "eps_x": f"{epsilon:g}", "eps_y": "public", "model": "lpgnn"}
+        yield TableCell(TEXT, keys, options, paper, absent=absent, level=level, quick=epsilon == 1 and size < 2)
     lr, decay, dropout = TABLE_2[dataset]
     # one hop with self-loops is a GCN layer: the text's own network on features in clear
     settings = {"version": "text", "k_x": 1, "self_loops": "true", "lr": lr, "weight_decay": decay,
@@ -78,12 +79,12 @@ def _text(home: Path, dataset: str) -> Iterator[Entry]:
     for model in ("raw", "rnd", "ohd"):
         path = dataset if model == "raw" else f"{home}/{dataset}-{model}.npz"
         if model != "raw" and (absent or (model == "rnd" and dataset not in DENSE)):
-            options = cell(model, dataset, gnn="gcn", repeats_vary="noise", settings={"epochs": 500})
+            options = cell_options(model, dataset, gnn="gcn", repeats_vary="noise", settings={"epochs": 500})
         else:
-            options = cell("lpgnn", path, gnn="gcn", eps_features=float("inf"), repeats_vary="noise",
+            options = cell_options("lpgnn", path, gnn="gcn", eps_features=float("inf"), repeats_vary="noise",
                            settings=settings)  # fmt: skip
         paper = look_up("lpgnn", "paper", dataset=dataset, model=model)
-        yield Entry(TEXT, {"data set": dataset, "eps_x": "-", "eps_y": "-", "model": model}, options, paper,
+        yield TableCell(TEXT, {"data set": dataset, "eps_x": "-", "eps_y": "-", "model": model}, options, paper,
                     absent=absent, level=size + 1, quick=dataset == "cora")  # fmt: skip
 
 
@@ -97,8 +98,12 @@ def prepare(home: Path) -> None:
                 continue
             people = datasets.load(dataset)
             n, d = len(people), people.facts.d
-            common = {"edge_index": people.edges, "labels": people.labels, "feature_range": np.array([0.0, 1.0]),
-                      "num_classes": people.facts.classes}  # fmt: skip
+            common: dict[str, Any] = {
+                "edge_index": people.edges,
+                "labels": people.labels,
+                "feature_range": np.array([0.0, 1.0]),
+                "num_classes": people.facts.classes,
+            }
             if model == "rnd":
                 np.savez(path, **common, x=np.random.default_rng(0).random((n, d), np.float32))
             else:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import csv
 import statistics
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
+from benchmarks import RESULTS
+from benchmarks.papers.agreement import published
 from benchmarks.speed import measured
 from curator.privacy.accountant import Release, account
 from curator.teachers.answering import Teaching
 
-HERE = Path(__file__).parent
-RESULTS = HERE.parent / "docs" / "results"
 Rows = list[dict[str, str]]
 
 HEAD = """# PrivGnn: accuracy, and what a label may be worth
@@ -199,16 +198,15 @@ def compared(found: Rows) -> str:
 def unavailable() -> Iterator[list[str]]:
     """Yield the rows of the data sets that are not here."""
     classes = {"ogbn-arxiv": (40, 90941), "reddit": (41, 12300)}
-    with (HERE / "published" / "privgnn.csv").open() as file:
-        for row in csv.DictReader(file):
-            if row["dataset"] not in classes:
-                continue
-            count, nodes = classes[row["dataset"]]
-            held = account("privgnn", Release(queries=int(row["queries"]), lambda_=float(row["lambda"]), delta=1e-5,
-                                              classes=count, gamma=float(row["gamma"]), nodes=nodes))  # fmt: skip
-            setting = [row[name] for name in ("dataset", "K", "queries", "gamma", "lambda", "accuracy")]
-            figures = (held.holds.label, held.holds.vector, held.printed.in_the_table)
-            yield [*setting, "not run", *(f"{figure:.2f}" for figure in figures)]
+    for row in published("privgnn"):
+        if row["dataset"] not in classes:
+            continue
+        count, nodes = classes[row["dataset"]]
+        held = account("privgnn", Release(queries=int(row["queries"]), lambda_=float(row["lambda"]), delta=1e-5,
+                                          classes=count, gamma=float(row["gamma"]), nodes=nodes))  # fmt: skip
+        setting = [row[name] for name in ("dataset", "K", "queries", "gamma", "lambda", "accuracy")]
+        figures = (held.holds.label, held.holds.vector, held.printed.in_the_table)
+        yield [*setting, "not run", *(f"{figure:.2f}" for figure in figures)]
 
 
 def unfinished(found: Rows) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.agreement import look_up
-from benchmarks.papers.entry import Entry, Page, cell
+from benchmarks.papers.table_cell import Page, TableCell, cell_options
 from devices import datasets
 
 TABLE_1, ABLATION = "Table 1", "Ablation (eps_x 1, eps_y 0.5)"
@@ -37,10 +37,10 @@ BARE = {"features": "noisy", "labels": "noisy", "alpha": 0}
 WITHOUT = {"without LLP": {"alpha": 0}, "without f_Y": {"labels": "noisy"}, "without f_X": {"features": "noisy"}}
 M = 10
 AS_RGNN = "lpgnn, RGNN's training"
-TRAINED_AS_RGNN = {"epochs": 100, "weight_decay": 0, "gnn_dropout": 0}
+TRAINED_AS_RGNN: dict[str, float] = {"epochs": 100, "weight_decay": 0, "gnn_dropout": 0}
 
 
-def entries(home: Path) -> Iterator[Entry]:
+def cells(home: Path) -> Iterator[TableCell]:
     """Yield the cells; grouped copies of the data are kept in ``home``."""
     for dataset in SIZES:
         for eps_x in (1.0, 0.1):
@@ -48,33 +48,33 @@ def entries(home: Path) -> Iterator[Entry]:
                 yield from _column(home, dataset, eps_x, eps_y)
     for dataset in ("citeseer", "dblp"):
         for model, settings in ({"rgnn": {}} | WITHOUT).items():
-            options = cell("rgnn", dataset, tuned=True, eps_features=1.0, eps_labels=0.5, settings=settings)
+            options = cell_options("rgnn", dataset, tuned=True, eps_features=1.0, eps_labels=0.5, settings=settings)
             if model == "rgnn":
                 continue  # it stands in Table 1
             paper = look_up("rgnn", "paper, Section", dataset=dataset, model=model)
-            yield Entry(ABLATION, {"data set": dataset, "model": model}, options, paper, level=1 + SIZES[dataset])
+            yield TableCell(ABLATION, {"data set": dataset, "model": model}, options, paper, level=1 + SIZES[dataset])
 
 
-def _column(home: Path, dataset: str, eps_x: float, eps_y: float) -> Iterator[Entry]:
+def _column(home: Path, dataset: str, eps_x: float, eps_y: float) -> Iterator[TableCell]:
     keys = {"data set": dataset, "eps_x": f"{eps_x:g}", "eps_y": f"{eps_y:g}"}
     found = {"dataset": dataset, "eps_x": f"{eps_x:g}", "eps_y": f"{eps_y:g}"}
     for model, settings in {"rgnn": {}, "noisy": BARE}.items():
-        options = cell("rgnn", dataset, tuned=True, eps_features=eps_x, eps_labels=eps_y, settings=settings)
+        options = cell_options("rgnn", dataset, tuned=True, eps_features=eps_x, eps_labels=eps_y, settings=settings)
         first = SIZES[dataset] == 0 and eps_x == 1 and (model == "rgnn" or eps_y == 3)
         level = 0 if first else (eps_x != 1 or eps_y < 1) + 1 + SIZES[dataset]
-        yield Entry(
+        yield TableCell(
             TABLE_1, {**keys, "model": model}, options, look_up("rgnn", "paper", **found, model=model),
             look_up("rgnn", "measured", **found, model=model), level=level,
             quick=eps_x == 1 and eps_y == 3 and SIZES[dataset] < 2,
         )  # fmt: skip
     claimed = math.log1p(M / COLUMNS[dataset] * math.expm1(M * eps_x))
     path = f"{home}/{dataset}-{BLOCK[dataset]}.npz" if BLOCK[dataset] > 1 else dataset
-    hops = {"m": M, "k_x": HOPS[dataset], "k_y": HOPS[dataset]}
+    hops: dict[str, float] = {"m": M, "k_x": HOPS[dataset], "k_y": HOPS[dataset]}
     budgets = {"lpgnn (m eps_x)": M * eps_x, "lpgnn (eps_X)": round(claimed, 6), AS_RGNN: M * eps_x}
     for model, budget in budgets.items():
-        settings = hops | TRAINED_AS_RGNN if model == AS_RGNN else hops
-        options = cell("lpgnn", path, eps_features=budget, eps_labels=eps_y, settings=settings)
-        yield Entry(
+        chosen = hops | TRAINED_AS_RGNN if model == AS_RGNN else hops
+        options = cell_options("lpgnn", path, eps_features=budget, eps_labels=eps_y, settings=chosen)
+        yield TableCell(
             TABLE_1, {**keys, "model": model}, options, look_up("rgnn", "paper", **found, model="lpgnn"),
             level=2 + SIZES[dataset], quick=eps_x == 1 and eps_y == 3 and SIZES[dataset] == 0,
             at_least=model != AS_RGNN,

@@ -16,11 +16,11 @@ import multiprocessing
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import torch
 
+from benchmarks import RESULTS
 from curator.methods.owner.owner import private_graph
 from curator.teachers.answering import Teaching, posteriors
 from curator.teachers.sage import BASES, SageSettings
@@ -29,7 +29,7 @@ from devices import datasets
 from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide
 
-PATH = Path(__file__).parents[2] / "docs" / "results" / "privgnn-rotated.csv"
+PATH = RESULTS / "privgnn-rotated.csv"
 COLUMNS = ("K", "seed", "queries", *BASES, "same_label")
 
 
@@ -78,7 +78,7 @@ def _asked(text: str) -> tuple[int, int]:
 
 def main() -> None:
     """Train what is missing."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--asked", type=_asked, nargs="*", default=[(300, 40), (750, 12)], metavar="K:QUERIES")
     parser.add_argument("--workers", type=int, default=2)

@@ -23,17 +23,18 @@ from __future__ import annotations
 import argparse
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import tomli_w
 
+from benchmarks import ROOT
+
 SEEDS = (1000, 1001, 1002)
-STORED = Path(__file__).parents[2] / "curator" / "tuned" / "hogs.toml"
+STORED = ROOT / "curator" / "tuned" / "hogs.toml"
 SOURCE = "mean validation accuracy over three collections, grid in benchmarks/papers/search_hogs.py"
 SHORT = SOURCE.replace("three", "two")
 
@@ -72,7 +73,7 @@ def search_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     fixed = {"weight_decay": (1e-4,), "gnn_dropout": (0.1,)}
     second = {"weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)}
     query = {} if public else {"feature_share": (0.1, 0.3, 0.5)}
-    seeds = SEEDS
+    seeds: Sequence[int] = SEEDS
     if cell["gnn"] != "gcn":
         first["l"], second, seeds = (0,), {"weight_decay": (1e-3, 1e-4), "gnn_dropout": (0.1, 0.5)}, SEEDS[:2]
     trials: dict[float | None, list[Any]] = {}

@@ -21,11 +21,12 @@ import argparse
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
+from benchmarks import ROOT
+
 SEEDS = (1000, 1001)
-STORED = Path(__file__).parents[2] / "curator" / "tuned"
+STORED = ROOT / "curator" / "tuned"
 SOURCE = "mean validation accuracy over two collections, grid in benchmarks/papers/search_local.py"
 HOPS = {"smoothing": ("mean", "symmetric"), "l_x": (2, 4, 8), "l_y": (0, 2, 4), "weight_decay": (0.01,),
         "gnn_dropout": (0.5,)}  # fmt: skip
@@ -51,7 +52,13 @@ def searches() -> Iterator[Search]:
     """Yield all."""
     for dataset in ("cora", "citeseer-lcc", "citeseer"):
         for gnn in ("sage", "gcn"):
-            run = {"method": "solitude", "dataset": dataset, "gnn": gnn, "eps_adjacency": 7.5, "eps_features": 1.0}
+            run: dict[str, Any] = {
+                "method": "solitude",
+                "dataset": dataset,
+                "gnn": gnn,
+                "eps_adjacency": 7.5,
+                "eps_features": 1.0,
+            }
             yield Search(f"solitude-{dataset}-{gnn}", run, SOLITUDE, general=("eps_adjacency",))
             run = {**run, "method": "lpgnn", "eps_labels": float("inf"),
                    "settings": {"adjacency": "private", "k_y": "0"}}  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.papers.agreement import look_up
-from benchmarks.papers.entry import Entry, Page, cell
+from benchmarks.papers.table_cell import Page, TableCell, cell_options
 
 TABLE_3 = "Table 3 (eps_x 1)"
 PAGE = Page(
@@ -40,34 +40,36 @@ BUDGETS = (7.0, 7.3, 7.5, 7.7, 7.9, 8.0)
 LASTFM = (7.7, 7.9, 8.0, 8.3, 8.5, 8.7)
 
 
-def entries(home: Path) -> Iterator[Entry]:
+def cells(home: Path) -> Iterator[TableCell]:
     """Yield the cells."""
     for dataset, budgets in (("cora", BUDGETS), ("citeseer-lcc", BUDGETS), ("citeseer", BUDGETS), ("lastfm", LASTFM)):
         for gnn in ("sage", "gcn"):
             for eps_a in budgets:
                 for model in ("base", "lpgnn", "solitude", "solitude, both ends"):
-                    yield _entry(dataset, gnn, eps_a, model)
+                    yield _cell(dataset, gnn, eps_a, model)
 
 
-def _entry(dataset: str, gnn: str, eps_a: float, model: str) -> Entry:
+def _cell(dataset: str, gnn: str, eps_a: float, model: str) -> TableCell:
     budget = {"eps_adjacency": eps_a, "eps_features": 1.0, "gnn": gnn}
     if model == "lpgnn":
         chosen = {**LPGNN_ON_CITESEER, "k_x": HOPS_ON_CITESEER[gnn]} if dataset == "citeseer" else LPGNN
         settings = {"adjacency": "private", "k_y": 0, **chosen}
-        options = cell("lpgnn", dataset, **budget, eps_labels=float("inf"), settings=settings)
+        options = cell_options("lpgnn", dataset, **budget, eps_labels=float("inf"), settings=settings)
     elif model == "base":
-        options = cell("solitude", dataset, **budget, settings=BASE)
+        options = cell_options("solitude", dataset, **budget, settings=BASE)
     else:
         settings = {"topology": "and"} if model.endswith("both ends") else {}
         stored = dataset != "lastfm"
-        options = cell("solitude", dataset, **budget, tuned=stored, settings=settings | ({} if stored else ELSEWHERE))
+        options = cell_options(
+            "solitude", dataset, **budget, tuned=stored, settings=settings if stored else settings | ELSEWHERE
+        )
     found = {"dataset": PAPERS.get(dataset, dataset), "gnn": gnn, "eps_a": f"{eps_a:.1f}", "model": model}
     ends = eps_a in (7.0, 8.0)
     if dataset == "cora" and gnn == "sage" and ends and model in ("solitude", "base"):
         level = 0
     else:
         level = 1 + (not ends) + 2 * (dataset != "cora") + (gnn == "gcn")
-    return Entry(
+    return TableCell(
         TABLE_3, {"data set": dataset, "network": gnn, "eps_a": f"{eps_a:g}", "model": model}, options,
         look_up("solitude", "paper", **found), look_up("solitude", "reproduction", **found),
         absent="features absent" if dataset == "lastfm" else "", level=level, quick=eps_a == 8 and gnn == "sage",

@@ -21,12 +21,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks import RESULTS
+from benchmarks.papers.index import write_index
 from strategies.stress.options import StressOptions, adversaries
 from strategies.stress.registered import STRIKING, covered
 from strategies.stress.repeating import PLAIN
 from strategies.stress.running import stress
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
 COVERED, UNCOVERED = (1, 1000), (1, 25)
 COLUMNS = ("protection", "people", "adversary", "fault", "covered", "attribute", "asks", "recovered", "one_query_bound",
            "theory", "distinct_releases", "passed")  # fmt: skip
@@ -91,8 +92,8 @@ def write(found: list[dict[str, Any]]) -> None:
     rows = sum(len(result["rows"]) for result in found)
     parts = [HEAD, f"{rows - failed} of {rows} rows are what theory says, {failed} are not."]
     for title, is_covered, text in ((_COVERED, True, COVERED_TEXT), (_UNCOVERED, False, UNCOVERED_TEXT)):
-        shown = [result for result in found if _head(result)["covered"] is is_covered]
-        parts += [title, text, _table(shown)]
+        of_these = [result for result in found if _head(result)["covered"] is is_covered]
+        parts += [title, text, _table(of_these)]
     (RESULTS / "stress-all.md").write_text("\n\n".join(parts) + "\n")
 
 
@@ -151,6 +152,7 @@ def main() -> None:
             for case in cases():
                 run(case, protection, given.clients, given.home)
     write(results(given.home))
+    write_index()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""The accuracy tables of ``docs/results``: ours, the papers', and whether they agree.
+"""The papers' accuracy tables in ``docs/results``: our figures, theirs, and whether they agree.
 
-    make tables                                    (LDPSIM_DATA names the data sets; very long)
+    make tables                                    (LDPSIM_DATA names the data sets; hours)
     python -m benchmarks.papers.tables [rgnn lpgnn ...] [--workers 2] [--upto 1] [--quick] [--pages-only]
 
-Every cell is ten simulated collections, run by the machinery of ``ldpsim sweep`` below
-``--home`` (runs/tables): a killed run goes on where it was, and pages are written from the
-cells that are there, at any time. Cells come in levels, the most wanted first (``--upto``).
-``--quick`` runs and shows one column of each table, in a page of its own below ``--home``.
+Every cell is ten simulated collections. ``ldpsim sweep`` runs the cells below ``--home``
+(runs/tables), so a killed run continues. Cells have levels; the most important ones run
+first (``--upto``). A page shows a new result where there is one, and the kept table's
+otherwise: ``--pages-only`` writes the pages again and needs no data. ``--quick`` runs one
+column of each table and writes its pages below ``--home``.
 """
 
 from __future__ import annotations
@@ -20,114 +21,132 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.papers.agreement import Figure
-from benchmarks.papers.entry import NOT_HERE, Entry, Page
-from benchmarks.papers.pages import Row, write_agreement, write_page
+from benchmarks import RESULTS
+from benchmarks.papers.cell_result import CellResult, from_record, kept, without_result
+from benchmarks.papers.index import write_index
+from benchmarks.papers.pages import write_agreement, write_page
+from benchmarks.papers.table_cell import Page, TableCell
 from strategies.experiments.pool import Failed
 from strategies.experiments.sweep import check_cells, results_in, run_sweep
 from strategies.experiments.sweep_file import Cell
 
-HERE = Path(__file__).parent
-RESULTS = HERE.parent / "docs" / "results"
 PAPERS = ("rgnn", "lpgnn", "blink", "solitude", "hogs")
 DATA = "data"
 
 
-def entries_of(paper: str, home: Path) -> tuple[Page, list[Entry]]:
-    """Return what a paper's page says and its cells."""
+def cells_of(paper: str, home: Path) -> tuple[Page, list[TableCell]]:
+    """Return a paper's page and its cells."""
+    module = importlib.import_module(f"benchmarks.papers.{paper}")
+    return module.PAGE, list(module.cells(home / DATA))
+
+
+def prepare(paper: str, home: Path) -> None:
+    """Write the data sets that a paper's cells need and that are made from others."""
     module = importlib.import_module(f"benchmarks.papers.{paper}")
     if hasattr(module, "prepare"):
         module.prepare(home / DATA)
-    return module.PAGE, list(module.entries(home / DATA))
 
 
-def turn(entry: Entry) -> int:
+def turn(cell: TableCell) -> int:
     """Return when a cell is run: the figures the agreement is judged by, one column of each table, the rest."""
-    return 0 if entry.level == 0 else 1 if entry.quick else 1 + entry.level
+    return 0 if cell.level == 0 else 1 if cell.quick else 1 + cell.level
 
 
-def label_of(entry: Entry) -> str:
+def label_of(cell: TableCell) -> str:
     """Return a cell's name in one line."""
-    return f"{entry.table}: " + ", ".join(f"{key} {value}" for key, value in entry.keys.items())
+    return f"{cell.table}: " + ", ".join(f"{key} {value}" for key, value in cell.keys.items())
 
 
-def run_cells(paper: str, entries: Sequence[Entry], home: Path, workers: int) -> None:
-    """Run the cells that have no result, on any page, and keep of each the result alone."""
+def run_cells(paper: str, cells: Sequence[TableCell], home: Path, workers: int) -> None:
+    """Run the cells that no folder below ``home`` has a result of; keep the results alone."""
     folder = home / paper
-    missing = [row.entry for row in rows_of(entries, folder) if row.record is None and not row.entry.absent]
+    missing = [result.cell for result in results_of(cells, folder) if result.ours is None and not result.cell.absent]
     if not missing:
         return
-    cells = [Cell(entry.options, label_of(entry)) for entry in missing]
+    runs = [Cell(cell.options, label_of(cell)) for cell in missing]
     done = -1
 
     def tell(phase: str, share: float | None) -> None:
         nonlocal done
-        count = round((share or 0) * len(cells))
+        count = round((share or 0) * len(runs))
         if phase == "cells" and count != done:
             done = count
-            print(f"{paper}: {count} of {len(cells)} cells", flush=True)
-            tidy(folder)
+            print(f"{paper}: {count} of {len(runs)} cells", flush=True)
+            remove_devices(folder)
 
     try:
-        result = run_sweep(cells, folder, workers=workers, progress=tell)
+        swept = run_sweep(runs, folder, workers=workers, progress=tell)
     except ValueError as error:
         print(f"{paper}: {error}", flush=True)
         return
-    tidy(folder)
-    for label, failed in result.failures:
+    remove_devices(folder)
+    for label, failed in swept.failures:
         print(f"{paper}: {label}: {failed.line}", flush=True)
 
 
-def tidy(folder: Path) -> None:
-    """Remove the devices of finished cells: a table needs their results alone."""
+def remove_devices(folder: Path) -> None:
+    """Remove the devices of finished cells; a table needs their results alone."""
     for result in folder.glob("*/result.json"):
         for state in result.parent.glob("state*"):
             shutil.rmtree(state, ignore_errors=True)
 
 
-def rows_of(entries: Sequence[Entry], folder: Path) -> list[Row]:
-    """Return the cells with the results that are there, on whatever page they were run."""
-    others = sorted(folder.parent.glob("*/")) if folder.parent.is_dir() else []
-    results: dict[str, Any] = {}
-    for other in others:
-        for digest, found in results_in(other).items():
-            results.setdefault(digest, found)
-    runnable = [entry for entry in entries if not entry.absent]
+def results_of(cells: Sequence[TableCell], folder: Path) -> list[CellResult]:
+    """Return the cells with the results that this folder or one beside it holds."""
+    records: dict[str, Any] = {}
+    for other in sorted(folder.parent.glob("*/")) if folder.parent.is_dir() else []:
+        for config_hash, ended in results_in(other).items():
+            records.setdefault(config_hash, ended[0][1])
+    if not records:
+        return [without_result(cell) for cell in cells]
+    runnable = [cell for cell in cells if not cell.absent]
     digests = dict(zip(map(id, runnable), _digests(runnable), strict=True))
-    rows = []
-    for entry in entries:
-        digest = digests.get(id(entry))
-        found = results.get(digest, ()) if isinstance(digest, str) else ()
-        record = found[0][1] if found else None
-        why = f"not run: {entry.absent}" if entry.absent else digest.line if isinstance(digest, Failed) else NOT_HERE
-        rows.append(Row(entry, _ours(record), record, "" if record else why))
-    return rows
+    found = []
+    for cell in cells:
+        digest = digests.get(id(cell), "")
+        if isinstance(digest, Failed):
+            found.append(without_result(cell, digest.line))
+        else:
+            found.append(from_record(cell, records[digest]) if digest in records else without_result(cell))
+    return found
 
 
-def distinct(entries: Sequence[Entry]) -> list[Entry]:
+def with_kept(results: Sequence[CellResult], folder: Path, paper: str, page: Page) -> list[CellResult]:
+    """Put the kept result in the place of each cell that has no new one."""
+    old = kept(folder, paper, page, [result.cell for result in results])
+    return [new if new.ours or before.ours is None else before for new, before in zip(results, old, strict=True)]
+
+
+def distinct(cells: Sequence[TableCell]) -> list[TableCell]:
     """Return the cells without those that are the same run as an earlier one."""
-    first: dict[str, Entry] = {}
-    for entry, digest in zip(entries, _digests(entries), strict=True):
-        first.setdefault(digest if isinstance(digest, str) else label_of(entry), entry)
+    first: dict[str, TableCell] = {}
+    for cell, digest in zip(cells, _digests(cells), strict=True):
+        first.setdefault(digest if isinstance(digest, str) else label_of(cell), cell)
     return list(first.values())
 
 
-def _digests(entries: Sequence[Entry]) -> list[str | Failed]:
+def _digests(cells: Sequence[TableCell]) -> list[str | Failed]:
     """Return every cell's config hash, with each data set read once."""
     by_people: dict[str, list[int]] = {}
-    for place, entry in enumerate(entries):
-        by_people.setdefault(entry.options.dataset, []).append(place)
+    for place, cell in enumerate(cells):
+        by_people.setdefault(cell.options.dataset, []).append(place)
     found: dict[int, str | Failed] = {}
     for places in by_people.values():
-        found.update(zip(places, check_cells([entries[place].options for place in places]), strict=True))
-    return [found[place] for place in range(len(entries))]
+        found.update(zip(places, check_cells([cells[place].options for place in places]), strict=True))
+    return [found[place] for place in range(len(cells))]
 
 
-def _ours(record: Mapping[str, Any] | None) -> Figure | None:
-    if record is None:
-        return None
-    tests = record["accuracy"]["per_repeat"]
-    return Figure(100 * record["accuracy"]["test"], 100 * (record["accuracy"]["std"] or 0.0), len(tests))
+def write_pages(found: Mapping[str, tuple[Page, Sequence[TableCell]]], home: Path, where: Path) -> None:
+    """Write the pages of these papers, and those about all of them if all are there."""
+    results: dict[str, list[CellResult]] = {}
+    for paper, (page, cells) in found.items():
+        results[paper] = with_kept(results_of(cells, home / paper), where, paper, page)
+        write_page(paper, page, results[paper], where)
+        print(f"{paper}: {sum(one.ours is not None for one in results[paper])} of {len(cells)} cells", file=sys.stderr)
+    if set(found) == set(PAPERS):
+        write_agreement(results, where)
+    if where == RESULTS:
+        write_index(where)
 
 
 def main() -> None:
@@ -145,22 +164,18 @@ def main() -> None:
         parser.error(f"there are {', '.join(PAPERS)}")
     home = given.home.absolute()
     os.environ["OMP_NUM_THREADS"] = "1"
-    found = {paper: entries_of(paper, home) for paper in papers}
+    found = {paper: cells_of(paper, home) for paper in papers}
     if given.quick:
-        found = {paper: (page, [entry for entry in all_ if entry.quick]) for paper, (page, all_) in found.items()}
+        found = {paper: (page, [cell for cell in all_ if cell.quick]) for paper, (page, all_) in found.items()}
     if not given.pages_only:
-        for level in sorted({turn(entry) for _, all_ in found.values() for entry in all_}):
+        for paper in papers:
+            prepare(paper, home)
+        for level in sorted({turn(cell) for _, all_ in found.values() for cell in all_}):
             for paper, (_, all_) in found.items():
-                wanted = [entry for entry in all_ if turn(entry) == level and not entry.absent]
+                wanted = [cell for cell in all_ if turn(cell) == level and not cell.absent]
                 if wanted and level <= given.upto:
                     run_cells(paper, wanted, home, given.workers)
-    where, rows = home / "quick" if given.quick else RESULTS, dict[str, list[Row]]()
-    for paper, (page, all_) in found.items():
-        rows[paper] = rows_of(all_, home / paper)
-        write_page(paper, page, rows[paper], where)
-        print(f"{paper}: {sum(row.ours is not None for row in rows[paper])} of {len(all_)} cells", file=sys.stderr)
-    if set(papers) == set(PAPERS):
-        write_agreement(rows, where)
+    write_pages(found, home, home / "quick" if given.quick else RESULTS)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks import RESULTS
+from benchmarks.papers import privgnn_page
+from benchmarks.papers.agreement import published
+from benchmarks.papers.index import write_index
+from benchmarks.papers.privgnn_picture import picture
 from curator.learning.training import TrainingSettings
 from curator.methods.owner.owner import B1, B2, B1Sampled, private_graph
 from curator.methods.owner.pate import PateG, PateM
@@ -45,8 +50,6 @@ from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide
 from strategies.runs.teachers import Classroom
 
-HERE = Path(__file__).parent
-RESULTS = HERE.parent / "docs" / "results"
 LAMBDAS = (0.1, 0.2, 0.4, 0.8, 1.0)
 MOST = 1000
 DELTA, CLASSES = 1e-4, 10
@@ -59,7 +62,7 @@ COLUMNS = ("method", "K", "gamma", "scores", "queries", "lambda", "draw", "teach
 
 
 @dataclass(frozen=True)
-class Cell:
+class StudentRun:
     """One student: whose labels, how many, with how much noise."""
 
     method: str
@@ -115,7 +118,7 @@ def votes(method: str) -> Any:
                                   noise_seed=found.noise_seed, training_seed=found.training_seed)  # fmt: skip
 
 
-def run(task: tuple[Path, Cell]) -> dict[str, Any]:
+def run(task: tuple[Path, StudentRun]) -> dict[str, Any]:
     """Train one cell's student and return what it reached."""
     home, cell = task
     torch.set_num_threads(1)
@@ -150,7 +153,7 @@ def accuracy(predictions: Any, found: Data) -> float:
     return float(np.mean(predictions[found.scored] == found.truth[found.scored]))
 
 
-def stages(draws: int) -> list[list[Cell]]:
+def stages(draws: int) -> list[list[StudentRun]]:
     """Return what is trained, in the order of its worth: every setting once, then more draws."""
     everywhere = [range(min(draws, 1)), range(1, min(draws, 3)), range(min(draws, 3), draws)]
     in_the_paper = [range(min(draws, 1)), range(1, min(draws, 5)), range(min(draws, 5), draws)]
@@ -161,29 +164,29 @@ def stages(draws: int) -> list[list[Cell]]:
     ]
 
 
-def _with_figures(draws: Iterable[int]) -> Iterator[Cell]:
+def _with_figures(draws: Iterable[int]) -> Iterator[StudentRun]:
     for draw in draws:
         for scores in ("posterior", "log-posterior"):
             for neighbours in (300, 750):
                 for lambda_ in LAMBDAS:
-                    yield Cell("privgnn", draw, MOST, lambda_, neighbours, 0.3, scores)
+                    yield StudentRun("privgnn", draw, MOST, lambda_, neighbours, 0.3, scores)
         for lambda_ in LAMBDAS:
-            yield Cell("privgnn", draw, MOST, lambda_, 0, 0.3, "perfect")
+            yield StudentRun("privgnn", draw, MOST, lambda_, 0, 0.3, "perfect")
 
 
-def _others(draws: Iterable[int], queries: int) -> Iterator[Cell]:
+def _others(draws: Iterable[int], queries: int) -> Iterator[StudentRun]:
     settings = ((300, 0.3), (750, 0.3), (300, 0.1)) if queries < MOST else ((300, 0.1),)
     for draw in draws:
         for neighbours, gamma in settings:
             for lambda_ in LAMBDAS:
-                yield Cell("privgnn", draw, queries, lambda_, neighbours, gamma, "posterior")
+                yield StudentRun("privgnn", draw, queries, lambda_, neighbours, gamma, "posterior")
         if queries == MOST:
             continue
         for method in VOTING:
             for lambda_ in LAMBDAS:
-                yield Cell(method, draw, MOST, lambda_)
+                yield StudentRun(method, draw, MOST, lambda_)
         for method in BASELINES:
-            yield Cell(method, draw)
+            yield StudentRun(method, draw)
 
 
 class Done:
@@ -191,12 +194,12 @@ class Done:
 
     def __init__(self, home: Path) -> None:
         self.path = home / "rows.jsonl"
-        self.found: dict[Cell, dict[str, Any]] = {}
+        self.found: dict[StudentRun, dict[str, Any]] = {}
         for line in self.path.read_text().splitlines() if self.path.is_file() else ():
             entry = json.loads(line)
-            self.found[Cell(**entry["cell"])] = entry["row"]
+            self.found[StudentRun(**entry["cell"])] = entry["row"]
 
-    def add(self, cell: Cell, row: dict[str, Any]) -> None:
+    def add(self, cell: StudentRun, row: dict[str, Any]) -> None:
         self.found[cell] = row
         with self.path.open("a") as file:
             file.write(json.dumps({"cell": asdict(cell), "row": row}) + "\n")
@@ -209,19 +212,18 @@ def cost(method: str, queries: int, lambda_: float, gamma: float) -> Any:
                                    nodes=2500))  # fmt: skip
 
 
-def paper(cell: Cell) -> float | None:
+def paper(cell: StudentRun) -> float | None:
     """Return the published accuracy of a cell's setting, None where there is none."""
     key = ("computers", cell.neighbours, cell.queries, cell.gamma, cell.lambda_)
-    with (HERE / "published" / "privgnn.csv").open() as file:
-        for line in csv.DictReader(file):
-            if cell.method == "privgnn" and key == (
-                line["dataset"], int(line["K"]), int(line["queries"]), float(line["gamma"]), float(line["lambda"])
-            ):  # fmt: skip
-                return float(line["accuracy"])
+    for line in published("privgnn"):
+        if cell.method == "privgnn" and key == (
+            line["dataset"], int(line["K"]), int(line["queries"]), float(line["gamma"]), float(line["lambda"])
+        ):  # fmt: skip
+            return float(line["accuracy"])
     return None
 
 
-def whole(cell: Cell, row: dict[str, Any]) -> dict[str, Any]:
+def whole(cell: StudentRun, row: dict[str, Any]) -> dict[str, Any]:
     """Return a row with its setting and what it costs."""
     full = {"method": cell.method, "draw": cell.draw, "paper": paper(cell), **row}
     if cell.method in BASELINES:
@@ -237,10 +239,6 @@ def whole(cell: Cell, row: dict[str, Any]) -> dict[str, Any]:
 
 def write(done: Done, draws: int) -> None:
     """Write privgnn.csv, privgnn.png and privgnn.md from the rows that are done."""
-    import privgnn_page
-
-    from benchmarks.papers.privgnn_picture import picture
-
     order = sorted(
         (cell for stage in stages(draws) for cell in stage if cell in done.found),
         key=lambda c: (c.method != "privgnn", c.method, c.scores == "log-posterior", -c.gamma, c.neighbours, c.queries,
@@ -253,6 +251,7 @@ def write(done: Done, draws: int) -> None:
         writer.writerows(rows)
     picture(rows, tuple(BASELINES), RESULTS / "privgnn.png")
     privgnn_page.write()
+    write_index()
 
 
 def _part(text: str) -> tuple[int, int]:
@@ -262,7 +261,7 @@ def _part(text: str) -> tuple[int, int]:
 
 def main() -> None:
     """Train what is missing and write the tables."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", type=Path, default=Path("runs/tables-privgnn"))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--draws", type=int, default=10)

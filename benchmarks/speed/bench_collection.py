@@ -25,7 +25,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from benchmarks import ROOT
+
 EPS_ADJACENCY, EPS_FEATURES = 7.2, 0.8
 MIB = 1 << 20
 
@@ -97,9 +98,14 @@ def in_a_process(devices: int, seed: int, engine: str) -> dict[str, Any]:
     """Run :func:`measure` in an interpreter of its own."""
     with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
         arguments = ["--devices", str(devices), "--seed", str(seed), "--measure", engine, "--state", f"{folder}/state"]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(
-            [sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True, env=environment
+            [sys.executable, "-m", "benchmarks.speed.bench_collection", *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            cwd=ROOT,
+            env=environment,
         )
         return json.loads(done.stdout.splitlines()[-1])
 

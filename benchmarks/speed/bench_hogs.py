@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-ROOT = Path(__file__).resolve().parents[2]
+from benchmarks import ROOT
+
 EPSILON, SHARE, TAU, STEPS = 8.0, 0.1, 0.9, 1
 Loaded = tuple[csr_array, np.ndarray, np.ndarray]
 

@@ -98,8 +98,8 @@ def durability(folder: Path, devices: int) -> None:
     for kind, text in rows:
         print(f"  {text:44} {middle[kind, False]:8.4f} {middle[kind, True]:12.4f}")
     for kind, text in (("full", "durability: FULL less nothing synced"), ("counted", "with the counter")):
-        alone, batch = (middle[kind, b] - middle["off", b] for b in (False, True))
-        print(f"  {text:44} {alone:8.4f} {batch:12.4f}")
+        alone, together = (middle[kind, b] - middle["off", b] for b in (False, True))
+        print(f"  {text:44} {alone:8.4f} {together:12.4f}")
     sync = statistics.median(syncs)
     alone = middle["full", False] - middle["off", False]
     print(f"  a write of 4 KiB and an fsync on this disk: {sync:.4f}; durability alone is {alone / sync:.1f} of them")
@@ -141,7 +141,7 @@ def storm(folder: Path, devices: int, messages: int) -> None:
         early = 0.0
         for part in range(10):
             for reply in islice(answers, messages // 10):
-                assert reply.content["report"]["replayed"]  # type: ignore[index]
+                assert reply.content["report"]["replayed"]
             early = early or resident()
             print(f"  {(part + 1) * 10:3}%  {resident():8.1f} MiB", flush=True)
         seconds, spent = time.perf_counter() - began, time.process_time() - cpu
@@ -154,7 +154,7 @@ def storm(folder: Path, devices: int, messages: int) -> None:
 
 def main() -> None:
     """Print both."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--devices", type=int, default=1000)
     parser.add_argument("--storm", type=int, default=100_000)
     parser.add_argument("--disk", type=Path, default=Path(tempfile.gettempdir()))

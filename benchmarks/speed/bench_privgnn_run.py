@@ -23,9 +23,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import ROOT
 from benchmarks.speed.measured import enter
-
-ROOT = Path(__file__).parents[2]
 
 
 def memory_of(session: int) -> int:
@@ -43,7 +42,7 @@ def memory_of(session: int) -> int:
 
 def main() -> None:
     """Run once and print a line a measure."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--save", action="store_true")

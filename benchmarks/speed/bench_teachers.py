@@ -84,7 +84,8 @@ def one_pyg(piece: Any, epochs: int, device: str = "cpu") -> float:
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(epochs):
         optimiser.zero_grad()
-        functional.nll_loss(model(x, edges), labels).backward()
+        loss: Any = functional.nll_loss(model(x, edges), labels)
+        loss.backward()
         optimiser.step()
     if device == "cuda":
         torch.cuda.synchronize()
@@ -120,7 +121,7 @@ def _mark(marks: list[float], phase: str, share: float | None) -> None:
 
 def main() -> None:
     """Print a line a measure."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--queries", type=int, default=4)
     parser.add_argument("--epochs", type=int, default=500)
     parser.add_argument("--only", choices=("teachers", "processes"))

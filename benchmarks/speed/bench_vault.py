@@ -1,10 +1,13 @@
-"""Answers a vault gives in a second, through its socket, beside the same device without one.
+"""Answers of a vault in a second, through its socket, beside the same device without a vault.
 
-Replays and refusals need no disk; a release is one durable commit, which is most of its time.
+    python -m benchmarks.speed.bench_vault [--people 300] [--replays 3000]
+
+Replays and refusals need no disk. A release is one durable commit, which takes most of its time.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import subprocess
@@ -17,19 +20,15 @@ from pathlib import Path
 
 import psutil
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from curator.methods import HoGS  # noqa: E402
-from curator.methods.base import Budget  # noqa: E402
-from devices import datasets  # noqa: E402
-from devices.data.splits import make_split  # noqa: E402
-from devices.device import Report  # noqa: E402
-from devices.enrolment.state import State, enrol  # noqa: E402
-from devices.policy.policy import policy_for  # noqa: E402
-from devices.vault.client import VaultDevice  # noqa: E402
-
-PEOPLE, REPLAYS = 300, 3_000
+from benchmarks import ROOT
+from curator.methods import HoGS
+from curator.methods.base import Budget
+from devices import datasets
+from devices.data.splits import make_split
+from devices.device import Report
+from devices.enrolment.state import State, enrol
+from devices.policy.policy import policy_for
+from devices.vault.client import VaultDevice
 
 
 @contextmanager
@@ -57,7 +56,12 @@ def rate(ask: Callable[[int], object], number: int) -> float:
 
 def main() -> None:
     """Print one line."""
-    population = datasets.load("generated", clients=PEOPLE, seed=0)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--people", type=int, default=300)
+    parser.add_argument("--replays", type=int, default=3_000)
+    given = parser.parse_args()
+    people, replays = given.people, given.replays
+    population = datasets.load("generated", clients=people, seed=0)
     split = make_split("random", population, 0)
     (asked,) = HoGS().questions(population.facts, split, Budget(), "bench")
     question = asked.query.to_bytes()
@@ -68,15 +72,16 @@ def main() -> None:
             (home / folder).chmod(0o700)
         bare = State(home / "bare")
         with served(home / "behind", home / "v") as vault:
-            behind = [VaultDevice(str(home / "v"), i) for i in range(PEOPLE)]
-            first = rate(lambda i: behind[i].answer(question), PEOPLE)
+            behind = [VaultDevice(str(home / "v"), i) for i in range(people)]
+            first = rate(lambda i: behind[i].answer(question), people)
             before = vault.cpu_times()
-            again = rate(lambda i: behind[i % PEOPLE].answer(question), REPLAYS)
+            again = rate(lambda i: behind[i % people].answer(question), replays)
             after = vault.cpu_times()
-            a_core = REPLAYS / (after.user + after.system - before.user - before.system)
+            used = after.user + after.system - before.user - before.system
+            a_core = replays / max(used, 0.01)  # the clock's tick
             assert isinstance(behind[0].answer(question), Report)
-        first_bare = rate(lambda i: bare.device(i).answer(question), PEOPLE)
-        again_bare = rate(lambda i: bare.device(i % PEOPLE).answer(question), REPLAYS)
+        first_bare = rate(lambda i: bare.device(i).answer(question), people)
+        again_bare = rate(lambda i: bare.device(i % people).answer(question), replays)
     print(
         f"vault, one connection a question: {first:,.0f} releases/s and {again:,.0f} replays/s "
         f"({first / first_bare:.2f} and {again / again_bare:.2f} of a device asked directly), "

@@ -1,16 +1,17 @@
-"""Figures that a benchmark saw, kept in docs/results/privgnn-measured.csv: a row a measure, the last one counts."""
+"""Measurements kept in docs/results/privgnn-measured.csv: one row a measure, the newest value."""
 
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
-PATH = Path(__file__).parents[2] / "docs" / "results" / "privgnn-measured.csv"
+from benchmarks import RESULTS
+
+PATH = RESULTS / "privgnn-measured.csv"
 COLUMNS = ("measure", "aim", "seen", "beside")
 
 
 def rows() -> list[dict[str, str]]:
-    """Return what is there."""
+    """Return the kept rows."""
     if not PATH.is_file():
         return []
     with PATH.open() as file:
@@ -18,7 +19,7 @@ def rows() -> list[dict[str, str]]:
 
 
 def enter(measure: str, aim: str, seen: str, beside: str) -> None:
-    """Put a row in the place of an earlier one of the same measure."""
+    """Write a measure, in place of its earlier value."""
     found = {row["measure"]: row for row in rows()}
     found[measure] = {"measure": measure, "aim": aim, "seen": seen, "beside": beside}
     with PATH.open("w", newline="") as file:

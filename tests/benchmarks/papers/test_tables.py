@@ -9,66 +9,66 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.papers import tables
-from benchmarks.papers.agreement import Figure, bound, figure_of, look_up, verdict
+from benchmarks.papers.agreement import Accuracy, bound, figure_of, look_up, verdict
 from benchmarks.papers.curves import FIGURES, points
-from benchmarks.papers.entry import Entry, Page, cell, command
 from benchmarks.papers.rgnn import BLOCK, prepare
+from benchmarks.papers.table_cell import Page, TableCell, cell_options, command
 from cli.main import app
 from devices import datasets
 
 
 def test_the_rule_of_agreement() -> None:
-    close, wide = Figure(70.0, 1.0, 10), Figure(66.0, 4.0, 5)
-    assert bound(close, Figure(71.0, 0.1, 100)) == 1.5  # never less than a point and a half
+    close, wide = Accuracy(70.0, 1.0, 10), Accuracy(66.0, 4.0, 5)
+    assert bound(close, Accuracy(71.0, 0.1, 100)) == 1.5  # never less than a point and a half
     assert bound(close, wide) == pytest.approx(3 * np.sqrt(0.1 + 16 / 5))
-    assert verdict(close, wide) == "agrees" and verdict(close, Figure(68.0, 0.5, 10)) == "**+2.0**"
-    assert verdict(Figure(70.0, 1.0, 5), Figure(68.0, 0.5, 10)) == "+2.0, 5 runs"  # too few to decide
+    assert verdict(close, wide) == "agrees" and verdict(close, Accuracy(68.0, 0.5, 10)) == "**+2.0**"
+    assert verdict(Accuracy(70.0, 1.0, 5), Accuracy(68.0, 0.5, 10)) == "+2.0, 5 runs"  # too few to decide
 
 
 def test_a_half_width_becomes_a_standard_deviation() -> None:
     row = {"accuracy": "69.3", "std": "1.2", "runs": "10", "spread": "ci95"}
     assert figure_of(row).std == pytest.approx(1.2 * np.sqrt(10) / 1.96, rel=1e-4)
     found = look_up("rgnn", "paper", dataset="cora", eps_x=1, eps_y=1, model="rgnn")
-    assert found == Figure(67.5, 3.8, 5)
+    assert found == Accuracy(67.5, 3.8, 5)
     assert look_up("rgnn", "paper", dataset="cora", eps_x=7, eps_y=1, model="rgnn") is None
 
 
 @pytest.mark.parametrize("paper", tables.PAPERS)
 def test_every_cell_is_a_run_of_its_own_and_says_how_to_run_it(paper: str, tmp_path: Path) -> None:
-    module = __import__(f"benchmarks.papers.{paper}", fromlist=["entries"])
-    entries = list(module.entries(tmp_path))
-    assert len({repr(entry.options) for entry in entries}) == len(entries)
-    assert len({(entry.table, tuple(entry.keys.items())) for entry in entries}) == len(entries)
-    assert {entry.options.repeats for entry in entries} == {10}
-    assert any(entry.quick for entry in entries)
-    assert sum(entry.paper is not None for entry in entries) > len(entries) / 4
+    module = __import__(f"benchmarks.papers.{paper}", fromlist=["cells"])
+    cells = list(module.cells(tmp_path))
+    assert len({repr(cell.options) for cell in cells}) == len(cells)
+    assert len({(cell.table, tuple(cell.keys.items())) for cell in cells}) == len(cells)
+    assert {cell.options.repeats for cell in cells} == {10}
+    assert any(cell.quick for cell in cells)
+    assert sum(cell.paper is not None for cell in cells) > len(cells) / 4
 
 
 def test_every_point_of_a_figure_is_a_run_of_its_own() -> None:
     names = {figure.name for figure in FIGURES}
     found = list(points())
-    assert {entry.table for entry in found} == names
-    keys = [(entry.table, *entry.keys.values()) for entry in found]
+    assert {cell.table for cell in found} == names
+    keys = [(cell.table, *cell.keys.values()) for cell in found]
     assert len(set(keys)) == len(keys)
 
 
 def test_a_cells_command_is_the_cell(tmp_path: Path) -> None:
-    options = cell("lp-and", "generated", clients=40, epsilon=6.0, repeats=2)
+    options = cell_options("lp-and", "generated", clients=40, epsilon=6.0, repeats=2)
     words = shlex.split(command(options))
     assert words[:2] == ["ldpsim", "run"] and "--no-reference" in words
     ended = CliRunner().invoke(app, [*words[1:], "--out", str(tmp_path), "--quiet"])
     assert ended.exit_code == 0, ended.output
     (found,) = tmp_path.glob("*/result.json")
-    entry = Entry("a table", {"epsilon": "6"}, options)
-    (digest,) = tables._digests([entry])
+    cell = TableCell("a table", {"epsilon": "6"}, options)
+    (digest,) = tables._digests([cell])
     assert json.loads(found.read_text())["config_hash"] == digest
 
 
 def test_a_page_is_made_of_the_cells_that_are_there(tmp_path: Path) -> None:
-    there = Entry("T", {"epsilon": "6"}, cell("lp-and", "generated", clients=40, epsilon=6.0, repeats=2),
-                  Figure(50.0, 1.0, 10))  # fmt: skip
-    missing = Entry("T", {"epsilon": "7"}, cell("lp-and", "generated", clients=40, epsilon=7.0, repeats=2))
-    absent = Entry("T", {"epsilon": "8"}, cell("lp-and", "lastfm", epsilon=8.0), absent="features absent")
+    there = TableCell("T", {"epsilon": "6"}, cell_options("lp-and", "generated", clients=40, epsilon=6.0, repeats=2),
+                  Accuracy(50.0, 1.0, 10))  # fmt: skip
+    missing = TableCell("T", {"epsilon": "7"}, cell_options("lp-and", "generated", clients=40, epsilon=7.0, repeats=2))
+    absent = TableCell("T", {"epsilon": "8"}, cell_options("lp-and", "lastfm", epsilon=8.0), absent="features absent")
     tables.run_cells("p", [there], tmp_path, workers=1)
     assert not list((tmp_path / "p").glob("*/state*"))  # the devices are gone, the result is kept
     page = Page("A page", "Head.", {"bit": "bit_adjacency"})

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from benchmarks.papers.agreement import Figure
+from benchmarks.papers.agreement import Accuracy
 from strategies.setup.options import RunOptions
 
 RUNS = 10
@@ -19,7 +19,7 @@ _HIDDEN = {"out", "engine", "reference"}
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableCell:
     """A cell.
 
     Args:
@@ -37,8 +37,8 @@ class Entry:
     table: str
     keys: Mapping[str, str]
     options: RunOptions
-    paper: Figure | None = None
-    measured: Figure | None = None
+    paper: Accuracy | None = None
+    measured: Accuracy | None = None
     absent: str = ""
     level: int = 1
     quick: bool = False
@@ -54,7 +54,7 @@ class Page:
         head: What stands above the tables.
         levels: Columns of what holds: heading -> level of the result.
         tables: What is said under a table's heading.
-        measured: Heading of the column of ``Entry.measured``.
+        measured: Heading of the column of ``TableCell.measured``.
     """
 
     title: str
@@ -64,7 +64,7 @@ class Page:
     measured: str = "published code, measured"
 
 
-def cell(method: str, dataset: str, **given: Any) -> RunOptions:
+def cell_options(method: str, dataset: str, **given: Any) -> RunOptions:
     """Return the options of a cell; settings are given as ``settings={...}`` of any values."""
     settings = {key: str(value) for key, value in given.pop("settings", {}).items()}
     values = {"repeats": RUNS, "reference": False, "device": "cpu", "engine": "local", "out": None, **given}
@@ -74,18 +74,18 @@ def cell(method: str, dataset: str, **given: Any) -> RunOptions:
 def command(options: RunOptions) -> str:
     """Return the command line that runs a cell."""
     parts = ["ldpsim", "run"]
-    for entry in fields(RunOptions):
-        value = getattr(options, entry.name)
-        if entry.name in _HIDDEN or (value == entry.default and entry.name not in ("method", "dataset")):
+    for cell in fields(RunOptions):
+        value = getattr(options, cell.name)
+        if cell.name in _HIDDEN or (value == cell.default and cell.name not in ("method", "dataset")):
             continue
-        if entry.name == "settings":
+        if cell.name == "settings":
             for key, setting in options.settings.items():
                 parts += ["--set", f"{key}={setting}"]
-        elif entry.name in _FLAGS:
-            parts += [_FLAGS[entry.name]] if value else []
-        elif value is not None and entry.name not in ("seeds", "caps"):
+        elif cell.name in _FLAGS:
+            parts += [_FLAGS[cell.name]] if value else []
+        elif value is not None and cell.name not in ("seeds", "caps"):
             text = f"{value:g}" if isinstance(value, float) else str(value)
-            if entry.name == "dataset" and Path(text).is_absolute():
+            if cell.name == "dataset" and Path(text).is_absolute():
                 text = os.path.relpath(text)  # of no machine in particular
-            parts += [f"--{entry.name.replace('_', '-')}", text]
+            parts += [f"--{cell.name.replace('_', '-')}", text]
     return shlex.join([*parts, "--no-reference"])

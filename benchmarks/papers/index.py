@@ -1,0 +1,107 @@
+"""Index of the pages in ``docs/results``: subject, headline and command of each.
+
+    python -m benchmarks.papers.index
+
+The figures of a headline are read from the page itself, so the index cannot disagree with it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import RESULTS
+
+NAME = "README.md"
+
+
+@dataclass(frozen=True)
+class IndexLine:
+    """A line of the index.
+
+    Args:
+        page: File name.
+        shows: Subject of the page.
+        figures: Regular expression that finds the headline's figures in the page.
+        headline: Headline, with a place for each group of ``figures``.
+        command: Command that writes the page, or that makes the figures of a page written by hand.
+    """
+
+    page: str
+    shows: str
+    figures: str
+    headline: str
+    command: str
+
+
+_COUNTS = r"^(\d+) of (\d+) cells were run\. Of the (\d+) with [\s\S]*?(\d+) agree and (\d+) do not"
+LINES = (
+    IndexLine("agreement.md", "Cells that decide whether a paper's results are reproduced",
+              r"(\d+) of (\d+) figures were run; (all agree|\d+ do not agree)", "{1} of {2} cells were run; {3}",
+              "make tables"),
+    *(IndexLine(f"{paper}.md", shows, _COUNTS, "{1} of {2} cells were run; {4} of {3} agree with the paper",
+                f"python -m benchmarks.papers.tables {paper}")
+      for paper, shows in (
+          ("hogs", "HoGS: Table III, and private features"), ("rgnn", "RGNN: Table 1 and the ablation"),
+          ("lpgnn", "LPGNN: Table 3, and the version with labels"), ("solitude", "Solitude: Table 3"),
+          ("blink", "Blink and its baselines"),
+      )),
+    IndexLine("privgnn.md", "PrivGnn and PATE: accuracy, and the best that the noise allows",
+              r"settings\. In (\d+)\s+of\s+(\d+)\s+it\s+lies\s+above",
+              "The paper's accuracy is above that of perfect teachers in {1} of {2} settings",
+              "python -m benchmarks.papers.tables_privgnn"),
+    IndexLine("figures.md", "The papers' figures, on Cora and CiteSeer", r"(\d+) of (\d+) points were run",
+              "{1} of {2} points were run", "make figures"),
+    IndexLine("compare.md", "Several methods on the same people",
+              r"^\| hogs \| ([\d.]+ ± [\d.]+) [\s\S]*?^\| raw \| ([\d.]+ ± [\d.]+) ",
+              "HoGS {1} %, without privacy {2} %", "python -m benchmarks.papers.compare_page FOLDER"),
+    IndexLine("federated.md", "Federated training: accuracy and bytes",
+              r"A training device moves about ([\d,]+) times",
+              "A training device moves about {1} times the bytes of a reporting device",
+              "ldpsim run --method silo-fedgcn --dataset cora --split file --repeats 10"),
+    IndexLine("stress.md", "Recovery by repeated questions, with and without a protection",
+              r"^\| none \| 1,000 \| ([\d.]+) [\s\S]*?^\| refuse \| 1,000 \| ([\d.]+) ",
+              "After 1,000 asks: {1} % of the bits without a protection, {2} % with `refuse`",
+              "ldpsim stress --dataset cora --adversary new-run"),
+    IndexLine("stress-all.md", "Every adversary and fault, up to 1,000 asks",
+              r"^(\d+) of (\d+) rows", "{1} of {2} rows agree with theory", "python -m benchmarks.papers.stress_all"),
+    IndexLine("hogs-defaults.md", "HoGS's defaults beside the settings they replaced", r"Defaults: (.*?)\.$",
+              "Defaults: {1}", "python -m benchmarks.papers.defaults_hogs"),
+)  # fmt: skip
+HEAD = """# Results
+
+A script wrote each page from runs that were made, or the page names the commands of its runs. The tables are CSV
+files beside the pages. `make tables` and `make figures` run what is missing. `python -m benchmarks.papers.index`
+writes this index. It reads the figures of each headline from the page."""
+
+
+def headline(line: IndexLine, text: str) -> str:
+    """Return a page's headline, with the figures that stand in its text.
+
+    Raises:
+        ValueError: The page does not hold the figures.
+    """
+    found = re.search(line.figures, text, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"{line.page} does not hold the figures of its headline")
+    return line.headline.format("", *found.groups())
+
+
+def index(folder: Path) -> str:
+    """Return the index of a folder's pages."""
+    rows = ["| page | subject | headline | command |", "|" + " --- |" * 4]
+    for line in LINES:
+        if (folder / line.page).is_file():
+            said = headline(line, (folder / line.page).read_text())
+            rows.append(f"| [{line.page}]({line.page}) | {line.shows} | {said} | `{line.command}` |")
+    return f"{HEAD}\n\n" + "\n".join(rows) + "\n"
+
+
+def write_index(folder: Path = RESULTS) -> None:
+    """Write the index of a folder's pages."""
+    (folder / NAME).write_text(index(folder))
+
+
+if __name__ == "__main__":
+    write_index()
