@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks import RESULTS, ROOT
 from benchmarks.papers import tables
 from benchmarks.papers.agreement import Accuracy, bound, figure_of, look_up, verdict
+from benchmarks.papers.cell_result import CellResult, kept, without_result
 from benchmarks.papers.curves import FIGURES, points
 from benchmarks.papers.rgnn import BLOCK, prepare
 from benchmarks.papers.table_cell import Page, TableCell, cell_options, command
@@ -72,13 +75,52 @@ def test_a_page_is_made_of_the_cells_that_are_there(tmp_path: Path) -> None:
     tables.run_cells("p", [there], tmp_path, workers=1)
     assert not list((tmp_path / "p").glob("*/state*"))  # the devices are gone, the result is kept
     page = Page("A page", "Head.", {"bit": "bit_adjacency"})
-    rows = tables.rows_of([there, missing, absent], tmp_path / "p")
-    assert rows[0].ours is not None and rows[0].ours.runs == 2
-    tables.write_page("p", page, rows, tmp_path)
+    results = tables.results_of([there, missing, absent], tmp_path / "p")
+    assert results[0].ours is not None and results[0].ours.runs == 2
+    tables.write_page("p", page, results, tmp_path)
     text, table = (tmp_path / "p.md").read_text(), (tmp_path / "p.csv").read_text().splitlines()
     assert "1 of 3 cells were run" in text and "not run: features absent" in text and "not run here" in text
     assert "ldpsim run --method lp-and --dataset lastfm" in text
     assert len(table) == 4 and table[1].split(",")[1] == "6"
+
+
+def test_kept_results_are_written_again_as_they_are(tmp_path: Path) -> None:
+    """A page without new runs keeps every figure; a new run replaces the kept one."""
+    one, other = (
+        TableCell(
+            "T", {"epsilon": text}, cell_options("lp-and", "generated", epsilon=float(text)), Accuracy(50.0, 1.0, 10)
+        )
+        for text in ("6", "7")
+    )
+    page = Page("A page", "Head.", {"bit": "bit_adjacency"})
+    # 60.349 is printed as 60.3; rounded to the table's 60.35 and then once more, it would become 60.4
+    first = [
+        CellResult(cell, Accuracy(60.349 + i, 1.449, 10), {"bit_adjacency": "6"}) for i, cell in enumerate((one, other))
+    ]
+    tables.write_page("p", page, first, tmp_path)
+    before = [(tmp_path / name).read_bytes() for name in ("p.md", "p.csv")]
+    again = tables.with_kept([without_result(one), without_result(other)], tmp_path, "p", page)
+    tables.write_page("p", page, again, tmp_path)
+    assert [(tmp_path / name).read_bytes() for name in ("p.md", "p.csv")] == before
+    new = CellResult(one, Accuracy(70.0, 1.0, 10), held)
+    tables.write_page("p", page, tables.with_kept([new, without_result(other)], tmp_path, "p", page), tmp_path)
+    text = (tmp_path / "p.md").read_text()
+    assert "| 6 | 70.0 ± 1.0 (10) |" in text and "| 7 | 61.3 ± 1.4 (10) |" in text and "60.3" not in text
+    other_command = replace(other, options=replace(other.options, seed=5))
+    (lost,) = kept(tmp_path, "p", page, [other_command])
+    assert lost.ours is None  # a result belongs to the run that its command names
+
+
+@pytest.mark.parametrize("paper", tables.PAPERS)
+def test_committed_pages_are_what_the_writer_makes(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    home = ROOT / "runs" / "tables"
+    page, cells = tables.cells_of(paper, home)
+    results = kept(RESULTS, paper, page, cells)
+    tables.write_page(paper, page, results, tmp_path)
+    for name in (f"{paper}.md", f"{paper}.csv"):
+        assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes(), name
+    assert sum(result.ours is not None for result in results) > len(cells) / 2
 
 
 def test_grouped_copies_are_ors_of_blocks(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
