@@ -1,6 +1,7 @@
-"""Populations by name or file: ``load``; what there is: ``describe``.
+"""Registry of data sets: ``load`` makes a population from a name or a file, ``describe`` lists the names.
 
-Importing this imports neither torch nor PyG nor scipy: readers do that themselves.
+A data set is a module with ``ENTRIES``, imported here and named in ``_FAMILIES``. Importing
+this imports neither torch nor PyG nor scipy; the readers do that themselves.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from devices.datasets import (
     musae,
     planetoid,
 )
-from devices.datasets.files import Entry, default_root, locate
+from devices.datasets.files import DatasetEntry, default_root, locate
 from devices.datasets.npz_file import read_npz_file
 from devices.datasets.pyg_file import read_pyg_file
 from devices.datasets.sampling import induced_sample
@@ -35,7 +36,8 @@ _ORDER = (
 )  # fmt: skip
 _FAMILIES = (planetoid, citation_full, amazon, musae, citeseer_npz, fair_graphs, lastfm, large)
 _FOUND = {entry.name: entry for family in _FAMILIES for entry in family.ENTRIES}
-TABLE: dict[str, Entry] = {name: _FOUND[name] for name in _ORDER}
+# the order of the list; a data set that is not named there follows the named ones
+TABLE: dict[str, DatasetEntry] = {name: _FOUND[name] for name in dict.fromkeys((*_ORDER, *_FOUND))}
 
 
 def names() -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from devices.data.population import Population
 from devices.datasets.arrays import from_pyg
-from devices.datasets.files import Entry, Form
+from devices.datasets.files import DatasetEntry, Form
 
 _FILE = "amazon_electronics_computers.npz"
 _URL = f"https://github.com/shchur/gnn-benchmark/raw/master/data/npz/{_FILE}"
@@ -26,7 +26,7 @@ def _fetch(root: Path) -> object:
 
 
 ENTRIES = (
-    Entry(
+    DatasetEntry(
         "computers", f"{_URL} (PyG Amazon)", 13752, 245861, 767, _CLASSES,
         (Form("Computers/raw", (_FILE,), _read),), _fetch, _URL,
     ),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devices.data.population import Population
 from devices.datasets.arrays import from_pyg
-from devices.datasets.files import Entry, Form
+from devices.datasets.files import DatasetEntry, Form
 
 _URL = "https://github.com/abojchevski/graph2gauss/raw/master/data"
 
@@ -28,12 +28,12 @@ def _fetch(below: str, title: str, root: Path) -> object:
     return CitationFull(str(root / below), title)
 
 
-def _entry(name: str, title: str, below: str, nodes: int, edges: int, features: int, classes: int) -> Entry:
+def _entry(name: str, title: str, below: str, nodes: int, edges: int, features: int, classes: int) -> DatasetEntry:
     # CiteSeer lies in a folder of its own: "CiteSeer" (Planetoid) and "citeseer" are one
     # name on some file systems
     file = f"{title.lower()}.npz"
     form = Form(str(Path(below) / title.lower() / "raw"), (file,), partial(_read, classes, file))
-    return Entry(
+    return DatasetEntry(
         name, f"{_URL}/{file} (PyG CitationFull)", nodes, edges, features, classes, (form,),
         partial(_fetch, below, title), f"{_URL}/{file}",
     )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from devices.data.population import Population
-from devices.datasets.files import Entry, Form
+from devices.datasets.files import DatasetEntry, Form
 from devices.datasets.npz_file import read_npz_file
 from devices.datasets.sampling import subset
 
@@ -29,6 +29,6 @@ def _read_component(name: str, folder: Path) -> Population:
 
 
 ENTRIES = (
-    Entry("citeseer-3312", _SOURCE, 3312, 4536, 3703, 6, (Form(".", (_FILE,), _read_all),)),
-    Entry("citeseer-lcc", _SOURCE, 2110, 3668, 3703, 6, (Form(".", (_FILE,), _read_component),)),
+    DatasetEntry("citeseer-3312", _SOURCE, 3312, 4536, 3703, 6, (Form(".", (_FILE,), _read_all),)),
+    DatasetEntry("citeseer-lcc", _SOURCE, 2110, 3668, 3703, 6, (Form(".", (_FILE,), _read_component),)),
 )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.data.population import Population
-from devices.datasets.files import Entry, Form
+from devices.datasets.files import DatasetEntry, Form
 from devices.datasets.npz_file import read_npz_file
 from devices.facts import PublicFacts
 
@@ -55,9 +55,11 @@ def _read(file: str, name: str, folder: Path) -> Population:
     return population
 
 
-def _entry(name: str, nodes: int, edges: int, features: int) -> Entry:
+def _entry(name: str, nodes: int, edges: int, features: int) -> DatasetEntry:
     file = f"{name}.npz"
-    return Entry(name, _SOURCE.format(name), nodes, edges, features, 2, (Form(".", (file,), partial(_read, file)),))
+    return DatasetEntry(
+        name, _SOURCE.format(name), nodes, edges, features, 2, (Form(".", (file,), partial(_read, file)),)
+    )
 
 
 ENTRIES = (_entry("german", 955, 9990, 46), _entry("student", 577, 4243, 60))

@@ -1,9 +1,8 @@
-"""Where a data set's files are, and what to say when they are not there.
+"""Files of a data set, and the message when some are missing.
 
-Files are looked for first; only where some are missing is a download tried, through the
-data set class that publishes them, into a temporary folder, so that a broken download
-leaves nothing behind. The data folder is otherwise only read: PyG's ``processed/``
-folders are never written into it.
+Files on disk are used first. If some are missing, the data set class that publishes them
+downloads them into a temporary folder, so a broken download leaves nothing behind.
+Otherwise the data folder is only read; PyG's ``processed/`` folders are never written there.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Entry:
+class DatasetEntry:
     """A data set: a line of ``ldpsim datasets``.
 
     Args:
-        name: What a person types.
-        source: Who publishes it and where.
+        name: Name on the command line.
+        source: Publisher and address.
         nodes, edges, features, classes: Its published size.
-        forms: Where it may lie; the first that is complete is read.
+        forms: Forms on disk; the first complete one is read.
         fetch: Downloads the first form below a folder, through PyG's or OGB's own class;
-            None where nobody's class does that.
-        probe: An address that answers where the download can work.
-        note: Says, for a data folder, what else a person should know when files are missing.
+            None if no class does that.
+        probe: Address that answers if the download can work.
+        note: Further hint for a data folder in which files are missing.
     """
 
     name: str
@@ -79,7 +78,7 @@ def missing(root: Path, form: Form) -> list[str]:
     return [name for name in form.files if not (root / form.folder / name).is_file()]
 
 
-def locate(entry: Entry, root: Path) -> Form:
+def locate(entry: DatasetEntry, root: Path) -> Form:
     """Return a form of the data set that is complete on disk, downloading it if need be.
 
     Raises:
@@ -110,7 +109,7 @@ def locate(entry: Entry, root: Path) -> Form:
     return form
 
 
-def absent(entry: Entry, root: Path, reason: str) -> str:
+def absent(entry: DatasetEntry, root: Path, reason: str) -> str:
     """Return the line that tells a person which files to put where."""
     distinct = {form.files: form for form in reversed(entry.forms)}.values()
     ways = [f"{', '.join(missing(root, form))} into {root / form.folder}" for form in reversed(distinct)]

@@ -15,7 +15,7 @@ import numpy as np
 
 from devices.data.population import Population, build_population
 from devices.datasets.arrays import csr_of, edges_of, from_pyg, split_of
-from devices.datasets.files import Entry, Form
+from devices.datasets.files import DatasetEntry, Form
 
 # Public constants that hold for the published features (averages of word vectors; Reddit
 # adds the score and the number of comments). Reddit is for trusted-curator methods: a
@@ -75,11 +75,11 @@ def _fetch_reddit(root: Path) -> object:
 
 
 ENTRIES = (
-    Entry(
+    DatasetEntry(
         "ogbn-arxiv", f"{_ARXIV_URL} (OGB PygNodePropPredDataset)", 169343, 1157799, 128, 40,
         (Form("ogbn_arxiv", _ARXIV_FILES, _read_arxiv),), _fetch_arxiv, _ARXIV_URL,
     ),
-    Entry(
+    DatasetEntry(
         "reddit", f"{_REDDIT_URL} (PyG Reddit)", 232965, 57307946, 602, 41,
         (Form("Reddit/raw", _REDDIT_FILES, _read_reddit),), _fetch_reddit, _REDDIT_URL,
     ),

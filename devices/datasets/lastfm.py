@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from devices.data.population import Population, build_population
-from devices.datasets.files import Entry, Form
+from devices.datasets.files import DatasetEntry, Form
 from devices.datasets.musae import read_raw
 from devices.datasets.sampling import subset
 
@@ -45,7 +45,7 @@ def _note(root: Path) -> str:
 
 
 ENTRIES = (
-    Entry(
+    DatasetEntry(
         "lastfm", _SOURCE, 7083, 25814, FEATURES, len(COUNTRIES),
         # the second is how the published archive spells its folder
         (Form("lastfm_asia", _FILES, _read), Form("lasftm_asia", _FILES, _read)), note=_note,

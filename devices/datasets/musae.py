@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.data.population import Population, build_population
-from devices.datasets.files import Entry, Form
+from devices.datasets.files import DatasetEntry, Form
 from devices.datasets.npz_file import read_npz_file
 
 
@@ -72,14 +72,14 @@ def _read_raw(
 
 def _entry(
     name: str, snap: str, files: tuple[str, str, str], column: str, classes: dict[str, str], size: tuple[int, int, int]
-) -> Entry:
+) -> DatasetEntry:
     nodes, edges, features = size
     forms = (
         Form(".", (f"{name}.npz",), partial(_read_npz, f"{name}.npz")),
         Form(snap, files, partial(_read_raw, files, column, features, classes)),
     )
     source = f"https://snap.stanford.edu/data/{snap}.zip (benedekrozemberczki/MUSAE)"
-    return Entry(name, source, nodes, edges, features, len(classes), forms)
+    return DatasetEntry(name, source, nodes, edges, features, len(classes), forms)
 
 
 ENTRIES = (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from devices.data.population import Population
 from devices.datasets.arrays import from_pyg
-from devices.datasets.files import Entry, Form
+from devices.datasets.files import DatasetEntry, Form
 
 _PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 _URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
@@ -35,11 +35,11 @@ def _fetch(title: str, root: Path) -> object:
 
 def _entry(
     title: str, nodes: int, edges: int, features: int, classes: int, span: tuple[float, float] = (0.0, 1.0)
-) -> Entry:
+) -> DatasetEntry:
     name = title.lower()
     files = tuple(f"ind.{name}.{part}" for part in _PARTS)
     form = Form(f"{title}/raw", files, partial(_read, title, classes, span))
-    return Entry(
+    return DatasetEntry(
         name, f"{_URL} (PyG Planetoid)", nodes, edges, features, classes, (form,), partial(_fetch, title),
         f"{_URL}/{files[0]}",
     )  # fmt: skip

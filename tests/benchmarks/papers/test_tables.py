@@ -87,16 +87,13 @@ def test_a_page_is_made_of_the_cells_that_are_there(tmp_path: Path) -> None:
 def test_kept_results_are_written_again_as_they_are(tmp_path: Path) -> None:
     """A page without new runs keeps every figure; a new run replaces the kept one."""
     one, other = (
-        TableCell(
-            "T", {"epsilon": text}, cell_options("lp-and", "generated", epsilon=float(text)), Accuracy(50.0, 1.0, 10)
-        )
-        for text in ("6", "7")
+        TableCell("T", {"epsilon": f"{x:g}"}, cell_options("lp-and", "generated", epsilon=x), Accuracy(50.0, 1.0, 10))
+        for x in (6.0, 7.0)
     )
     page = Page("A page", "Head.", {"bit": "bit_adjacency"})
     # 60.349 is printed as 60.3; rounded to the table's 60.35 and then once more, it would become 60.4
-    first = [
-        CellResult(cell, Accuracy(60.349 + i, 1.449, 10), {"bit_adjacency": "6"}) for i, cell in enumerate((one, other))
-    ]
+    held = {"bit_adjacency": "6"}
+    first = [CellResult(cell, Accuracy(60.349 + i, 1.449, 10), held) for i, cell in enumerate((one, other))]
     tables.write_page("p", page, first, tmp_path)
     before = [(tmp_path / name).read_bytes() for name in ("p.md", "p.csv")]
     again = tables.with_kept([without_result(one), without_result(other)], tmp_path, "p", page)
