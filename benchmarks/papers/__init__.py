@@ -1,5 +1,5 @@
-"""The papers' tables: which runs stand in them, and what others found for each.
+"""The papers' tables: their runs, and the published figure of each.
 
-Every module has ``entries()``, the cells of one paper's page, and ``PAGE``, what the page says
-about them. ``benchmarks/papers/tables.py`` runs the cells and writes the pages.
+The module of a paper has ``cells()``, the cells of its page, and ``PAGE``, the text of the page.
+``benchmarks/papers/tables.py`` runs the cells and writes the pages.
 """

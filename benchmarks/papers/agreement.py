@@ -1,4 +1,4 @@
-"""When two accuracies agree: at least ten runs of ours, and
+"""Rule of agreement of two accuracies: at least ten runs of ours, and
 
     |difference| <= max(1.5 points, 3 sqrt(s^2 / n + s'^2 / n')).
 
@@ -48,7 +48,7 @@ def bound(ours: Accuracy, other: Accuracy) -> float:
 
 
 def verdict(ours: Accuracy, other: Accuracy) -> str:
-    """Return ``agrees``, or the difference in points; with too few runs nothing is decided."""
+    """Return ``agrees``, or the difference in points; with too few runs the difference alone."""
     difference = ours.mean - other.mean
     if ours.runs < FEWEST_RUNS:
         return f"{difference:+.1f}, {ours.runs} runs"
@@ -62,13 +62,13 @@ def published(paper: str) -> tuple[Mapping[str, str], ...]:
 
 
 def figure_of(row: Mapping[str, str]) -> Accuracy:
-    """Return a published row's figure; ``spread`` says what its ± is."""
+    """Return a published row's figure; its column ``spread`` names the kind of its ±."""
     mean, spread, runs = float(row["accuracy"]), float(row["std"]), int(row["runs"])
     return from_half_width(mean, spread, runs) if row["spread"] == "ci95" else Accuracy(mean, spread, runs)
 
 
 def look_up(paper: str, source: str, **keys: object) -> Accuracy | None:
-    """Return the figure of the first row whose source begins so and whose keys are these."""
+    """Return the figure of the first row with these keys and a source that begins with ``source``."""
     for row in published(paper):
         if row["source"].startswith(source) and all(row[name] == str(value) for name, value in keys.items()):
             return figure_of(row)

@@ -14,13 +14,13 @@ INF = float("inf")
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure.
+    """A figure of a paper.
 
     Args:
-        name: Of its files.
-        title: What it shows, with its place in the paper.
+        name: Name of its files.
+        title: Subject, with its place in the paper.
         x: Name of the horizontal axis.
-        log: Whether that is logarithmic (base 2).
+        log: Whether that axis is logarithmic (base 2).
         what: Column of a result's ``reconstruction``, or ``test`` for test accuracy in %.
     """
 

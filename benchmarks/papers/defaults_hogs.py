@@ -1,4 +1,4 @@
-"""HoGS's defaults beside the ones it started from: ``docs/results/hogs-defaults.md``.
+"""HoGS's defaults beside its earlier ones: ``docs/results/hogs-defaults.md``.
 
 Ten collections each (seeds 0 to 9), epsilon 8, feature share .1, GCN; validation and test
 accuracy on the same reports. Public features: epsilon 4.

@@ -121,7 +121,7 @@ def draw(figure: Figure, found: Sequence[MeasuredPoint], where: Path) -> None:
 
 
 def write(figure: Figure, found: Sequence[MeasuredPoint]) -> None:
-    """Write a figure's picture and table; nothing where no point is there."""
+    """Write a figure's picture and table; nothing if there is no point."""
     if not found:
         return
     FIGURES_HERE.mkdir(parents=True, exist_ok=True)
@@ -163,7 +163,7 @@ def page(all_: int) -> str:
 
 
 def main() -> None:
-    """Run the points that are missing and draw what is there."""
+    """Run the missing points and draw the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = [ERROR.name, *(figure.name for figure in FIGURES)]
     parser.add_argument("figures", nargs="*", metavar="FIGURE", help=", ".join(names))

@@ -1,4 +1,4 @@
-"""A paper's page in ``docs/results``, and the index of all pages there."""
+"""Pages of the papers in ``docs/results``, written from the results of their cells."""
 
 from __future__ import annotations
 

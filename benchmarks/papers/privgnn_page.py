@@ -1,6 +1,6 @@
-"""``docs/results/privgnn.md`` from what ``tables_privgnn.py``, ``rotated_basis.py`` and the benchmarks wrote.
+"""``docs/results/privgnn.md`` from the tables of ``tables_privgnn.py``, ``rotated_basis.py`` and the benchmarks.
 
-Usage: python -m benchmarks.papers.privgnn_page
+python -m benchmarks.papers.privgnn_page
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ is what they lose together.
 
 
 def read(name: str) -> Rows:
-    """Return the rows of a file of results, none where it is missing."""
+    """Return the rows of a file of results, none if it is missing."""
     path = RESULTS / name
     if not path.is_file():
         return []
@@ -139,7 +139,7 @@ def values(group: Rows, column: str = "accuracy") -> list[float]:
 
 
 def mean(group: Rows, column: str, digits: int = 3) -> str:
-    """Return a column's mean over the draws, with its spread where there is one; empty where there is none."""
+    """Return a column's mean over the draws, with its spread if there is one; empty without rows."""
     found = values(group, column)
     if not found:
         return ""
@@ -210,7 +210,7 @@ def unavailable() -> Iterator[list[str]]:
 
 
 def unfinished(found: Rows) -> str:
-    """Return what is missing, with the command for it; nothing where nothing is."""
+    """Return the missing measurements with their commands; empty if none is missing."""
     counts = [len(g) for g in grouped(found, "method", "K", "gamma", "scores", "queries", "lambda").values()]
     lines = []
     if min(counts) < 10:

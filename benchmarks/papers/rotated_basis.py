@@ -1,8 +1,8 @@
-"""Is a teacher trained in the rotated basis as good? Both bases on the same samples, weights and masks, ten seeds.
+"""Teachers in the rotated basis beside teachers in the given one: same samples, weights and masks, ten seeds.
 
-A seed divides Amazon Computers, draws the samples and the initial weights. What is compared
-is the share of queries that the teachers have right before noise, so a seed's two figures
-differ by the basis alone. Writes docs/results/privgnn-rotated.csv; a seed that stands there
+A seed divides Amazon Computers, draws the samples and the initial weights. It compares
+the share of queries that the teachers have right before noise, so a seed's two figures
+differ by the basis alone. Writes docs/results/privgnn-rotated.csv; a seed in that file
 with as many queries is not trained again.
 
     python -m benchmarks.papers.rotated_basis [--seeds 10] [--asked 300:40 750:12] [--workers 2]
@@ -55,7 +55,7 @@ def compare(task: tuple[int, int, int]) -> dict[str, float]:
 
 
 def there() -> list[dict[str, float]]:
-    """Return the rows that are there."""
+    """Return the kept rows."""
     if not PATH.is_file():
         return []
     with PATH.open() as file:
@@ -77,7 +77,7 @@ def _asked(text: str) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Train what is missing."""
+    """Train the missing teachers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--asked", type=_asked, nargs="*", default=[(300, 40), (750, 12)], metavar="K:QUERIES")

@@ -40,7 +40,7 @@ SHORT = SOURCE.replace("three", "two")
 
 
 def cells() -> list[dict[str, Any]]:
-    """Return what is searched: Table III's setting, and private features on Cora."""
+    """Return the cells to search: Table III's setting, and private features on Cora."""
     public = [
         {"dataset": name, "gnn": gnn, "split": "split42", "epsilon": epsilon, "public_features": True}
         for gnn, name, epsilon in product(("gcn", "sage", "gat"), ("cora", "citeseer"), (3.0, 4.0, 5.0))

@@ -39,7 +39,7 @@ SHARES = {"delta1": (0.5, 0.66, 0.75), "delta2": (0.5, 0.75)}
 
 @dataclass(frozen=True)
 class Search:
-    """One search: of which run, over what, and which keys of the run are no condition of the stored setting."""
+    """A search: its run, its stages, and the keys of the run that are no condition of the stored setting."""
 
     name: str
     run: dict[str, Any]
@@ -49,7 +49,7 @@ class Search:
 
 
 def searches() -> Iterator[Search]:
-    """Yield all."""
+    """Yield all searches."""
     for dataset in ("cora", "citeseer-lcc", "citeseer"):
         for gnn in ("sage", "gcn"):
             run: dict[str, Any] = {
@@ -80,7 +80,7 @@ def searches() -> Iterator[Search]:
 
 
 def run(search: Search) -> None:
-    """Search, print every candidate and store the winner, where its method stores any of ours."""
+    """Search, print every candidate, and store the best one if its method stores our settings."""
     from strategies.experiments.trial import gather
     from strategies.experiments.tune import search as compare
     from strategies.experiments.tuned_file import setting_of, store

@@ -41,7 +41,7 @@ def cases() -> Iterator[Case]:
 
 
 def run(case: Case, protection: str, clients: int | None, home: Path) -> None:
-    """Run a case that nobody has taken, and keep its result."""
+    """Run a case that no other process has taken, and keep its result."""
     adversary, fault, is_covered = case
     path = home / f"{protection}-{clients or 'all'}-{adversary or fault}.json"
     try:
@@ -62,7 +62,7 @@ def run(case: Case, protection: str, clients: int | None, home: Path) -> None:
 
 
 def results(home: Path) -> list[dict[str, Any]]:
-    """Return what is there, in the order of :func:`cases`."""
+    """Return the kept results, in the order of :func:`cases`."""
     order = [adversary or fault for adversary, fault, _ in cases()]
     paths = [path for path in home.glob("*.json") if path.stat().st_size]
     found = [json.loads(path.read_text()) for path in paths]
@@ -138,7 +138,7 @@ def _table(found: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Run what nobody has run, and write the page."""
+    """Run the cases that have no result, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", type=Path, default=Path("runs") / "stress-all")
     parser.add_argument("--protection", choices=("refuse", "replay"), action="append")

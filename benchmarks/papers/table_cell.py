@@ -20,18 +20,18 @@ _HIDDEN = {"out", "engine", "reference"}
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell.
+    """A cell of a paper's table.
 
     Args:
         table: Heading of its table.
-        keys: What names it, column by column.
-        options: What is run.
-        paper, measured: What the paper says, and what its published code (or an independent
-            reproduction) was measured at.
-        absent: Why it cannot be run at all; empty where it can.
-        level: When it is run: 0 first.
-        quick: Stands in ``make tables-quick``.
-        at_least: The paper's figure is a lower bound.
+        keys: Values of its key columns.
+        options: The run.
+        paper, measured: Accuracy in the paper, and of its published code or an independent
+            reproduction.
+        absent: Reason why it cannot run at all; empty if it can.
+        level: Order of the runs: 0 is first.
+        quick: Whether ``make tables-quick`` runs it.
+        at_least: Whether the paper's figure is a lower bound.
     """
 
     table: str
@@ -47,13 +47,13 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Page:
-    """What a page says.
+    """Text of a paper's page.
 
     Args:
-        title: Its heading.
-        head: What stands above the tables.
-        levels: Columns of what holds: heading -> level of the result.
-        tables: What is said under a table's heading.
+        title: Heading of the page.
+        head: Text above the tables.
+        levels: Columns of the losses that hold: heading -> level of the result.
+        tables: Text under a table's heading.
         measured: Heading of the column of ``TableCell.measured``.
     """
 

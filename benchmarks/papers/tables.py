@@ -48,7 +48,7 @@ def prepare(paper: str, home: Path) -> None:
 
 
 def turn(cell: TableCell) -> int:
-    """Return when a cell is run: the figures the agreement is judged by, one column of each table, the rest."""
+    """Return a cell's place in the order: cells that decide agreement, one column of each table, the rest."""
     return 0 if cell.level == 0 else 1 if cell.quick else 1 + cell.level
 
 
@@ -150,7 +150,7 @@ def write_pages(found: Mapping[str, tuple[Page, Sequence[TableCell]]], home: Pat
 
 
 def main() -> None:
-    """Run what is missing and write the pages."""
+    """Run the missing cells and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("papers", nargs="*", metavar="PAPER", help=", ".join(PAPERS))
     parser.add_argument("--home", type=Path, default=Path("runs") / "tables")

@@ -1,4 +1,4 @@
-"""PrivGnn's tables for ``docs/results``: ours, the paper's, and what each label may be worth at best.
+"""PrivGnn's tables for ``docs/results``: ours, the paper's, and the best that the noise allows.
 
 Amazon Computers divided as the paper does. For each K and gamma one set of teachers serves
 every lambda, every |Q| and every draw; a draw is fresh noise on the labels and a student of
@@ -63,7 +63,7 @@ COLUMNS = ("method", "K", "gamma", "scores", "queries", "lambda", "draw", "teach
 
 @dataclass(frozen=True)
 class StudentRun:
-    """One student: whose labels, how many, with how much noise."""
+    """A student: its labels' method, their number and their noise."""
 
     method: str
     draw: int
@@ -75,7 +75,7 @@ class StudentRun:
 
 
 class Data:
-    """The two graphs, who is asked, and the seeds of the samples and the teachers."""
+    """The two graphs, the nodes that may be asked about, and the seeds of the samples and the teachers."""
 
     noise_seed, training_seed = 1, 2
 
@@ -102,7 +102,7 @@ def data() -> Data:
 
 
 def classroom(home: Path, neighbours: int, gamma: float) -> Classroom:
-    """Return where the teachers of a K and a gamma are."""
+    """Return the room of the teachers of a K and a gamma."""
     found = data()
     teaching = PrivGnn(K=neighbours, gamma=gamma).teaching(
         TRAINING, classes=CLASSES, noise_seed=found.noise_seed, training_seed=found.training_seed
@@ -119,7 +119,7 @@ def votes(method: str) -> Any:
 
 
 def run(task: tuple[Path, StudentRun]) -> dict[str, Any]:
-    """Train one cell's student and return what it reached."""
+    """Train one student and return its accuracies."""
     home, cell = task
     torch.set_num_threads(1)
     found = data()
@@ -154,7 +154,7 @@ def accuracy(predictions: Any, found: Data) -> float:
 
 
 def stages(draws: int) -> list[list[StudentRun]]:
-    """Return what is trained, in the order of its worth: every setting once, then more draws."""
+    """Return the students in the order of training: every setting once, then more draws."""
     everywhere = [range(min(draws, 1)), range(1, min(draws, 3)), range(min(draws, 3), draws)]
     in_the_paper = [range(min(draws, 1)), range(1, min(draws, 5)), range(min(draws, 5), draws)]
     return [
@@ -190,7 +190,7 @@ def _others(draws: Iterable[int], queries: int) -> Iterator[StudentRun]:
 
 
 class Done:
-    """The rows that are done, a line each in a file that only grows."""
+    """The finished rows, a line each in a file that only grows."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "rows.jsonl"
@@ -213,7 +213,7 @@ def cost(method: str, queries: int, lambda_: float, gamma: float) -> Any:
 
 
 def paper(cell: StudentRun) -> float | None:
-    """Return the published accuracy of a cell's setting, None where there is none."""
+    """Return the published accuracy of a cell's setting, None if there is none."""
     key = ("computers", cell.neighbours, cell.queries, cell.gamma, cell.lambda_)
     for line in published("privgnn"):
         if cell.method == "privgnn" and key == (
@@ -224,7 +224,7 @@ def paper(cell: StudentRun) -> float | None:
 
 
 def whole(cell: StudentRun, row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with its setting and what it costs."""
+    """Return a row with its setting and its loss."""
     full = {"method": cell.method, "draw": cell.draw, "paper": paper(cell), **row}
     if cell.method in BASELINES:
         return full
@@ -238,7 +238,7 @@ def whole(cell: StudentRun, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(done: Done, draws: int) -> None:
-    """Write privgnn.csv, privgnn.png and privgnn.md from the rows that are done."""
+    """Write privgnn.csv, privgnn.png and privgnn.md from the finished rows."""
     order = sorted(
         (cell for stage in stages(draws) for cell in stage if cell in done.found),
         key=lambda c: (c.method != "privgnn", c.method, c.scores == "log-posterior", -c.gamma, c.neighbours, c.queries,
@@ -260,7 +260,7 @@ def _part(text: str) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Train what is missing and write the tables."""
+    """Train the missing students and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", type=Path, default=Path("runs/tables-privgnn"))
     parser.add_argument("--workers", type=int, default=2)

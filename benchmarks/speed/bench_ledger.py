@@ -1,4 +1,4 @@
-"""What durability costs a device, and how fast and flat a storm of retries is answered.
+"""Cost of durability for a device, and rate and memory of a storm of retries.
 
     python -m benchmarks.speed.bench_ledger [--devices 1000] [--storm 100000] [--disk DIR]
 
@@ -83,7 +83,7 @@ def release(folder: Path, kind: str, people: Population, *, batch: bool) -> floa
 
 
 def durability(folder: Path, devices: int) -> None:
-    """Print what a release costs with and without syncing; medians of five rounds, taken in turn."""
+    """Print the time of a release with and without syncing; medians of five rounds, taken in turn."""
     people = generate(devices, FEATURES, 4, seed=0, words=8.0)
     found: dict[tuple[str, bool], list[float]] = {}
     syncs = []
@@ -106,7 +106,7 @@ def durability(folder: Path, devices: int) -> None:
 
 
 def one_sync(folder: Path) -> float:
-    """Milliseconds of a write of a page and a sync: what durability costs at the least on this disk."""
+    """Milliseconds of a write of a page and a sync: the least cost of durability on this disk."""
     with tempfile.TemporaryFile(dir=folder) as file:
         began = time.perf_counter()
         for _ in range(200):
@@ -122,7 +122,7 @@ def resident() -> float:
 
 
 def storm(folder: Path, devices: int, messages: int) -> None:
-    """Print the rate of retries and what they leave in memory."""
+    """Print the rate of retries and the growth of memory."""
     people = generate(devices, FEATURES, 4, seed=0, words=8.0)
     query = question(devices)
     with tempfile.TemporaryDirectory(dir=folder) as place:

@@ -31,7 +31,7 @@ LEAST_ROOM = 6 << 30
 
 @dataclass(frozen=True)
 class TimedRun:
-    """A run, what the published code took (CPU seconds), and the share of that it may take."""
+    """A run, the CPU seconds of the published code, and the share of them that it may take."""
 
     name: str
     options: Mapping[str, Any]
@@ -90,7 +90,7 @@ def _status(name: str) -> int:
 
 
 def main() -> None:
-    """Measure and print; exit 1 where something misses its mark."""
+    """Measure and print; exit 1 if a figure misses its mark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--data-dir", type=Path)

@@ -25,10 +25,10 @@ _SECONDS = 300.0
 
 
 class Forwarder:
-    """Forwards TCP connections on loopback to another port and counts the bytes each way.
+    """Forwarder of TCP connections on loopback that counts the bytes each way.
 
     Args:
-        port: Where to.
+        port: Target port.
     """
 
     def __init__(self, port: int) -> None:
