@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from devices.array_types import IntArray as IntArray
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.floating]
+from devices.array_types import FloatArray as FloatArray
 
 
 @dataclass(frozen=True)

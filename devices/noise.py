@@ -23,7 +23,8 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
 from numpy.typing import NDArray
 
-BoolArray = NDArray[np.bool_]
+from devices.array_types import BoolArray
+
 SAMPLER_VERSION = 1
 _LOW, _HIGH = 0, 1
 _WORD, _PAIR = np.dtype("<u4"), np.dtype("<u8")

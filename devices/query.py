@@ -122,9 +122,7 @@ class Query:
 
     @cached_property
     def _one_end(self) -> bool:
-        return any(
-            getattr(m, "reporting", "both") != "both" for stage in self.plan for a in stage for m in a.mechanisms
-        )
+        return any(m.reporting != "both" for stage in self.plan for a in stage for m in a.mechanisms)
 
     @cached_property
     def _fingerprints(self) -> dict[str, bytes]:

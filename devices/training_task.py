@@ -18,10 +18,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from devices.array_types import FloatArray
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
 from devices.mechanisms.base import Loss, round_up
-from devices.network import FloatArray, Shape
+from devices.network import Shape
 from devices.noise import NoiseStream
 from devices.query import InvalidQuery
 

@@ -20,7 +20,8 @@ FORMER_HOMES = {"curator.guarantee", "curator.propagation"}
 # From the lowest floor to the highest. Rooms of one floor do not import one another.
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
-        ("atomic_files", "facts", "network", "noise"),
+        ("array_types", "atomic_files"),
+        ("facts", "network", "noise"),
         ("data",),
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),

@@ -19,7 +19,7 @@ NEVER = {
 }
 # devices start in well under a second: nothing heavier than these before a function runs
 DEVICES_AT_IMPORT = {"devices", "numpy", "cryptography", "flwr"}
-CURATOR_FROM_DEVICES = ("devices.query", "devices.mechanisms", "devices.facts")
+CURATOR_FROM_DEVICES = ("devices.query", "devices.mechanisms", "devices.facts", "devices.array_types")
 
 
 def _modules(package: str) -> list[Path]:

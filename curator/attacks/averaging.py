@@ -1,4 +1,4 @@
-"""Repeated reports added up: log-odds of bits, log-likelihoods of labels.
+"""Sums of repeated reports: log-odds of bits, log-likelihoods of labels.
 
 T reports of one bit, report r of loss eps_r, weigh up to the log-odds
 
@@ -6,70 +6,25 @@ T reports of one bit, report r of loss eps_r, weigh up to the log-odds
 
 and the sign is the maximum-likelihood guess; with equal budgets that is the majority. A
 label's guess is the category of the largest summed log-likelihood; with equal budgets, the
-plurality. Equals are settled by a coin: a tie counts one part in as many as are equal.
+plurality. A coin decides between equals: of k equals the right one counts 1/k. What one
+report weighs is known to its mechanism (``Mechanism.weight``, ``Mechanism.evidence``).
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.mechanisms import (
-    GRR,
-    ClearAdjacency,
-    ClearFeatures,
-    ClearLabel,
-    Laplace,
-    Mechanism,
-    MultiBit,
-    NoisyRow,
-    OneBit,
-    RandomizedResponse,
-)
-from devices.mechanisms.base import ONE
-
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
-CERTAIN = 1e9  # the log-odds of what is said in clear: beyond anything that noise can add up to
-
-
-def weight_of(mechanism: Mechanism) -> float | None:
-    """Log-odds of one reported bit, or None where a report is not one bit an entry."""
-    if isinstance(mechanism, (RandomizedResponse, OneBit)):
-        return math.log((ONE - mechanism.flip) / mechanism.flip)
-    if isinstance(mechanism, ClearAdjacency):
-        return CERTAIN
-    return None
-
-
-def evidence(mechanism: Mechanism, report: Any) -> FloatArray | None:
-    """float64, one number an entry: ln Pr[report | high] - ln Pr[report | low], other entries equal.
-
-    None for a mechanism that says nothing about single entries (a degree, a histogram).
-    """
-    weight = weight_of(mechanism)
-    if weight is not None:
-        return weight * (2.0 * np.asarray(report) - 1)
-    if isinstance(mechanism, MultiBit):
-        return np.asarray(report, np.float64) * math.log((ONE - mechanism.flip) / mechanism.flip)
-    if isinstance(mechanism, (Laplace, NoisyRow)):
-        rate = mechanism.s / mechanism.t
-        return np.asarray(rate * (np.abs(report) - np.abs(report - mechanism.grid)), np.float64)
-    if isinstance(mechanism, ClearFeatures):
-        return CERTAIN * np.sign(np.asarray(report, np.float64) - (mechanism.low + mechanism.high) / 2)
-    return None
+from devices.array_types import BoolArray, FloatArray
 
 
 class BitTally:
     """Log-odds of n rows of bits, added up report by report.
 
-    Reports of one weight are counted in whole numbers, so that a tie is seen as one.
+    Reports of one weight are counted in whole numbers, so that a tie is exactly 0.
 
     Args:
-        rows, columns: Shape of what is guessed.
+        rows, columns: Shape of the guessed matrix.
     """
 
     def __init__(self, rows: int, columns: int) -> None:
@@ -82,7 +37,7 @@ class BitTally:
         """Add a report of one bit an entry, of equal weight.
 
         Args:
-            row: Whose it is.
+            row: The reporter.
             bits: bool, the columns' bits in order.
             weight: Log-odds of one bit.
             skip: A column that the report leaves out (a row's diagonal).
@@ -99,7 +54,7 @@ class BitTally:
         self._reports[row] += 1
 
     def add_evidence(self, row: int, odds: FloatArray, *, skip: int | None = None) -> None:
-        """Add log-odds of any kind, one number a column (see :func:`evidence`)."""
+        """Add log-odds of any kind, one number a column (``Mechanism.evidence``)."""
         self._fold()
         assert self._folded is not None
         if skip is None:
@@ -129,7 +84,7 @@ class LabelTally:
         self._folded: FloatArray | None = None
 
     def add(self, row: int, report: int, weight: float) -> None:
-        """Add a report: ``weight`` = ln Pr[report | it is the truth] - ln Pr[report | another is]."""
+        """Add a report of one category, of this ``Mechanism.weight``."""
         if weight != self._weight:
             counted = self.likelihoods()
             self._folded, self._weight = counted, weight
@@ -142,27 +97,20 @@ class LabelTally:
         return counted if self._folded is None else self._folded + counted
 
 
-def label_weight(mechanism: Mechanism) -> float | None:
-    """What one reported label weighs, None for a mechanism that reports no label."""
-    if isinstance(mechanism, GRR):
-        return math.log(mechanism.truth_probability / mechanism.other_probability)
-    return CERTAIN if isinstance(mechanism, ClearLabel) else None
-
-
 def recovered_bits(log_odds: FloatArray, truth: BoolArray, among: BoolArray | None = None) -> float:
-    """Share of the bits that the sign tells right; a tie counts half.
+    """Return the share of bits whose sign is right; a tie counts half.
 
     Args:
         log_odds: float (n, m).
         truth: bool (n, m).
-        among: bool (n, m), the entries that count; None for all.
+        among: bool (n, m), True for entries that count; None for all.
     """
     score = np.where(log_odds == 0, 0.5, (log_odds > 0) == truth)
     return float(score.mean() if among is None else score[among].mean())
 
 
 def recovered_labels(likelihoods: FloatArray, truth: NDArray[np.int64]) -> float:
-    """Share of the labels that are the likeliest category; of k equals each counts 1/k.
+    """Return the share of labels that are the likeliest category; of k equals each counts 1/k.
 
     People without a label (-1) do not count.
     """

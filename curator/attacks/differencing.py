@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from devices.array_types import FloatArray
 
 
 def solvable(weights: FloatArray) -> NDArray[np.bool_]:

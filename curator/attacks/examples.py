@@ -1,9 +1,8 @@
-"""Small instances of every mechanism, on which all its draws can be walked through.
+"""Small instances of every mechanism, all of whose draws can be enumerated.
 
-A mechanism of any origin is made by its own ``from_epsilon``: each argument without a
-default, and a grid where there is one, is filled in from small public facts. A mechanism
-that needs something else says so by a class method ``audit_examples()`` that returns
-(mechanism, facts) pairs.
+A mechanism is made by its own ``from_epsilon``. Each argument without a default, and a grid
+if there is one, is filled in from small public facts. A mechanism that needs something else
+has a class method ``audit_examples()`` that returns (mechanism, facts) pairs.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _GROUPING = 2
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """What a device holds, in the form in which mechanisms read it (``devices.data.population.Record``)."""
+    """A person's data in the form that mechanisms read (``devices.data.population.Record``)."""
 
     feature_indices: np.ndarray
     feature_values: np.ndarray
@@ -43,7 +42,6 @@ class Example:
     Args:
         mechanism: The instance.
         facts: The public facts it was made for.
-        device: Whose report is looked at: the one that reports most.
     """
 
     mechanism: Mechanism
@@ -51,24 +49,29 @@ class Example:
 
     @property
     def device(self) -> int:
+        """The device whose report is audited: the one with the longest row."""
         return self.facts.n - 1
 
     @property
     def grouping(self) -> tuple[int, ...] | None:
-        """A public grouping, where the mechanism needs one."""
-        if self.mechanism.takes(None):
-            return None
-        groups = int(getattr(self.mechanism, "groups", _GROUPING))
-        return tuple(node % groups for node in range(self.facts.n))
+        """A public grouping for a mechanism that needs one."""
+        return grouping_for(self.mechanism, self.facts.n)
 
     def people(self) -> dict[tuple[Any, ...], Person]:
-        """Every value of the attribute worth telling apart, with the person who has it.
+        """Return the values of the attribute that are compared, each with a person who has it.
 
-        Values outside the public range or domain are among them: whatever the data are,
-        the loss must hold.
+        Some lie outside the public range or domain: the loss must hold whatever the data are.
         """
         (attribute,) = self.mechanism.attributes
         return dict(_people(attribute, self.facts, self.device))
+
+
+def grouping_for(mechanism: Mechanism, n: int) -> tuple[int, ...] | None:
+    """Return a public grouping of n nodes, None for a mechanism that needs none."""
+    if mechanism.takes(None):
+        return None
+    groups = int(getattr(mechanism, "groups", _GROUPING))
+    return tuple(node % groups for node in range(n))
 
 
 def examples(kind: type[Mechanism]) -> list[list[Example]]:
@@ -130,6 +133,6 @@ def _people(attribute: str, facts: PublicFacts, device: int) -> Iterator[tuple[t
         for values in (*itertools.product((low, high), repeat=facts.d), *strange):
             dense = np.array(values, np.float32)
             stored = np.flatnonzero(dense != 0).astype(np.int32)
-            # what is no number differs from any, also from itself: a name tells such values apart
+            # nan is not equal to itself, so the key has a word in its place
             key = tuple("nan" if math.isnan(v) else v for v in values)
             yield key, Person(stored, dense[stored], nobody, 0)

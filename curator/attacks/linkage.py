@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from devices.array_types import BoolArray, FloatArray
 
 
 def joint_law(share: ArrayLike, first_flip: float, second_flip: float) -> FloatArray:

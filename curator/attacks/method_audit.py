@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from curator.attacks.audit_row import AuditRow, Effort, Stream
 from curator.attacks.bounds import lower_bound
-from curator.attacks.examples import Person
+from curator.attacks.examples import Person, grouping_for
 from curator.attacks.laws import NotWalkable, law_of, worst_ratio
-from curator.attacks.mechanism_audit import AuditRow, Effort, Stream
 from curator.methods import Budget, Method, Question
 from curator.privacy.guarantee import Guarantee
 from devices.facts import PublicFacts, Split
@@ -138,10 +138,6 @@ class _World:
         self._known: dict[tuple[int, Mechanism, Hashable], tuple[float, bool]] = {}
         self._unwalkable: set[Mechanism] = set()
 
-    def grouping(self, mechanism: Mechanism) -> tuple[int, ...] | None:
-        groups = int(getattr(mechanism, "groups", 2))
-        return None if mechanism.takes(None) else tuple(node % groups for node in range(self.facts.n))
-
     def person(self, attribute: str, device: int, changed: bool, entry: int | None) -> Person:
         """A person whose ``entry`` (None: everything) of an attribute is on or off."""
         facts, none = self.facts, np.zeros(0, np.int32)
@@ -168,11 +164,10 @@ class _World:
         return total, walked
 
     def _loss(self, device: int, attribute: str, mechanism: Mechanism, entry: int | None) -> tuple[float, bool]:
-        grouping = self.grouping(mechanism)
+        grouping = grouping_for(mechanism, self.facts.n)
         sides = [self.person(attribute, device, changed, entry) for changed in (False, True)]
-        if attribute == "adjacency" and getattr(mechanism, "reporting", "both") == "one-end" and entry is not None:
-            if entry >= device:
-                return 0.0, True
+        if attribute == "adjacency" and mechanism.reporting == "one-end" and entry is not None and entry >= device:
+            return 0.0, True
 
         def draw(noise: Any, person: Person) -> bytes:
             return mechanism.respond(person, noise, device=device, grouping=grouping)  # type: ignore[arg-type]
@@ -224,7 +219,7 @@ class _World:
             parts = []
             for place, (device, mechanism, person) in enumerate(seen):
                 key = hashlib.sha256(f"{label} {side} {number} {place}".encode()).digest()
-                grouping = self.grouping(mechanism)
+                grouping = grouping_for(mechanism, self.facts.n)
                 parts.append(mechanism.respond(person, self._stream(key), device=device, grouping=grouping))  # type: ignore[arg-type]
             drawn.append(b"|".join(parts))
         return drawn

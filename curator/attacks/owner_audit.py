@@ -18,8 +18,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.integrate import quad
 
+from curator.attacks.audit_row import AuditRow, Effort
 from curator.attacks.bounds import lower_bound
-from curator.attacks.mechanism_audit import AuditRow, Effort
 from curator.methods.owner.owner import Answers, OwnerMethod
 from curator.teachers.release import noisy_labels
 

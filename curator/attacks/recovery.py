@@ -15,10 +15,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import binom, poisson
 
-FloatArray = NDArray[np.float64]
+from devices.array_types import FloatArray
 
 
 def bit_recovery(right: ArrayLike, asks: int) -> FloatArray:

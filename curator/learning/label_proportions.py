@@ -33,7 +33,7 @@ from torch import Tensor
 from curator.linear.propagation import adjacency_matrix
 from curator.linear.torch_matrix import Constant
 from curator.reports.frequency import both_directions, unbias
-from devices.facts import IntArray
+from devices.array_types import IntArray
 from devices.mechanisms import GRR
 
 _LEAST = 1e-5  # what the published code clips at

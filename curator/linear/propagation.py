@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 
 from curator.linear.factored import Factored
-from devices.facts import IntArray
+from devices.array_types import IntArray
 
 _COLUMNS_AT_ONCE = 128
 _LABEL_STEPS = 50

@@ -19,10 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from devices.facts import IntArray
+from devices.array_types import BoolArray, FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 _SLACK = 1 - 1e-12  # v_j >= bound / v_i may round otherwise than v_i v_j >= bound
 
 

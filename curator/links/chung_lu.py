@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.facts import IntArray
+from devices.array_types import IntArray
 
 Floats = NDArray[np.float64]
 

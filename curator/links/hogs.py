@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from curator.links.near_duplicates import candidates
-from curator.links.similarity import BoolArray, FloatArray, IntArray, Rows
+from curator.links.similarity import Rows
+from devices.array_types import BoolArray, FloatArray, IntArray
 
 TILE = 1024
 _ROWS_AT_ONCE = 2048

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.facts import IntArray
+from devices.array_types import IntArray
 
 
 def link_probabilities(degrees: NDArray, old: IntArray, new: IntArray) -> NDArray[np.float64]:

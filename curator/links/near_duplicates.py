@@ -24,7 +24,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.links.similarity import BitRows, IntArray, Rows
+from curator.links.similarity import BitRows, Rows
+from devices.array_types import IntArray
 
 # Sorting more entries than this takes more memory and time than the filter saves.
 _MOST_ENTRIES = 1 << 22

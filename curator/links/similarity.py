@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from devices.array_types import BoolArray, FloatArray, IntArray
+
 _CHUNK_BYTES = 1 << 21  # two gathered operands of this size stay in a core's cache
 _ROWS_AT_ONCE = 1024
 

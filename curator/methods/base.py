@@ -12,7 +12,8 @@ from curator.names import nearest
 from curator.privacy.guarantee import Guarantee
 from curator.reports.question import Budget, Question, Reporting
 from curator.reports.reports import Reports
-from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from devices.array_types import IntArray
+from devices.facts import PublicFacts, PublicKnowledge, Split
 
 if TYPE_CHECKING:
     from curator.learning.training import Trained, TrainingSettings

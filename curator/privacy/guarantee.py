@@ -116,7 +116,7 @@ class _Asked:
 
     @property
     def one_end(self) -> bool:
-        return getattr(self.mechanism, "reporting", "both") == "one-end"
+        return self.mechanism.reporting == "one-end"
 
     @property
     def most(self) -> int:

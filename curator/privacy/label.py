@@ -28,13 +28,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaln, xlogy
 
 from curator.privacy.sampling import amplified, sampled_once
-
-FloatArray = NDArray[np.float64]
+from devices.array_types import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _FAR = 45.0  # e^-45 is below the last bit of what is added up

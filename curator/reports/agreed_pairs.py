@@ -1,4 +1,4 @@
-"""Pairs of people whose every reported bit says that they are linked."""
+"""Pairs of people all of whose reported bits are 1."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.reports.reports import Reports
-from devices.mechanisms import RandomizedResponse
 
 
 def agreed_pairs(reports: Reports) -> csr_array:
-    """Symmetric float32 (n, n): pairs about which every end that reported said 1."""
+    """Symmetric float32 CSR (n, n): 1 for pairs about which every end that reported said 1."""
     assert reports.adjacency is not None
-    one_end = reports.mechanism("adjacency", RandomizedResponse).reporting == "one-end"
+    one_end = reports.source("adjacency").reporting == "one-end"
     ones = reports.adjacency.astype(np.float32)
     reported = reports.reported("adjacency")
     if one_end:

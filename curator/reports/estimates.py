@@ -1,8 +1,8 @@
 """Unbiased feature estimates from reports, a strip of columns at a time.
 
-Whatever the mechanism, a strip is float32 (n, columns) of its own unbiased estimates. A
-silent device told nothing: its row is the middle of the public range, which is also what
-the multi-bit mechanism says of a feature that it did not sample.
+A strip is float32 (n, columns) of the mechanism's own unbiased estimates. The row of a
+silent device is the middle of the public range. The multi-bit mechanism estimates a feature
+that it did not sample by the same value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from scipy.sparse import csc_array, csr_array, issparse
 from curator.linear.factored import of_reports
 from curator.linear.propagation import bit_strips
 from curator.reports.reports import Reports
-from devices.mechanisms import ClearFeatures, MultiBit, OneBit
 
 _COLUMNS_AT_ONCE = 128
 
@@ -26,10 +25,10 @@ def estimated_strips(reports: Reports) -> Iterator[tuple[slice, NDArray[np.float
     """Yield (columns, float32 (n, columns)); ValueError where the reports hold no features."""
     if reports.features is None:
         raise ValueError("the reports hold no features")
-    mechanism = reports.asks["features"].mechanisms[0]
+    mechanism = reports.source("features")
     silent = ~reports.reported("features")
     middle = (reports.facts.feature_low + reports.facts.feature_high) / 2
-    for columns, strip in _as_reported(reports.features, reports.facts.d, isinstance(mechanism, OneBit)):
+    for columns, strip in _as_reported(reports.features, reports.facts.d, mechanism.packed):
         estimate = np.asarray(mechanism.estimate(strip), np.float32)
         estimate[silent] = middle
         yield columns, estimate
@@ -41,15 +40,15 @@ def smoothed(reports: Reports, matrix: csr_array, hops: int) -> Any:
     Features in clear that are not propagated stay sparse (CSR). Sparse reports of everybody stay a
     product (:class:`curator.linear.factored.Factored`) where that makes training cheaper.
     """
-    if hops == 0 and isinstance(reports.asks["features"].mechanisms[0], ClearFeatures):
-        if reports.reported("features").all():
+    mechanism = reports.source("features")
+    if issparse(reports.features) and reports.reported("features").all():
+        if mechanism.in_clear and hops == 0:
             return reports.features
-    mechanism = reports.asks["features"].mechanisms[0]
-    if isinstance(mechanism, MultiBit) and issparse(reports.features) and reports.reported("features").all():
-        middle = (mechanism.low + mechanism.high) / 2
-        product = of_reports(reports.features * np.float32(mechanism.slope), middle, matrix, hops)
-        if product.pays():
-            return product
+        if mechanism.line is not None:
+            slope, intercept = mechanism.line
+            product = of_reports(reports.features * np.float32(slope), intercept, matrix, hops)
+            if product.pays():
+                return product
     result = np.empty((reports.facts.n, reports.facts.d), np.float32)
     for columns, strip in estimated_strips(reports):
         for _ in range(hops):

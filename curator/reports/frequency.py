@@ -6,15 +6,14 @@ mean over N(v) and v, K times. As a mixture of the reports' known laws it is unb
     features (GRR-FS, eq. 2):  pi = d lambda' / (m (p - q)) + (m - d - m g q) / (m g (p - q))
     labels (GRR, eq. 4):       pi = P^-1 lambda' = (lambda' - q sum(lambda')) / (p - q)
 
-Both need to know how much of lambda' was reported at all. A person who said nothing (a
-silent device; whoever was not asked for a label) is a row of zeros that is carried along,
-and the sum of lambda'_v is the share of those who did report: features are divided by
-it, and P^-1 is taken with the sum that is there instead of 1. Each feature has the p, q
-and g of its own domain.
+Both need the share of the neighbourhood that did report. A person without a report (a silent
+device, or a person who was not asked for a label) is a row of zeros. The sum of lambda'_v is
+then the share of those who reported: features are divided by it, and P^-1 is taken with this
+sum instead of 1. Each feature has the p, q and g of its own domain.
 
 Both corrections rise in lambda', by the same slope for every category, so they never move
 an argmax: labels and features of more than two categories are the most frequent report.
-Only binary features, which stay numbers, really use eq. 2; those may leave [0, 1].
+Only binary features stay numbers and need eq. 2; these may leave [0, 1].
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from curator.linear.propagation import adjacency_matrix, mean_matrix, propagate
-from devices.facts import IntArray
+from devices.array_types import IntArray
 from devices.mechanisms import GRR, GRRFS
 
 

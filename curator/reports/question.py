@@ -1,20 +1,18 @@
-"""What is asked of whom, and what a run may spend."""
+"""Questions to people, and the privacy budget of a run."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
-from devices.facts import IntArray
+from devices.array_types import IntArray
+from devices.mechanisms import Reporting as Reporting
 from devices.query import Query
-
-Reporting = Literal["both", "one-end"]
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A query and who is asked it.
+    """A query and the people who are asked.
 
     Args:
         query: The query, the same bytes for everybody in ``devices``.
@@ -27,12 +25,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a run may spend, in each paper's own sense.
+    """Privacy budget of a run, in each paper's own sense.
 
     Args:
         epsilon: The method's total.
         eps_adjacency, eps_features, eps_labels: Finer budgets; each replaces the share
-            that ``epsilon`` would give. ``inf`` for features or labels: in clear, where the
+            that ``epsilon`` would give. ``inf`` for features or labels: in clear, if the
             method has such a setting.
         feature_share: Share of ``epsilon`` for the features (HoGS's delta), in (0, 1).
         public_features: Features are public and cost nothing.

@@ -1,8 +1,8 @@
-"""All that arrived at the curator, decoded: what a local method may look at.
+"""Decoded reports of all devices: the only private data that a local method reads.
 
 Reports are kept as compactly as they came: adjacency rows as a sparse matrix of the ones,
-feature bits packed. They can be saved and loaded, so that a method can be run again
-(post-processing costs no privacy) without asking anybody.
+feature bits packed. They can be saved and loaded, so that a method can run again without
+asking anybody. Such post-processing costs no privacy.
 """
 
 from __future__ import annotations
@@ -17,39 +17,43 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from curator.reports.decoding import FIELDS, sparse_ones, stack
+from devices.array_types import BoolArray
 from devices.facts import PublicFacts
+from devices.mechanisms import Mechanism
+from devices.mechanisms.stacking import ones_at
 from devices.query import Ask, Query
 
 if TYPE_CHECKING:
     from curator.reports.question import Question
 
-BoolArray = NDArray[np.bool_]
 FORMAT = 1
+FIELDS = ("adjacency", "degrees", "group_degrees", "noisy_rows", "features", "labels")
 Answers = Mapping[int, Mapping[str, tuple[bytes, ...]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Everybody's answers.
+    """Answers of all devices.
+
+    Each mechanism names the array that its reports fill (``Mechanism.field``) and makes it
+    (``Mechanism.stack``). Rows of silent devices are zero, -1 in ``labels``.
 
     Args:
         facts: Sizes, ranges and domains.
-        asks: What was asked about each attribute.
-        asked: bool (n,) an attribute: who was asked about it.
-        answered: bool (n,): who answered.
-        adjacency: bool (n, n), row i the ones that i reported, or None where the
-            adjacency was not asked. Rows of silent devices are empty.
-        features: Feature reports in the form of their mechanism (:mod:`curator.reports.decoding`):
-            for 1-bit uint8 (n, ceil(d / 8)), packed as ``np.packbits`` gives them; or None.
-            Rows of silent devices are zero.
-        labels: int64 (n,), label reports, -1 where nothing came, or None.
-        degrees: int64 (n,), noisy degrees, 0 where nothing came, or None.
+        asks: Ask of each attribute.
+        asked: Attribute -> bool (n,), True for people who were asked about it.
+        answered: bool (n,), True for people who answered.
+        adjacency: bool CSR (n, n), row i the ones that i reported, or None.
+        features: Feature reports in the form of their mechanism, or None. For 1-bit they are
+            uint8 (n, ceil(d / 8)), packed as ``np.packbits`` gives them.
+        labels: int64 (n,), label reports, or None.
+        degrees: int64 (n,), noisy degrees, or None.
         group_degrees: int64 (n, groups), noisy numbers of neighbours by group, or None.
         noisy_rows: int32 (n, n), noisy adjacency rows in steps of their grid, or None.
-        plan: All that was or will be asked, by stage; left out: ``asks``, in one stage. Of an
-            attribute that several stages ask about, ``asks`` and the reports are the latest.
-        grouping: int64 (n,), everybody's public group in the stage that was asked last, or None.
+        plan: All that was or will be asked, by stage; left out: ``asks``, in one stage. If
+            several stages ask about an attribute, ``asks`` and the reports are the latest.
+        grouping: int64 (n,), every person's public group in the latest stage, or None.
+        others: Arrays of mechanisms of other packages, by a field that is none of the above.
     """
 
     facts: PublicFacts
@@ -64,16 +68,17 @@ class Reports:
     noisy_rows: NDArray[np.int32] | None = field(default=None, repr=False)
     plan: tuple[tuple[Ask, ...], ...] = field(default=(), repr=False)
     grouping: NDArray[np.int64] | None = field(default=None, repr=False)
+    others: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def query(self) -> Query:
-        """Return the question that these are the answers to, under a collection id of its own."""
+        """Return the question that was answered, under the collection id ``saved-reports``."""
         plan = self.plan or (tuple(self.asks[attribute] for attribute in sorted(self.asks)),)
         if self.grouping is None:
             return Query("saved-reports", plan)
         return Query("saved-reports", plan, len(plan) - 1, tuple(self.grouping.tolist()))
 
     def reported(self, attribute: str) -> BoolArray:
-        """bool (n,): who was asked about the attribute and answered."""
+        """bool (n,): True for people who were asked about the attribute and answered."""
         return self.asked[attribute] & self.answered
 
     def mechanism(self, attribute: str, kind: type) -> Any:
@@ -87,19 +92,27 @@ class Reports:
                 return mechanism
         raise ValueError(f"the reports hold no {getattr(kind, 'name', kind)} of {attribute}")
 
+    def source(self, field: str) -> Mechanism:
+        """Return the mechanism whose reports fill this field; ValueError where none was asked."""
+        for ask in self.asks.values():
+            for mechanism in ask.mechanisms:
+                if mechanism.field == field:
+                    return mechanism
+        raise ValueError(f"the reports hold no {field}")
+
     @classmethod
     def from_bytes(cls, facts: PublicFacts, questions: Sequence[Question], answers: Answers) -> Reports:
-        """Decode what came in.
+        """Decode answers.
 
         Args:
             facts: Sizes, ranges and domains.
-            questions: What was asked and of whom, at the stage that was asked last.
+            questions: The questions at their latest stage.
             answers: ``answers[device][attribute]``: one ``bytes`` for each mechanism of the
                 latest stage that asked about the attribute.
 
         Raises:
             ValueError: for two different asks about one attribute, a report by a device
-                that was not asked, or bytes that no report of this query has.
+                that was not asked, malformed bytes, or two mechanisms that fill one field.
         """
         asks, asked = _asked(facts.n, questions)
         answered = np.zeros(facts.n, np.bool_)
@@ -108,10 +121,13 @@ class Reports:
         for attribute, ask in asks.items():
             payloads = _payloads(attribute, ask, asked[attribute], answers)
             for place, mechanism in enumerate(ask.mechanisms):
+                if mechanism.field in decoded:
+                    raise ValueError(f"two mechanisms of one collection fill the field {mechanism.field}")
                 rows = {device: payload[place] for device, payload in payloads.items()}
-                name, array = stack(mechanism, facts.n, rows)
-                decoded[name] = array
-        return cls(facts, asks, asked, answered, **decoded, plan=_whole_plan(questions), grouping=_grouping(questions))
+                decoded[mechanism.field] = mechanism.stack(rows, facts.n)
+        others = {name: decoded.pop(name) for name in [*decoded] if name not in FIELDS}
+        return cls(facts, asks, asked, answered, **decoded, plan=_whole_plan(questions),
+                   grouping=_grouping(questions), others=others)  # fmt: skip
 
     def save(self, folder: Path) -> None:
         """Write the reports as plain ``.npy`` files; ``reports.json`` comes last."""
@@ -120,8 +136,8 @@ class Reports:
             np.save(folder / f"asked_{attribute}.npy", who, allow_pickle=False)
         np.save(folder / "answered.npy", self.answered, allow_pickle=False)
         parts: dict[str, NDArray] = {}
-        for name in FIELDS:
-            array = getattr(self, name)
+        for name in (*FIELDS, *self.others):
+            array = self.others[name] if name in self.others else getattr(self, name)
             if isinstance(array, csr_array):
                 parts |= {f"{name}_indptr": array.indptr, f"{name}_indices": array.indices}
                 if array.dtype != np.bool_:
@@ -132,6 +148,8 @@ class Reports:
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
         query = self.query().to_bytes().decode("ascii")
         head = {"format": FORMAT, "facts": self.facts.to_dict(), "query": query, "arrays": sorted(parts)}
+        if self.others:
+            head["others"] = {name: list(array.shape) for name, array in self.others.items()}
         (folder / "reports.json").write_text(json.dumps(head, indent=1))
 
     @classmethod
@@ -151,14 +169,23 @@ class Reports:
         asks = {ask.attribute: ask for stage in query.plan for ask in stage}
         arrays = {name: _load(folder, name) for name in head["arrays"]}
         found = {name: arrays[name] for name in FIELDS if name in arrays}
-        if "adjacency_indptr" in arrays:
-            found["adjacency"] = sparse_ones(facts.n, arrays["adjacency_indptr"], arrays["adjacency_indices"])
-        if "features_indptr" in arrays:
-            parts = tuple(arrays[f"features_{part}"] for part in ("data", "indices", "indptr"))
-            found["features"] = csr_array(parts, shape=(facts.n, facts.d))
+        shapes = {"adjacency": (facts.n, facts.n), "features": (facts.n, facts.d), **head.get("others", {})}
+        found |= {name: _sparse(arrays, name, tuple(shape)) for name, shape in shapes.items() if name + _CSR in arrays}
+        others = {name: found.pop(name) if name + _CSR in arrays else arrays[name] for name in head.get("others", {})}
         asked = {attribute: _load(folder, f"asked_{attribute}") for attribute in asks}
         grouping = None if query.grouping is None else np.array(query.grouping, np.int64)
-        return cls(facts, asks, asked, _load(folder, "answered"), **found, plan=query.plan, grouping=grouping)
+        return cls(facts, asks, asked, _load(folder, "answered"), **found, plan=query.plan,
+                   grouping=grouping, others=others)  # fmt: skip
+
+
+_CSR = "_indptr"  # follows the name of a sparse array
+
+
+def _sparse(arrays: Mapping[str, NDArray], name: str, shape: tuple[int, int]) -> csr_array:
+    indptr, indices = arrays[f"{name}_indptr"], arrays[f"{name}_indices"]
+    if f"{name}_data" not in arrays:
+        return ones_at(shape, indptr, indices)
+    return csr_array((arrays[f"{name}_data"], indices, indptr), shape=shape)
 
 
 def _load(folder: Path, name: str) -> np.ndarray:
@@ -179,7 +206,7 @@ def _asked(n: int, questions: Iterable[Question]) -> tuple[dict[str, Ask], dict[
 
 
 def _whole_plan(questions: Sequence[Question]) -> tuple[tuple[Ask, ...], ...]:
-    """Return what the questions' plans ask together, stage by stage."""
+    """Join the questions' plans, stage by stage."""
     stages: list[dict[str, Ask]] = [{} for _ in range(max((len(q.query.plan) for q in questions), default=0))]
     for question in questions:
         for together, stage in zip(stages, question.query.plan, strict=False):

@@ -23,7 +23,7 @@ from curator.teachers.randomness import Masks, private_generator, weights_genera
 from curator.teachers.sage import SageSettings, train_sage
 from curator.teachers.stacked import train_stacked
 from curator.teachers.weights import Layout, Trained
-from devices.facts import IntArray
+from devices.array_types import IntArray
 
 DISTANCES = ("euclidean", "cosine")
 SAMPLINGS = ("fresh", "once")

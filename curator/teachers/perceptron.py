@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from curator.learning.training import Adam
 from curator.teachers.sage import SageSettings
-from devices.facts import IntArray
+from devices.array_types import IntArray
 
 
 def train_perceptron(

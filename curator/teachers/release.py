@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.teachers.randomness import private_generator
-from devices.facts import IntArray
+from devices.array_types import IntArray
 
 SCORES = ("posterior", "log-posterior")
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from curator.teachers.graph import Floats, PlainGraph
 from curator.teachers.randomness import derive
-from devices.facts import IntArray
+from devices.array_types import IntArray
 
 SELECTIONS = ("random", "pagerank", "degree", "cluster")
 _DAMPING, _CLUSTERS, _ROUNDS = 0.85, 50, 20

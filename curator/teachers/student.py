@@ -17,7 +17,7 @@ from curator.teachers.graph import PlainGraph, cut
 from curator.teachers.randomness import Masks, weights_generator
 from curator.teachers.sage import SageSettings, train_sage
 from curator.teachers.weights import Layout, Trained
-from devices.facts import IntArray
+from devices.array_types import IntArray
 
 _STUDENT = 0  # number among the draws of its own purpose
 

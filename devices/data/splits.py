@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.array_types import IntArray
 from devices.data.population import Population
-from devices.facts import IntArray, Split
+from devices.facts import Split
 
 KINDS = ("random", "split42", "file")
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.array_types import FloatArray
 from devices.federated.local_steps import Inputs
-from devices.network import FloatArray, softmax
+from devices.network import softmax
 from devices.training_task import Task
 
 

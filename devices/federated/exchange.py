@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.federated.local_steps import scaled
-from devices.network import FloatArray
 from devices.query import InvalidQuery
 from devices.training_task import Task
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.array_types import FloatArray
 from devices.data.population import Record
-from devices.network import FloatArray, Shape, softmax
+from devices.network import Shape, softmax
 from devices.training_task import Task
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from flwr.app import Array, Message, MessageType
 
+from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.device import Device, Refusal, Turn
 from devices.enrolment.state import State
@@ -37,7 +38,6 @@ from devices.federated.wire import (
     update_reply,
 )
 from devices.ledger.ledger import LedgerDamaged
-from devices.network import FloatArray
 from devices.noise import NoiseStream
 from devices.query import InvalidQuery
 from devices.training_task import Kind

@@ -21,9 +21,10 @@ import numpy as np
 from flwr.app import Message
 from numpy.typing import NDArray
 
+from devices.array_types import FloatArray
 from devices.device import Refusal
 from devices.federated.wire import evaluation_of_many, exchange_reply, read_own, read_weights, silo_update
-from devices.network import FloatArray, Shape, softmax
+from devices.network import Shape, softmax
 from devices.query import InvalidQuery
 from devices.training_task import Kind
 from devices.wire import reply

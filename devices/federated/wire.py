@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 
-from devices.network import FloatArray
+from devices.array_types import FloatArray
 from devices.query import InvalidQuery
 from devices.training_task import Task
 

@@ -1,7 +1,7 @@
-"""The randomisers, by name.
+"""Mechanisms (randomisers) by name.
 
-Others are found through the entry point group ``ldpsim.mechanisms``: a package that
-offers one there needs no change here.
+Mechanisms of other packages are found through the entry point group ``ldpsim.mechanisms``.
+Such a package needs no change here.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+from devices.mechanisms.adjacency import AdjacencyBits, AdjacencyMechanism
 from devices.mechanisms.analytic_gaussian import AnalyticGaussian
-from devices.mechanisms.base import Loss, Mechanism, round_up
+from devices.mechanisms.base import Loss, Mechanism, Reporting, round_up
 from devices.mechanisms.clear import ClearAdjacency, ClearFeatures, ClearLabel
 from devices.mechanisms.degree import Degree
+from devices.mechanisms.features import FeatureGrid, FeatureRange
 from devices.mechanisms.group_degrees import GroupDegrees
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.grr_fs import GRRFS
@@ -20,7 +22,7 @@ from devices.mechanisms.laplace import Laplace
 from devices.mechanisms.multi_bit import MultiBit
 from devices.mechanisms.noisy_row import NoisyRow
 from devices.mechanisms.one_bit import OneBit
-from devices.mechanisms.randomized_response import RandomizedResponse, Reporting
+from devices.mechanisms.randomized_response import RandomizedResponse
 
 _ALL: tuple[type[Mechanism], ...] = (
     RandomizedResponse, Degree, GroupDegrees, NoisyRow, ClearAdjacency,
@@ -30,16 +32,16 @@ _ALL: tuple[type[Mechanism], ...] = (
 BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism in _ALL}
 
 __all__ = [
-    "BUILT_IN", "GRR", "GRRFS", "AnalyticGaussian", "ClearAdjacency", "ClearFeatures", "ClearLabel", "Degree",
-    "GroupDegrees", "Laplace", "Loss", "Mechanism", "MultiBit", "NoisyRow", "OneBit", "RandomizedResponse",
-    "Reporting", "find", "round_up",
+    "BUILT_IN", "GRR", "GRRFS", "AdjacencyBits", "AdjacencyMechanism", "AnalyticGaussian", "ClearAdjacency",
+    "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GroupDegrees", "Laplace", "Loss",
+    "Mechanism", "MultiBit", "NoisyRow", "OneBit", "RandomizedResponse", "Reporting", "every", "find", "round_up",
 ]  # fmt: skip
 
 
 @cache
 def _installed() -> dict[str, EntryPoint]:
-    # Looked up once and as a whole: the names asked for come from strangers, and a cache
-    # of those would grow with every name that they think of.
+    # All entry points are read once. Strangers choose the names that are asked for, so a
+    # cache by name would grow without limit.
     return {entry.name: entry for entry in entry_points(group="ldpsim.mechanisms")}
 
 
@@ -50,3 +52,9 @@ def find(name: str) -> type[Mechanism] | None:
     entry = _installed().get(name)
     loaded = entry.load() if entry else None
     return loaded if isinstance(loaded, type) and issubclass(loaded, Mechanism) else None
+
+
+def every() -> dict[str, type[Mechanism]]:
+    """Return every mechanism by name: the built-in ones, then those of other packages."""
+    found = {name: find(name) for name in (*BUILT_IN, *_installed())}
+    return {name: kind for name, kind in found.items() if kind is not None}

@@ -1,16 +1,16 @@
-"""The analytic Gaussian mechanism on every feature, on a grid (Balle and Wang 2018).
+"""The analytic Gaussian mechanism on every feature, on a grid.
 
-A feature x in [low, high] is put on a stated public grid of whole steps 0 .. grid, and
-Gaussian noise rounded to whole steps is added, drawn exactly (:mod:`gaussian`). The whole
-vector moves by at most grid * sqrt(d) steps in L2, one feature by ``grid``. sigma is
-calibrated by root finding on the exact curve delta(eps), not by a formula that holds for
-eps < 1 only.
+A feature x in [low, high] is put on a public grid of whole steps 0 .. grid, and Gaussian
+noise rounded to whole steps is added, drawn exactly (:mod:`gaussian`). The whole vector
+moves by at most grid * sqrt(d) steps in L2, one feature by ``grid``. sigma is found as a
+root of the exact curve delta(eps). The older formula holds for eps < 1 only.
 
-The guarantee is no pure loss but a curve: :meth:`AnalyticGaussian.delta_of`. What
-:meth:`AnalyticGaussian.loss` reports is the curve's epsilon at the stated delta, for one
-feature and for the vector. Rounding is post-processing, so the curve holds for the
-report, grid and rounding included; it is tight up to what rounding hides (a step beside
-sigma).
+The guarantee is a curve, not a pure loss: :meth:`AnalyticGaussian.delta_of`.
+:meth:`AnalyticGaussian.loss` is the curve's epsilon at the stated delta, for one feature and
+for the vector. Rounding is post-processing, so the curve holds for the report, grid and
+rounding included. It is tight except for what rounding hides (a step beside sigma).
+
+Balle and Wang 2018, https://arxiv.org/abs/1805.06530
 """
 
 from __future__ import annotations
@@ -25,30 +25,36 @@ import numpy as np
 
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
-from devices.mechanisms.base import Loss, Mechanism, check_epsilon, round_up
+from devices.mechanisms.base import Loss, check_epsilon, round_up
+from devices.mechanisms.features import FeatureGrid
 from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.mechanisms.laplace import STEPS, check_grid, to_steps
+from devices.mechanisms.laplace import STEPS
 from devices.noise import NoiseStream
 
 UNIT = 1 << 32
 
 
 @dataclass(frozen=True)
-class AnalyticGaussian(Mechanism):
+class AnalyticGaussian(FeatureGrid):
     """Report each of d features with rounded Gaussian noise.
 
     ``value``: float (d,); ``report``: int64 (d,), whole steps above ``low``.
 
     Args:
-        deviation: The noise's standard deviation before rounding, in 1 / 2**32 of a step.
-        delta: The delta at which the loss is stated. A device answers only where it is
-            below 1/n.
+        deviation: Standard deviation of the noise before rounding, in 1 / 2**32 of a step.
+        delta: Delta at which the loss is stated. A device answers only if it is below 1/n.
         d: Number of features.
         low, high: Public range; values outside are clamped.
         grid: Number of steps into which the range is cut.
 
     Raises:
-        ValueError: for a deviation, delta, size, range or grid that makes no sense.
+        ValueError: for an impossible deviation, delta, size, range or grid.
+
+    >>> mechanism = AnalyticGaussian.from_epsilon(1.0, delta=1e-4, d=4)
+    >>> mechanism.loss().vector, mechanism.loss().delta
+    (1.0, 0.0001)
+    >>> round(mechanism.sigma / mechanism.grid, 3)
+    6.371
     """
 
     deviation: int
@@ -60,14 +66,13 @@ class AnalyticGaussian(Mechanism):
 
     name: ClassVar[str] = "analytic_gaussian"
     version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"features"})
 
     def __post_init__(self) -> None:
         if not UNIT // 4 <= self.deviation < 1 << 68:
             raise ValueError(f"the deviation must be 1/4 of a step .. 2**36 steps, not {self.deviation / UNIT:g}")
         if not 1e-300 < self.delta < 1:
             raise ValueError(f"delta must lie between 0 and 1, both excluded, not {self.delta}")
-        check_grid(self.d, self.low, self.high, self.grid)
+        self.check_grid(self.d, self.low, self.high, self.grid)
 
     @classmethod
     def from_epsilon(
@@ -77,7 +82,7 @@ class AnalyticGaussian(Mechanism):
         check_epsilon(epsilon)
         if not 1e-300 < delta < 1:
             raise ValueError(f"delta must lie between 0 and 1, both excluded, not {delta}")
-        check_grid(d, low, high, grid)
+        cls.check_grid(d, low, high, grid)
         sigma = gaussian.calibrate(epsilon, delta, shift=grid * math.sqrt(d))
         return cls(math.ceil(sigma * UNIT), float(delta), d, float(low), float(high), grid)
 
@@ -87,12 +92,7 @@ class AnalyticGaussian(Mechanism):
         return self.deviation / UNIT
 
     def agrees_with(self, facts: PublicFacts) -> bool:
-        known = (self.d, self.low, self.high) == (facts.d, facts.feature_low, facts.feature_high)
-        return known and self.delta * facts.n < 1
-
-    def steps(self, value: np.ndarray) -> np.ndarray:
-        """int64 (d,): the value on the grid."""
-        return to_steps(value, self.low, self.high, self.grid)
+        return super().agrees_with(facts) and self.delta * facts.n < 1
 
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
         return self.steps(value) + gaussian.sample(noise, Fraction(self.deviation, UNIT), self.d)
@@ -107,14 +107,13 @@ class AnalyticGaussian(Mechanism):
         return gaussian.log_probability(report - self.steps(value), self.sigma)
 
     def estimate(self, report: np.ndarray) -> np.ndarray:
-        return self.low + (self.high - self.low) / self.grid * report
+        return self.low + self.step * report
 
     def variance(self, value: np.ndarray) -> np.ndarray:
-        step = (self.high - self.low) / self.grid
-        return np.full(self.d, step**2 * gaussian.variance(self.sigma))
+        return np.full(self.d, self.step**2 * gaussian.variance(self.sigma))
 
     def delta_of(self, epsilon: float, *, changed: int | None = None) -> float:
-        """delta(eps) when ``changed`` features (all of them, if None) go from one end of the range to the other."""
+        """Return delta(eps) when ``changed`` features (None: all) go from one end of the range to the other."""
         features = self.d if changed is None else changed
         return gaussian.delta_of(epsilon, shift=self.grid * math.sqrt(features), sigma=self.sigma)
 
@@ -122,7 +121,7 @@ class AnalyticGaussian(Mechanism):
         return Loss(bit=self.loss_of(1), vector=self.loss_of(self.d), delta=self.delta)
 
     def loss_of(self, changed: int) -> float:
-        """Epsilon at the stated delta when this many features change."""
+        """Return epsilon at the stated delta when this many features change."""
         return _epsilon(self.delta, self.grid * math.sqrt(changed), self.sigma)
 
 

@@ -1,9 +1,9 @@
-"""What every randomiser shares: 64-bit thresholds, exact losses, and the verbs.
+"""Base class of all mechanisms, their exact losses, and 64-bit thresholds.
 
 A Bernoulli trial on a device compares a 64-bit random integer with a threshold t, so its
-probability is exactly t / 2**64. Queries carry thresholds, not epsilons: the loss that
-is printed is the loss of the probabilities that were used, computed with 60 decimal
-digits and rounded *up* at the ninth decimal.
+probability is exactly t / 2**64. Queries carry thresholds, not epsilons: the printed loss
+is the loss of the probabilities that were used. It is computed with 60 decimal digits and
+rounded *up* at the ninth decimal.
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ import math
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from devices.array_types import FloatArray
 from devices.facts import PublicFacts
+from devices.mechanisms.stacking import DataOf, filled, same_shape
 from devices.noise import NoiseStream
 
 if TYPE_CHECKING:
     from devices.data.population import Record
 
-BoolArray = NDArray[np.bool_]
+Reporting = Literal["both", "one-end"]
 ONE = 1 << 64
+CERTAIN = 1e9  # log-odds of a value that is reported in clear: noise can never add up to as much
 _DIGITS = 60
 _LAST_PLACE = Decimal("1e-9")
 
@@ -112,16 +114,33 @@ def whole_numbers(values: object, *, least: int) -> bool:
 
 
 class Mechanism:
-    """A randomiser: a frozen dataclass of public parameters with a few verbs.
+    """A randomiser: a frozen dataclass of public parameters.
 
-    Subclasses are frozen dataclasses whose fields are JSON values: they are all that the
-    query says and all that the fingerprint covers. ``value`` and ``report`` are dense
-    arrays (or one integer); their shapes stand in each class.
+    The fields are JSON values. They are all that a query contains and all that its
+    fingerprint covers. ``value`` and ``report`` are dense arrays or one integer; each class
+    states their shapes.
+
+    A device calls :meth:`respond`. A curator calls :meth:`decode` or :meth:`stack`, then
+    :meth:`estimate`, :meth:`evidence` and :meth:`loss`.
     """
 
     name: ClassVar[str]
     version: ClassVar[int]
     attributes: ClassVar[frozenset[str]]
+    reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
+    in_clear: ClassVar[bool] = False  # the report is the value
+    packed: ClassVar[bool] = False  # `stack` returns bits of features, as `np.packbits` gives them
+
+    @property
+    def field(self) -> str:
+        """Name of the array of ``Reports`` that :meth:`stack` fills.
+
+        ``labels`` or ``features`` by the attribute; a mechanism about the adjacency names
+        one itself. A name that ``Reports`` does not know is found in ``Reports.others``.
+        """
+        if "label" in self.attributes:
+            return "labels"
+        return "features" if "features" in self.attributes else self.name
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         """Whether the public facts in the parameters are the ones given."""
@@ -136,10 +155,10 @@ class Mechanism:
         return True
 
     def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> Any:
-        """Return the part of a record that this mechanism is about, in the form that :meth:`perturb` takes.
+        """Return the part of a record that :meth:`perturb` takes.
 
-        Unless a mechanism says otherwise: the label, the dense features (float32, as long
-        as the mechanism's ``d``), or the neighbours' ids. Nothing is raised, whatever the data.
+        By default this is the label, the dense features (float32, ``d`` of them) or the
+        neighbours' ids. Nothing is raised, whatever the data.
         """
         if "label" in self.attributes:
             return record.label
@@ -154,7 +173,7 @@ class Mechanism:
     def respond(
         self, record: Record, noise: NoiseStream, *, device: int, grouping: tuple[int, ...] | None = None
     ) -> bytes:
-        """Return the bytes of a fresh report about a record: all that a device asks of a mechanism."""
+        """Return the bytes of a fresh report about a record. A device calls nothing else."""
         return self.encode(self.perturb(self.value_of(record, device=device, grouping=grouping), noise))
 
     def encode(self, report: Any) -> bytes:
@@ -162,8 +181,25 @@ class Mechanism:
         raise NotImplementedError
 
     def decode(self, data: bytes, *, device: int) -> Any:
-        """Read a report; ValueError for bytes that no report of this query has."""
+        """Read a report; ValueError for bytes that :meth:`encode` never writes."""
         raise NotImplementedError
+
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """Decode the reports of many devices into one array or sparse matrix with n rows.
+
+        By default labels become int64 (n,), -1 where no report came, and reports that are
+        arrays of one shape are stacked, 0 where no report came.
+
+        Args:
+            rows: Bytes by device, devices in rising order.
+            n: Number of people.
+
+        Raises:
+            ValueError: naming the device, for bytes that are no report.
+        """
+        if "label" in self.attributes:
+            return filled(rows, self.decode, np.full(n, -1, np.int64))
+        return same_shape(rows, self.decode, n)
 
     def log_probability(self, report: Any, value: Any) -> float:
         """Return ln Pr[report | value], natural logarithm."""
@@ -172,6 +208,29 @@ class Mechanism:
     def estimate(self, report: Any) -> Any:
         """Return an unbiased estimate of ``value`` from one report."""
         raise NotImplementedError
+
+    @property
+    def line(self) -> tuple[float, float] | None:
+        """(slope, intercept) with estimate = slope * report + intercept, None where sparse reports gain nothing."""
+        return None
+
+    @property
+    def weight(self) -> float | None:
+        """Log-odds of one reported bit or category; None where a report is something else.
+
+        A bit: ln Pr[1 | high] / Pr[1 | low]. A category: ln Pr[it | it is true] / Pr[it | another is].
+        """
+        return None
+
+    def evidence(self, report: Any) -> FloatArray | None:
+        """Return ln Pr[report | high] / Pr[report | low] of each entry, the others being equal.
+
+        For a label: the log-likelihood of each category, up to a constant. None for a
+        mechanism whose reports say nothing about single entries.
+        """
+        if self.weight is None:
+            return None
+        return np.asarray(self.weight * (2.0 * np.asarray(report) - 1))
 
     def variance(self, value: Any) -> Any:
         """Return the variance of :meth:`estimate`, entry by entry."""

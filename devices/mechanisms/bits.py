@@ -1,14 +1,14 @@
 """Bits on the wire: packed, or as gaps between the ones, whichever is smaller.
 
-The first byte says which. Gaps are LEB128 varints: seven bits a byte, the high bit set
-on all but the last byte of a number.
+The first byte names the form, and only the smaller form is read. Gaps are LEB128 varints:
+seven bits a byte, the high bit set on all but the last byte of a number.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from devices.noise import BoolArray
+from devices.array_types import BoolArray
 
 PACKED, GAPS = 0, 1
 
@@ -19,29 +19,27 @@ def pack_plain(bits: BoolArray) -> bytes:
 
 
 def unpack_plain(data: bytes, size: int) -> BoolArray:
-    """Read :func:`pack_plain`; ValueError where the length is not that of ``size`` bits."""
+    """Read :func:`pack_plain` back; ValueError for bytes that are not those of ``size`` bits."""
+    check_plain(data, size)
+    return np.unpackbits(np.frombuffer(data, np.uint8), count=size).view(np.bool_)
+
+
+def check_plain(data: bytes, size: int) -> None:
+    """Refuse bytes that :func:`pack_plain` does not write for ``size`` bits (ValueError)."""
     if len(data) != (size + 7) // 8:
         raise ValueError(f"{len(data)} bytes do not hold {size} bits")
     if size % 8 and data[-1] & (0xFF >> size % 8):
         raise ValueError(f"a bit is set beyond {size} bits")
-    return np.unpackbits(np.frombuffer(data, np.uint8), count=size).view(np.bool_)
 
 
 def pack_bits(bits: BoolArray) -> bytes:
     """Return the smaller of the packed and the gap form, the packed one on a tie."""
-    packed_size = (len(bits) + 7) // 8
-    ones = np.flatnonzero(bits)
-    if len(ones) < packed_size:  # a gap takes at least one byte
-        gaps = _encode_gaps(ones)
-        if len(gaps) < packed_size:
-            return bytes([GAPS]) + gaps
-    return bytes([PACKED]) + pack_plain(bits)
+    gaps = _smaller_gaps(np.flatnonzero(bits), len(bits))
+    return bytes([PACKED]) + pack_plain(bits) if gaps is None else bytes([GAPS]) + gaps
 
 
 def unpack_bits(data: bytes, size: int) -> BoolArray:
     """Read :func:`pack_bits` back as bool (size,); ValueError where it is no such form."""
-    if data[:1] == bytes([PACKED]):
-        return unpack_plain(data[1:], size)
     bits = np.zeros(size, np.bool_)
     bits[unpack_positions(data, size)] = True
     return bits
@@ -50,7 +48,10 @@ def unpack_bits(data: bytes, size: int) -> BoolArray:
 def unpack_positions(data: bytes, size: int) -> np.ndarray:
     """Return the sorted positions of the ones, int64; ValueError for a wrong form."""
     if data[:1] == bytes([PACKED]):
-        return np.flatnonzero(unpack_plain(data[1:], size))
+        ones = np.flatnonzero(unpack_plain(data[1:], size))
+        if _smaller_gaps(ones, size) is not None:
+            raise ValueError("packed bits that are larger than gaps")
+        return ones
     if data[:1] != bytes([GAPS]):
         raise ValueError("neither packed bits nor gaps")
     if len(data) - 1 >= (size + 7) // 8:
@@ -59,6 +60,15 @@ def unpack_positions(data: bytes, size: int) -> np.ndarray:
     if len(positions) and (positions[-1] >= size or positions[0] < 0 or np.any(np.diff(positions) <= 0)):
         raise ValueError(f"gaps run past {size} bits")
     return positions
+
+
+def _smaller_gaps(ones: np.ndarray, size: int) -> bytes | None:
+    """Return the gaps between the ones where they take fewer bytes than ``size`` packed bits, else None."""
+    packed_size = (size + 7) // 8
+    if len(ones) >= packed_size:  # a gap takes at least one byte
+        return None
+    gaps = _encode_gaps(ones)
+    return gaps if len(gaps) < packed_size else None
 
 
 def _encode_gaps(positions: np.ndarray) -> bytes:

@@ -13,19 +13,19 @@ LARGEST = 1 << 20
 
 
 class Coding:
-    """How attributes stand in columns and in bytes.
+    """Conversion of attributes from columns and to bytes.
 
     Args:
         domains: Number of categories of each attribute.
         columns: Number of columns.
-        block: How many columns are joined by OR into one attribute; 1 for none.
+        block: Number of columns that are joined by OR into one attribute; 1 for none.
 
     Raises:
         ValueError: where the columns do not make up these attributes.
     """
 
     def __init__(self, domains: tuple[int, ...], columns: int, block: int) -> None:
-        if columns > LARGEST:  # a stranger wrote it, and the arrays below are as long
+        if columns > LARGEST:  # a stranger wrote the query, and the arrays below are as long
             raise ValueError(f"{columns} columns are more than {LARGEST}")
         widths = np.array([1 if g == 2 else g for g in domains])
         if block > 1:
@@ -36,7 +36,7 @@ class Coding:
             raise ValueError(f"{columns} columns in blocks of {block} do not make up {len(domains)} attributes")
         self.columns = columns
         self.sizes = np.array(domains, np.int64)
-        # the attribute that a column belongs to, and the category that a 1 there stands for
+        # the attribute of each column, and the category that a 1 there means
         if block > 1:
             self._attribute, self._category = np.arange(columns) // block, np.ones(columns, np.int64)
         else:

@@ -1,7 +1,7 @@
-"""Attributes in clear: no noise at all, an infinite loss, "unprotected" in every result.
+"""Attributes in clear: no noise, an infinite loss, ``unprotected`` in every result.
 
-For the settings of the papers in which an attribute is not private but is still collected
-from its owner (eps = inf). A device answers only where its policy allows an infinite loss.
+Some papers have settings in which an attribute is not private but is still collected from
+its owner (eps = inf). A device answers only if its policy allows an infinite loss.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from devices.array_types import FloatArray
 from devices.facts import PublicFacts
-from devices.mechanisms.base import BoolArray, Loss, Mechanism
+from devices.mechanisms.adjacency import AdjacencyBits
+from devices.mechanisms.base import CERTAIN, Loss, Mechanism, Reporting
 from devices.mechanisms.bits import pack_bits, unpack_bits
-from devices.mechanisms.neighbour_list import AboutList, Reporting
+from devices.mechanisms.features import FeatureRange
+from devices.mechanisms.stacking import DataOf, sparse_values
 from devices.noise import NoiseStream
 
 if TYPE_CHECKING:
@@ -24,9 +27,10 @@ if TYPE_CHECKING:
 
 
 class InClear(Mechanism):
-    """The report is the value."""
+    """Mechanism whose report is the value."""
 
     version: ClassVar[int] = 1
+    in_clear: ClassVar[bool] = True
 
     def perturb(self, value: Any, noise: NoiseStream) -> Any:
         return value
@@ -45,11 +49,16 @@ class InClear(Mechanism):
 
 
 @dataclass(frozen=True)
-class ClearAdjacency(InClear, AboutList):
-    """The adjacency row as it is. ``value`` and ``report``: bool (number of targets,).
+class ClearAdjacency(InClear, AdjacencyBits):
+    """Report the adjacency row as it is.
+
+    ``value`` and ``report``: bool (number of targets,).
 
     Raises:
-        ValueError: for fewer than one person or another reporting.
+        ValueError: for fewer than one person, or another ``reporting``.
+
+    >>> ClearAdjacency(n=3).loss()
+    Loss(bit=inf, vector=inf, delta=0.0)
     """
 
     n: int
@@ -58,24 +67,28 @@ class ClearAdjacency(InClear, AboutList):
     name: ClassVar[str] = "clear_adjacency"
 
     def __post_init__(self) -> None:
-        self.check_list()
+        self.check_row()
 
-    def encode(self, report: BoolArray) -> bytes:
-        return pack_bits(report)
-
-    def decode(self, data: bytes, *, device: int) -> BoolArray:
-        return unpack_bits(data, self.targets(device))
+    @property
+    def weight(self) -> float:
+        return CERTAIN
 
     def loss(self, *, device: int | None = None) -> Loss:
         return super().loss() if self.most_targets(device) else Loss(0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class ClearFeatures(InClear):
-    """The features, clamped to the public range. ``value`` and ``report``: float32 (d,).
+class ClearFeatures(InClear, FeatureRange):
+    """Report the features, clamped to the public range.
+
+    ``value`` and ``report``: float32 (d,). Reports of many devices: float32 CSR (n, d).
 
     Raises:
-        ValueError: for a size or range that makes no sense.
+        ValueError: for an impossible size or range.
+
+    >>> mechanism = ClearFeatures(d=3)
+    >>> mechanism.decode(mechanism.encode(np.array([0.5, 0, 1], np.float32)), device=0).tolist()
+    [0.5, 0.0, 1.0]
     """
 
     d: int
@@ -83,14 +96,9 @@ class ClearFeatures(InClear):
     high: float = 1.0
 
     name: ClassVar[str] = "clear_features"
-    attributes: ClassVar[frozenset[str]] = frozenset({"features"})
 
     def __post_init__(self) -> None:
-        if self.d < 1 or not 0 < self.high - self.low < math.inf:
-            raise ValueError(f"features need d >= 1 and a finite range, not d={self.d}, [{self.low}, {self.high}]")
-
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return (self.d, self.low, self.high) == (facts.d, facts.feature_low, facts.feature_high)
+        self.check_range(self.d, self.low, self.high)
 
     def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> np.ndarray:
         dense = super().value_of(record, device=device)
@@ -111,15 +119,34 @@ class ClearFeatures(InClear):
         report[where] = np.frombuffer(data, "<f4", offset=4 + size)
         if not np.all((report >= np.float32(self.low)) & (report <= np.float32(self.high))):
             raise ValueError("a feature lies outside its range")
+        if not np.array_equal(report != 0, where):
+            raise ValueError("a feature of 0 is listed among those that are not 0")
         return report
+
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """float32 CSR (n, d)."""
+        return sparse_values(rows, self._not_zero, (n, self.d), np.float32)
+
+    def _not_zero(self, data: bytes, *, device: int) -> tuple[np.ndarray, np.ndarray]:
+        dense = self.decode(data, device=device)
+        where = np.flatnonzero(dense)
+        return where, dense[where]
+
+    def evidence(self, report: np.ndarray) -> FloatArray:
+        return CERTAIN * np.sign(np.asarray(report, np.float64) - (self.low + self.high) / 2)
 
 
 @dataclass(frozen=True)
 class ClearLabel(InClear):
-    """The label as it is; one outside the domain counts as the first. ``value`` and ``report``: an integer.
+    """Report the label as it is; a label outside the domain counts as the first category.
+
+    ``value`` and ``report``: an integer.
 
     Raises:
         ValueError: for a domain that is empty or too large.
+
+    >>> ClearLabel(categories=3).decode(b"\\x02\\x00", device=0)
+    2
     """
 
     categories: int
@@ -145,3 +172,10 @@ class ClearLabel(InClear):
         if len(data) != 2 or report >= self.categories:
             raise ValueError("not a label")
         return report
+
+    @property
+    def weight(self) -> float:
+        return CERTAIN
+
+    def evidence(self, report: int) -> FloatArray:
+        return self.weight * (np.arange(self.categories) == report)

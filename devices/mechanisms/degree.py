@@ -1,27 +1,30 @@
-"""A noisy degree (Blink, DPRR, LDPGen): the number of neighbours plus discrete Laplace noise.
+"""A noisy degree: the number of neighbours plus discrete Laplace noise.
 
-One bit of the list moves the degree by 1, the whole list by as many bits as it has (n - 1;
-i for device i with ``one-end``), so with noise of scale t/s
+Blink (Zhu, Tan, Xiao 2023, https://arxiv.org/abs/2309.03190), DPRR and LDPGen use it. One
+bit of the list moves the degree by 1. The whole list moves it by as many bits as the list
+has: n - 1, or i for device i with ``one-end``. With noise of scale t/s the losses are
 
     one bit: s/t,    k bits: k * s/t,    the list: (n - 1) * s/t,    all attained exactly.
 
-A degree is no attribute of its own: it is asked together with randomised response in one
-question about the adjacency, and the losses add. (DPRR thins its randomised row by a
-probability made of the noisy degree. That reads no raw data, so the curator can do it with
-these two reports, at the same loss.) The report is not clipped: clipping is free afterwards.
+A degree is part of the attribute ``adjacency``. It is asked together with randomised
+response in one question, and the losses add. (DPRR thins its randomised row by a
+probability that is made of the noisy degree. That reads no raw data, so the curator does it
+with these two reports, at the same loss.) The report is not clipped: clipping is free
+afterwards.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from devices.mechanisms import discrete_laplace
-from devices.mechanisms.base import Loss, round_up
+from devices.mechanisms.adjacency import AdjacencyMechanism
+from devices.mechanisms.base import Loss, Reporting
 from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.mechanisms.neighbour_list import AboutList, Reporting
+from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Degree(AboutList):
+class Degree(AdjacencyMechanism):
     """Report the number of neighbours with discrete Laplace noise.
 
     ``value`` and ``report``: an integer; a report may be negative or above n - 1.
@@ -40,7 +43,10 @@ class Degree(AboutList):
         reporting: ``both`` counts all neighbours, ``one-end`` those before the device.
 
     Raises:
-        ValueError: for a scale or a size that makes no sense.
+        ValueError: for an impossible scale or size.
+
+    >>> Degree.from_epsilon(0.5, n=10).loss()
+    Loss(bit=0.5, vector=4.5, delta=0.0)
     """
 
     t: int
@@ -49,11 +55,12 @@ class Degree(AboutList):
     reporting: Reporting = "both"
 
     name: ClassVar[str] = "degree"
+    field: ClassVar[str] = "degrees"
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         discrete_laplace.check_scale(self.t, self.s)
-        self.check_list()
+        self.check_row()
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> Degree:
@@ -73,6 +80,10 @@ class Degree(AboutList):
     def decode(self, data: bytes, *, device: int) -> int:
         return int(unpack_integers(data, 1)[0])
 
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """int64 (n,)."""
+        return filled(rows, self.decode, np.zeros(n, np.int64))
+
     def log_probability(self, report: int, value: int) -> float:
         return discrete_laplace.log_probability(np.array([report - value]), self.t, self.s)
 
@@ -83,6 +94,4 @@ class Degree(AboutList):
         return discrete_laplace.variance(self.t, self.s)
 
     def loss(self, *, device: int | None = None) -> Loss:
-        bits = self.most_targets(device)
-        bit, whole = (round_up(discrete_laplace.shift_loss(self.t, self.s, k)) for k in (min(bits, 1), bits))
-        return Loss(bit=bit, vector=whole)
+        return discrete_laplace.loss(self.t, self.s, entries=self.most_targets(device))

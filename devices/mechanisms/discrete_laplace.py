@@ -1,11 +1,12 @@
-"""The discrete Laplace distribution on the integers (Ghosh et al. 2009), sampled exactly.
+"""The discrete Laplace distribution on the integers, sampled exactly.
 
-Pr[Z = z] = (1 - a) / (1 + a) * a^|z| with a = e^(-s/t): the two-sided geometric law of
-scale t/s, both integers. It is drawn by exact inversion (:mod:`inversion`): Pr[Z >= k] =
-a^k / (1 + a) for k >= 1. Noise and report are integers, so nothing leaks through the low
-bits of a floating-point sum (Mironov 2012).
+Pr[Z = z] = (1 - a) / (1 + a) * a^|z| with a = e^(-s/t): the two-sided geometric law of scale
+t/s, both integers (Ghosh et al. 2009, https://arxiv.org/abs/0811.2841). It is drawn by exact
+inversion (:mod:`inversion`): Pr[Z >= k] = a^k / (1 + a) for k >= 1. Noise and report are
+integers. A floating-point sum would leak through its low bits
+(Mironov 2012, https://doi.org/10.1145/2382196.2382264).
 
-A count that changes by 1 shifts the law by 1: its loss is s/t exactly, for any output.
+A count that changes by 1 shifts the law by 1. Its loss is s/t exactly, for any output.
 """
 
 from __future__ import annotations
@@ -15,13 +16,12 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from devices.array_types import FloatArray, IntArray
 from devices.mechanisms import inversion
-from devices.mechanisms.base import check_epsilon
+from devices.mechanisms.base import Loss, check_epsilon, round_up
 from devices.noise import NoiseStream
 
-IntArray = NDArray[np.int64]
 LARGEST = 1 << 32
 _DIGITS = 60
 
@@ -44,16 +44,27 @@ def scale_for(epsilon: float, *, sensitivity: int) -> tuple[int, int]:
 
 
 def check_scale(t: int, s: int) -> None:
-    """Refuse what is not a scale in lowest terms of integers 1 .. 2**32 - 1 (ValueError)."""
+    """Refuse a scale that is not two integers of 1 .. 2**32 - 1 in lowest terms (ValueError)."""
     if not (0 < t < LARGEST and 0 < s < LARGEST) or math.gcd(t, s) != 1:
         raise ValueError(f"a scale is two integers of 1..2**32-1 in lowest terms, not {t}/{s}")
 
 
 def shift_loss(t: int, s: int, shift: int) -> Decimal:
-    """The exact loss shift * s / t, rounded up at the 60th digit."""
+    """Return the exact loss shift * s / t, rounded up at the 60th digit."""
     with localcontext() as context:
         context.prec, context.rounding = _DIGITS, ROUND_CEILING
         return Decimal(shift * s) / Decimal(t)
+
+
+def loss(t: int, s: int, *, entries: int, shift: int = 1) -> Loss:
+    """Return the loss of ``entries`` values, each of which moves by ``shift`` at most."""
+    bit, vector = (round_up(shift_loss(t, s, k * shift)) for k in (min(entries, 1), entries))
+    return Loss(bit, vector)
+
+
+def evidence(report: IntArray, t: int, s: int, *, shift: int) -> FloatArray:
+    """Return ln Pr[report | shift] / Pr[report | 0] of each entry."""
+    return np.asarray(s / t * (np.abs(report) - np.abs(report - shift)), np.float64)
 
 
 def sample(noise: NoiseStream, t: int, s: int, size: int) -> IntArray:
@@ -74,7 +85,7 @@ def tail(k: int, t: int, s: int) -> Decimal:
 
 
 def log_probability(z: IntArray, t: int, s: int) -> float:
-    """The sum of ln Pr[Z = z] over an array."""
+    """Return the sum of ln Pr[Z = z] over an array."""
     rate = s / t
     return float(np.size(z) * math.log(math.tanh(rate / 2)) - rate * np.abs(z).sum())
 

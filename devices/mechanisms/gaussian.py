@@ -1,15 +1,15 @@
-"""Gaussian noise rounded to whole numbers, drawn exactly, and what it costs.
+"""Gaussian noise rounded to whole numbers, drawn exactly, and its privacy curve.
 
-The curve delta(eps) of the Gaussian mechanism with L2 sensitivity D and deviation sigma
-is that of Balle and Wang (2018), Theorem 8:
+The curve delta(eps) of the Gaussian mechanism with L2 sensitivity D and deviation sigma is
+Theorem 8 of Balle and Wang 2018 (https://arxiv.org/abs/1805.06530):
 
     delta(eps) = Phi(D / 2 sigma - eps sigma / D) - e^eps Phi(-D / 2 sigma - eps sigma / D).
 
 A device puts its value on a grid of whole numbers, adds Gaussian noise and rounds. With
 x whole, round(x + sigma N) = x + round(sigma N): the noise alone can be rounded. Rounding
-is post-processing of the Gaussian mechanism, so delta(eps) above holds for what is
-released, at any sigma, in any dimension and for any shift. (A discrete Gaussian has no
-such closed curve for vectors.)
+is post-processing of the Gaussian mechanism, so delta(eps) above holds for the report, at
+any sigma, in any dimension and for any shift. (A discrete Gaussian has no such closed curve
+for vectors.)
 
 round(sigma N) is drawn by exact inversion (:mod:`inversion`).
 """
@@ -21,17 +21,16 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from devices.array_types import IntArray
 from devices.mechanisms import inversion
 from devices.noise import NoiseStream
 
-IntArray = NDArray[np.int64]
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")
 
 
 def delta_of(epsilon: float, *, shift: float, sigma: float) -> float:
-    """delta(eps) of Gaussian noise of deviation ``sigma`` on values ``shift`` apart (L2)."""
+    """Return delta(eps) of Gaussian noise of deviation ``sigma`` on values ``shift`` apart (L2)."""
     a = shift / (2 * sigma) - epsilon * sigma / shift
     b = -shift / (2 * sigma) - epsilon * sigma / shift
     density = math.exp(-a * a / 2) / math.sqrt(2 * math.pi)  # e^eps phi(b) = phi(a), so e^eps never overflows
@@ -47,7 +46,7 @@ def _mills(x: float) -> float:
 
 
 def epsilon_of(delta: float, *, shift: float, sigma: float) -> float:
-    """The smallest epsilon >= 0 with delta(eps) <= delta, from above within one part in 1e12."""
+    """Return the smallest epsilon >= 0 with delta(eps) <= delta, from above within one part in 1e12."""
     if delta_of(0.0, shift=shift, sigma=sigma) <= delta:
         return 0.0
     low, high = 0.0, 1.0
@@ -60,7 +59,7 @@ def epsilon_of(delta: float, *, shift: float, sigma: float) -> float:
 
 
 def calibrate(epsilon: float, delta: float, *, shift: float) -> float:
-    """The smallest sigma with delta(epsilon) <= delta, from above within one part in 1e13."""
+    """Return the smallest sigma with delta(epsilon) <= delta, from above within one part in 1e13."""
     low = high = shift / epsilon
     while delta_of(epsilon, shift=shift, sigma=high) > delta:
         high *= 2
@@ -97,7 +96,7 @@ def upper_tail(x: Fraction) -> Decimal:
 
 
 def log_probability(z: IntArray, sigma: float) -> float:
-    """The sum of ln Pr[round(sigma N) = z] over an array."""
+    """Return the sum of ln Pr[round(sigma N) = z] over an array."""
     from scipy.special import log_ndtr
 
     inner, outer = (log_ndtr(-(np.abs(z) + side) / sigma) for side in (-0.5, 0.5))

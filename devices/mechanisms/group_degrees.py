@@ -1,29 +1,32 @@
-"""Noisy numbers of neighbours in each public group (LDPGen; Qin et al. 2017).
+"""Noisy numbers of neighbours in each public group (LDPGen).
 
-Everybody is in one of k public groups; a device counts its neighbours in each and adds
-discrete Laplace noise of scale t/s to every count. One bit of the list moves one count by
-1, the whole list moves the counts by as many as it has bits (L1), whatever the grouping:
+Everybody is in one of k public groups. A device counts its neighbours in each group and
+adds discrete Laplace noise of scale t/s to every count. One bit of the list moves one count
+by 1. The whole list moves the counts by as many bits as it has (L1), whatever the grouping:
 
     one bit: s/t,    k bits: k * s/t,    the list: (n - 1) * s/t,    all attained exactly.
 
-The first of LDPGen's two stages needs a random grouping that everybody can work out
-(``seed`` of 0 or more); the second takes the grouping that the curator made of the first
-stage's reports (``seed`` -1: the query's ``grouping``). Both stages are in the plan from
-the start, and their losses add.
+LDPGen has two stages. The first needs a random grouping that everybody can compute
+(``seed`` of 0 or more). The second takes the grouping that the curator made of the first
+stage's reports (``seed`` -1: the query's ``grouping``). The plan has both stages from the
+start, and their losses add.
+
+Qin et al. 2017, https://doi.org/10.1145/3133956.3134086
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from devices.mechanisms import discrete_laplace
-from devices.mechanisms.base import Loss, round_up
+from devices.mechanisms.adjacency import AdjacencyMechanism
+from devices.mechanisms.base import Loss, Reporting
 from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.mechanisms.neighbour_list import AboutList, Reporting
+from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class GroupDegrees(AboutList):
+class GroupDegrees(AdjacencyMechanism):
     """Report the number of neighbours in each group with discrete Laplace noise.
 
     ``value`` and ``report``: int64 (groups,).
@@ -40,11 +43,15 @@ class GroupDegrees(AboutList):
         t, s: The noise's scale is t/s; integers in lowest terms, below 2**32.
         n: Number of people.
         groups: Number of groups k.
-        seed: Of the public random grouping (:func:`random_grouping`), or -1 for the query's own.
+        seed: Seed of the public random grouping (:func:`random_grouping`), or -1 for the query's own.
         reporting: ``both`` counts all neighbours, ``one-end`` those before the device.
 
     Raises:
-        ValueError: for a scale, size, number of groups or seed that makes no sense.
+        ValueError: for an impossible scale, size, number of groups or seed.
+
+    >>> mechanism = GroupDegrees.from_epsilon(1.0, n=6, groups=2, seed=7)
+    >>> mechanism.groups_of(None).tolist()
+    [1, 0, 0, 1, 0, 1]
     """
 
     t: int
@@ -55,11 +62,12 @@ class GroupDegrees(AboutList):
     reporting: Reporting = "both"
 
     name: ClassVar[str] = "group_degrees"
+    field: ClassVar[str] = "group_degrees"
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         discrete_laplace.check_scale(self.t, self.s)
-        self.check_list()
+        self.check_row()
         if not 1 <= self.groups <= 1 << 16 or not -1 <= self.seed < 1 << 32:
             raise ValueError(f"1..65536 groups and a seed of -1..2**32-1 are needed, not {self.groups}, {self.seed}")
 
@@ -77,7 +85,7 @@ class GroupDegrees(AboutList):
         return grouping is not None and len(grouping) == self.n and max(grouping) < self.groups
 
     def groups_of(self, grouping: tuple[int, ...] | None) -> np.ndarray:
-        """int64 (n,): everybody's group."""
+        """int64 (n,): the group of every person."""
         if self.seed >= 0:
             return random_grouping(self.n, self.groups, self.seed)
         assert grouping is not None  # a device refuses the question otherwise
@@ -96,6 +104,10 @@ class GroupDegrees(AboutList):
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
         return unpack_integers(data, self.groups)
 
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """int64 (n, groups)."""
+        return filled(rows, self.decode, np.zeros((n, self.groups), np.int64))
+
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         return discrete_laplace.log_probability(report - value, self.t, self.s)
 
@@ -106,9 +118,7 @@ class GroupDegrees(AboutList):
         return np.full(self.groups, discrete_laplace.variance(self.t, self.s))
 
     def loss(self, *, device: int | None = None) -> Loss:
-        bits = self.most_targets(device)
-        bit, whole = (round_up(discrete_laplace.shift_loss(self.t, self.s, k)) for k in (min(bits, 1), bits))
-        return Loss(bit=bit, vector=whole)
+        return discrete_laplace.loss(self.t, self.s, entries=self.most_targets(device))
 
 
 @lru_cache(maxsize=4)  # every device of a process counts by the same grouping
@@ -118,9 +128,10 @@ def _as_array(grouping: tuple[int, ...]) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def random_grouping(n: int, groups: int, seed: int) -> np.ndarray:
-    """int64 (n,): a public grouping that anybody can work out; nothing secret is in it.
+    """int64 (n,): a public grouping that anybody can compute; it contains nothing secret.
 
-    Node j gets the j-th output of SplitMix64 (Steele et al. 2014) from the seed, modulo ``groups``.
+    Node j gets the j-th output of SplitMix64 from the seed, modulo ``groups``
+    (Steele et al. 2014, https://doi.org/10.1145/2660193.2660195).
     """
     with np.errstate(over="ignore"):
         state = np.uint64(seed) + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)

@@ -2,6 +2,8 @@
 
 The truth is told with probability p = e^eps / (e^eps + g - 1), each other category with
 q = 1 / (e^eps + g - 1). Loss: eps = ln(p / q) between any two categories.
+
+Kairouz, Bonawitz and Ramage 2016, https://arxiv.org/abs/1602.07387
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from devices.array_types import FloatArray
 from devices.facts import PublicFacts
 from devices.mechanisms.base import ONE, Loss, Mechanism, log_ratio, probability_threshold
 from devices.noise import NoiseStream
@@ -31,6 +34,12 @@ class GRR(Mechanism):
     Raises:
         ValueError: for a domain below 2 or a threshold that makes the truth the least
             likely answer.
+
+    >>> mechanism = GRR.from_epsilon(1.0, categories=4)
+    >>> round(mechanism.truth_probability, 4), round(mechanism.other_probability, 4)
+    (0.4754, 0.1749)
+    >>> mechanism.loss()
+    Loss(bit=1.0, vector=1.0, delta=0.0)
     """
 
     lie: int
@@ -72,7 +81,7 @@ class GRR(Mechanism):
 
     def perturb(self, value: int, noise: NoiseStream) -> int:
         truth = self.category(value)
-        # Both draws are always made: the time taken does not tell which one was used.
+        # Both draws are always made, so that the time taken does not depend on the outcome.
         lies = bool(noise.bernoulli(self.lie, 1)[0])
         other = noise.uniform_integer(self.categories - 1)
         return other + (other >= truth) if lies else truth
@@ -99,6 +108,13 @@ class GRR(Mechanism):
         p, q = self.truth_probability, self.other_probability
         share = np.where(np.arange(self.categories) == self.category(value), p, q)
         return share * (1 - share) / (p - q) ** 2
+
+    @property
+    def weight(self) -> float:
+        return math.log(self.truth_probability / self.other_probability)
+
+    def evidence(self, report: int) -> FloatArray:
+        return self.weight * (np.arange(self.categories) == report)
 
     def loss(self, *, device: int | None = None) -> Loss:
         exact = log_ratio((ONE - self.lie) * (self.categories - 1), self.lie)

@@ -1,21 +1,24 @@
-"""GRR with feature sampling (Bhaila et al. 2024, RGNN Section 4.1).
+"""GRR with feature sampling (RGNN, Section 4.1).
 
-m of the d features are drawn without replacement; a drawn feature is reported by GRR over
+m of the d features are drawn without replacement. A drawn feature is reported by GRR over
 its domain of g categories (truth p = E / (E + g - 1), each other q = 1 / (E + g - 1),
-E = e^eps_x; the paper prints e^(eps + g) - 1 as the denominator, which are no
-probabilities), every other one uniformly over its domain. Which were drawn is not said:
+E = e^eps_x; the paper prints e^(eps + g) - 1 as the denominator, and the result does not sum
+to 1). Every other feature is reported uniformly over its domain. The report does not show
+which ones were drawn:
 
     Pr[y | x] = C(d, m)^-1 * sum over m-subsets S of prod_{i in S} GRR(y_i | x_i) prod_{i not in S} 1/g_i.
 
 Exact losses. For features K that change, with y right on K and wrong elsewhere:
 ln(e_m(p_i g_i on K, q_i g_i elsewhere) / e_m(q_i g_i)), e_m the elementary symmetric
-polynomial. One feature of equal domains: ln(1 + (m/d)(E - 1)). The whole vector: m * eps_x,
-with no gain from sampling at all: whichever S is drawn, m values of the same person are in
-the report. Theorem 1 of the paper claims less (:meth:`GRRFS.claimed_loss`) and does not hold.
+polynomial. One feature of equal domains: ln(1 + (m/d)(E - 1)). The whole vector: m * eps_x.
+Sampling gains nothing there: whichever S is drawn, m values of the same person are in the
+report. Theorem 1 of the paper claims less (:meth:`GRRFS.claimed_loss`) and does not hold.
 
-What a feature is: an attribute of ``facts.domains``, or one of d binary columns; or, with
+A feature is an attribute of ``facts.domains``, or one of d binary columns, or, with
 ``block`` = b, the OR of b consecutive columns, formed on the device before any noise. A
-column stands in one block only, so one changed column changes at most one feature.
+column is part of one block only, so one changed column changes at most one feature.
+
+Bhaila et al. 2024, https://arxiv.org/abs/2309.08569
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +35,7 @@ from devices.facts import PublicFacts
 from devices.mechanisms.base import ONE, Loss, Mechanism, log_ratio, probability_threshold, whole_numbers
 from devices.mechanisms.categories import Coding
 from devices.mechanisms.sampling import subset
+from devices.mechanisms.stacking import DataOf, filled
 from devices.mechanisms.subset_mixture import exact_loss
 from devices.noise import NoiseStream
 
@@ -44,19 +48,26 @@ class GRRFS(Mechanism):
     """Report every feature as a category; m of them carry something.
 
     ``value`` and ``report``: int64 (len(domains),), categories from 0. A category outside
-    its domain counts as the first one.
+    its domain counts as the first one. Reports of many devices: uint8 or uint16
+    (n, len(domains)).
 
     Args:
         lies: 64-bit thresholds of Pr[not the truth], one for each size in
             ``sorted(set(domains))``.
         domains: Number of categories of each feature, at least 2.
-        m: How many features are sampled, 1 .. len(domains).
+        m: Number of sampled features, 1 .. len(domains).
         columns: Number of columns of a record, ``facts.d``.
-        block: How many columns are joined by OR into one binary feature; 1 for none.
+        block: Number of columns that are joined by OR into one binary feature; 1 for none.
 
     Raises:
         ValueError: for a domain below 2, m outside its range, or columns that the
             features do not describe.
+
+    >>> mechanism = GRRFS.from_epsilon(1.0, facts=PublicFacts(n=9, d=4, classes=2), m=2)
+    >>> mechanism.loss()
+    Loss(bit=0.620114507, vector=2.0, delta=0.0)
+    >>> round(mechanism.claimed_loss(), 4)
+    1.4338
     """
 
     lies: tuple[int, ...]
@@ -79,7 +90,7 @@ class GRRFS(Mechanism):
             raise ValueError(f"GRR-FS needs a threshold for each of its {len(sizes)} sizes of domain")
         if any(lie * g >= ONE * (g - 1) for lie, g in zip(self.lies, sizes, strict=True)):
             raise ValueError("a threshold does not favour the truth")
-        Coding(self.domains, self.columns, self.block)
+        self._coding  # noqa: B018 - refuses columns that do not make up the features
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, facts: PublicFacts, m: int | None = None, block: int = 1) -> GRRFS:
@@ -131,7 +142,7 @@ class GRRFS(Mechanism):
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
         truth = np.where((value >= 0) & (value < self._sizes), value, 0)
         sampled = subset(noise, self.d, self.m)
-        # All draws are always made: the time taken does not tell which ones are used.
+        # All draws are always made, so that the time taken does not depend on the outcome.
         report = noise.uniform_integers(self._sizes, self.d)
         lies = noise.bernoulli(self._thresholds[sampled], self.m)
         other = noise.uniform_integers(self._sizes[sampled] - 1, self.m)
@@ -145,7 +156,11 @@ class GRRFS(Mechanism):
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
         return self._coding.unpack(data)
 
-    # --- what a report says
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """uint8, or uint16 for a domain of more than 256, (n, number of features)."""
+        return filled(rows, self.decode, np.zeros((n, self.d), np.uint8 if max(self.domains) <= 1 << 8 else np.uint16))
+
+    # --- estimates
 
     def truth_and_other(self, g: int) -> tuple[float, float]:
         """(p, q) of GRR over g categories."""
@@ -153,7 +168,7 @@ class GRRFS(Mechanism):
         return (ONE - lie) / ONE, lie / ONE / (g - 1)
 
     def marginals(self, g: int) -> tuple[float, float]:
-        """(mu1, mu0): probability that a feature of g categories is reported as its value, as one other value."""
+        """(mu1, mu0): probability of reporting a feature of g categories as its value, and as one given other value."""
         (p, q), share = self.truth_and_other(g), self.m / self.d
         return share * p + (1 - share) / g, share * q + (1 - share) / g
 
@@ -200,14 +215,14 @@ class GRRFS(Mechanism):
 
         Args:
             share: float (g,), the true shares pi_j.
-            users: How many reports are averaged.
-            fixed: The users are given (a graph's nodes); False: drawn anew from pi.
+            users: Number of reports that are averaged.
+            fixed: Whether the users are given (a graph's nodes); False: drawn anew from pi.
         """
         share = np.asarray(share, np.float64)
         drawn = self._variances(share)
         return (drawn - share * (1 - share) if fixed else drawn) / users
 
-    # --- what it costs
+    # --- losses
 
     def loss(self, *, device: int | None = None) -> Loss:
         sizes = sorted(set(self.domains))
@@ -215,14 +230,14 @@ class GRRFS(Mechanism):
         return Loss(bit=self.loss_of(1), vector=vector)
 
     def loss_of(self, changed: int) -> float:
-        """Exact loss when this many features change: L_k, attained on the largest domains."""
+        """Return the exact loss when this many features change: L_k, attained on the largest domains."""
         return self.loss_of_domains(sorted(self.domains)[self.d - changed :])
 
     def loss_of_domains(self, changed: Sequence[int]) -> float:
-        """Exact loss when features of these domain sizes, and no others, change."""
+        """Return the exact loss when features of these domain sizes, and no others, change."""
         return exact_loss(self.lies, tuple(sorted(self.domains)), tuple(sorted(changed)), self.m)
 
     def claimed_loss(self) -> float:
-        """What Theorem 1 claims for the whole vector: ln(1 + (m/d)(e^(m eps_x) - 1)). It does not hold."""
+        """Return the claim of Theorem 1 for the whole vector, ln(1 + (m/d)(e^(m eps_x) - 1)). It does not hold."""
         largest = self.loss().vector
         return largest + math.log(self.m / self.d + (1 - self.m / self.d) * math.exp(-largest))

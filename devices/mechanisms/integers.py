@@ -7,13 +7,16 @@ order, little-endian two's complement.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from devices.array_types import IntArray
 
 
 def pack_integers(numbers: IntArray) -> bytes:
-    """Return 1 + width * len bytes."""
+    """Return 1 + width * len bytes.
+
+    >>> pack_integers(np.array([1, -1])).hex()
+    '0101ff'
+    """
     numbers = np.ascontiguousarray(numbers, "<i8")
     # ~x of a negative number needs as many bits as the number itself, less its sign
     most = int(np.where(numbers < 0, ~numbers, numbers).max(initial=0))

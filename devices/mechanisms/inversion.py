@@ -1,11 +1,11 @@
-"""Integers of a symmetric law, drawn exactly by inversion with as many bits as it takes.
+"""Integers of a symmetric law, drawn exactly by inversion with as many bits as necessary.
 
-A sign and a uniform U on (0, 1/2) give the integer z or -z, where z >= 0 is the smallest
-with tail(z + 1) <= U and tail(k) = Pr[Z >= k]; that has the law of Z exactly, if U is a
-real number. 64 bits of it nearly always settle z. Where they do not, or where floating
-point might be wrong about it, further bits are drawn and compared with tail(z + 1) to 80
-decimal digits. So z depends on the bits alone, not on any machine's arithmetic; and the
-time taken hardly depends on what is drawn, and not at all on what it is added to.
+A sign and a uniform U on (0, 1/2) give the integer z or -z. z >= 0 is the smallest integer
+with tail(z + 1) <= U, where tail(k) = Pr[Z >= k]. This has the law of Z exactly, if U is a
+real number. 64 bits of U nearly always determine z. If they do not, or if floating point
+might be wrong about it, further bits are drawn and compared with tail(z + 1) to 80 decimal
+digits. So z depends on the bits alone, not on a machine's arithmetic. The time taken hardly
+depends on the result, and not at all on the value that the noise is added to.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from decimal import Decimal, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.array_types import IntArray
 from devices.noise import NoiseStream
 
-IntArray = NDArray[np.int64]
 DIGITS = 80
 _SLACK = 1e-12  # a thousand times what numpy's log and scipy's ndtri err, relative to max(1, |y|)
 _LAST = 1 << 63
@@ -36,8 +36,8 @@ def sample(
     """int64 (size,): independent draws.
 
     Args:
-        noise: Where 64 bits each (very rarely more) are drawn from.
-        size: How many integers.
+        noise: Source of 64 bits for each integer, very rarely of more.
+        size: Number of integers.
         quantile: y(u) for u in (0, 1/2], such that z = floor(scale * y + offset); it may
             be infinite at 0.
         scale, offset: As above.
@@ -56,7 +56,7 @@ def sample(
 
 
 def _settle(noise: NoiseStream, number: int, least: int, tail: Callable[[int], Decimal]) -> int:
-    """The smallest z >= least with tail(z + 1) <= U, for a U that begins with the 64 bits of ``number``."""
+    """Return the smallest z >= least with tail(z + 1) <= U, for a U that begins with the 64 bits of ``number``."""
     bits = 64
 
     def reached(z: int) -> bool:
@@ -74,7 +74,7 @@ def _settle(noise: NoiseStream, number: int, least: int, tail: Callable[[int], D
     step = 1
     while not reached(least + step - 1):
         least, step = least + step, 2 * step
-    below = least - 1  # not reached, or not asked about; least + step - 1 is reached
+    below = least - 1  # not reached, or never tried; least + step - 1 is reached
     above = least + step - 1
     while above - below > 1:
         middle = (below + above) // 2

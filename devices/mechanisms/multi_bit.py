@@ -1,33 +1,34 @@
-"""The multi-bit mechanism on features (Sajadmanesh and Gatica-Perez 2021, LPGNN Section 3.1).
+"""The multi-bit mechanism on features (LPGNN, Section 3.1).
 
 Encoder (Algorithm 1): m of the d features are drawn without replacement. A drawn feature
 x in [low, high] is reported as +1 with probability
 
     1 / (E + 1) + (x - low) / (high - low) * (E - 1) / (E + 1),    E = e^(eps / m),
 
-else as -1; the others are reported as 0. Real values are put on a stated public grid
-first. Rectifier (eq. 4): x' = d (high - low) / 2m * (E + 1) / (E - 1) * x* + (low + high) / 2.
+else as -1; the others are reported as 0. Real values are put on a public grid first.
+Rectifier (eq. 4): x' = d (high - low) / 2m * (E + 1) / (E - 1) * x* + (low + high) / 2.
 
-The report says which features were drawn, and that does not depend on the values: given
-the drawn ones, m independent bits of loss eps/m each are left. Exact losses: one feature
-eps/m, k features min(k, m) * eps/m, the vector eps. With m = d this is the 1-bit
-mechanism at full budget.
+The report shows which features were drawn, and that does not depend on the values. What is
+left are m independent bits of loss eps/m each. Exact losses: one feature eps/m, k features
+min(k, m) * eps/m, the vector eps. With m = d this is the 1-bit mechanism at full budget.
+
+Sajadmanesh and Gatica-Perez 2021, https://arxiv.org/abs/2006.05535
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.facts import PublicFacts
-from devices.mechanisms.base import ONE, Loss, Mechanism, check_epsilon, log_ratio, probability_threshold
+from devices.array_types import FloatArray
+from devices.mechanisms.base import ONE, Loss, check_epsilon, log_ratio, probability_threshold
 from devices.mechanisms.bits import pack_bits, pack_plain, unpack_bits, unpack_plain
-from devices.mechanisms.one_bit import GRID, OneBit
+from devices.mechanisms.one_bit import GRID, FeatureBits
 from devices.mechanisms.sampling import subset
+from devices.mechanisms.stacking import DataOf, sparse_values
 from devices.noise import NoiseStream
 
 RULES = ("optimal", "floor")
@@ -38,9 +39,9 @@ def sampled_features(epsilon: float, d: int, rule: str = "optimal") -> int:
     """Return how many features to sample.
 
     ``optimal`` minimises the rectifier's variance, f(m) = coth^2(eps / 2m) / m, over the
-    integers 1 .. d. ``floor`` is the paper's eq. 6, max(1, min(d, floor(eps / 2.18))), up
-    to a third worse: f has its minimum at eps/m = 2.177 (sinh z = 2z), and rounding that
-    down is not the integer optimum.
+    integers 1 .. d. ``floor`` is the paper's eq. 6, max(1, min(d, floor(eps / 2.18))). Its
+    variance is up to a third larger: f has its minimum at eps/m = 2.177 (sinh z = 2z), and
+    rounding that down does not give the integer optimum.
 
     Raises:
         ValueError: for another rule, or an epsilon that is not a positive finite number.
@@ -57,20 +58,29 @@ def sampled_features(epsilon: float, d: int, rule: str = "optimal") -> int:
 
 
 @dataclass(frozen=True)
-class MultiBit(Mechanism):
+class MultiBit(FeatureBits):
     """Report m of d features, one bit each.
 
-    ``value``: float (d,); ``report``: int8 (d,) of -1, 0 and 1.
+    ``value``: float (d,); ``report``: int8 (d,) of -1, 0 and 1. Reports of many devices:
+    int8 CSR (n, d) of -1 and 1.
 
     Args:
         flip: 64-bit threshold of Pr[+1 | x = low] = Pr[-1 | x = high], 1 .. 2**63 - 1.
         d: Number of features.
-        m: How many are sampled, 1 .. d.
+        m: Number of sampled features, 1 .. d.
         low, high: Public range; values outside are clamped.
         grid: Number of steps into which the range is cut.
 
     Raises:
-        ValueError: for a threshold, size, range or grid that makes no sense.
+        ValueError: for an impossible threshold, size, range or grid.
+
+    >>> mechanism = MultiBit.from_epsilon(1.0, d=4, m=2)
+    >>> mechanism.loss()
+    Loss(bit=0.5, vector=1.0, delta=0.0)
+    >>> mechanism.estimate(np.array([1, 0, -1, 0])).round(3).tolist()
+    [4.583, 0.5, -3.583, 0.5]
+    >>> mechanism.variance(np.array([0.5, 1.0, 0.0, 0.5])).round(3).tolist()
+    [8.335, 8.085, 8.085, 8.335]
     """
 
     flip: int
@@ -82,10 +92,10 @@ class MultiBit(Mechanism):
 
     name: ClassVar[str] = "multi_bit"
     version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"features"})
 
     def __post_init__(self) -> None:
-        OneBit(self.flip, self.d, self.low, self.high, self.grid)  # checks all but m
+        self.check_flip()
+        self.check_grid(self.d, self.low, self.high, self.grid)
         if not 1 <= self.m <= self.d:
             raise ValueError(f"multi-bit samples 1..{self.d} features (there are {self.d}), not {self.m}")
 
@@ -103,17 +113,10 @@ class MultiBit(Mechanism):
             raise ValueError(f"multi-bit samples 1..{d} features (there are {d}), not {size}")
         return cls(flip=probability_threshold(epsilon / size), d=d, m=size, low=float(low), high=float(high))
 
-    @cached_property
-    def _bit(self) -> OneBit:
-        return OneBit(self.flip, self.d, self.low, self.high, self.grid)
-
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return self._bit.agrees_with(facts)
-
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
         sampled = subset(noise, self.d, self.m)
         report = np.zeros(self.d, np.int8)
-        report[sampled] = np.where(noise.bernoulli(self._bit.thresholds(value[sampled]), self.m), 1, -1)
+        report[sampled] = np.where(noise.bernoulli(self.thresholds(value[sampled]), self.m), 1, -1)
         return report
 
     def encode(self, report: np.ndarray) -> bytes:
@@ -122,13 +125,13 @@ class MultiBit(Mechanism):
         return pack_plain(report[sampled] > 0) + which
 
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        sampled, signs = self.decode_sparse(data)
+        sampled, signs = self.decode_sparse(data, device=device)
         report = np.zeros(self.d, np.int8)
         report[sampled] = signs
         return report
 
-    def decode_sparse(self, data: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sampled features, int64 (m,), and their signs, int8 (m,): what :meth:`decode` spreads out."""
+    def decode_sparse(self, data: bytes, *, device: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sampled features, int64 (m,), and their signs, int8 (m,)."""
         size = (self.m + 7) // 8
         signs = np.where(unpack_plain(data[:size], self.m), 1, -1).astype(np.int8)
         if self.m == self.d:
@@ -140,33 +143,39 @@ class MultiBit(Mechanism):
             raise ValueError(f"not a multi-bit report of {self.m} features")
         return sampled, signs
 
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """int8 CSR (n, d) of -1 and 1; features that were not sampled are not stored."""
+        return sparse_values(rows, self.decode_sparse, (n, self.d), np.int8)
+
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         sampled = np.flatnonzero(report)
         if len(sampled) != self.m:
             return -math.inf
-        bits = OneBit(self.flip, self.m, self.low, self.high, self.grid)
-        return bits.log_probability(report[sampled] > 0, value[sampled]) - math.log(math.comb(self.d, self.m))
+        return self.log_chance(report[sampled] > 0, value[sampled]) - math.log(math.comb(self.d, self.m))
 
     @property
     def slope(self) -> float:
-        """K = d (high - low) / 2m * (E + 1) / (E - 1): what the rectifier multiplies a report by."""
+        """K = d (high - low) / 2m * (E + 1) / (E - 1), the factor of eq. 4."""
         return self.d * (self.high - self.low) / (2 * self.m * (1 - 2 * self.flip / ONE))
+
+    @property
+    def line(self) -> tuple[float, float]:
+        return self.slope, (self.low + self.high) / 2
 
     def estimate(self, report: np.ndarray) -> np.ndarray:
         return self.slope * report + (self.low + self.high) / 2
 
     def variance(self, value: np.ndarray) -> np.ndarray:
-        """d/m * ((high - low) / 2 * (E + 1) / (E - 1))^2 - (x - (low + high) / 2)^2 (Proposition 3.3)."""
-        return np.diag(self.covariance(value))
+        """float (d,): eq. 5 (Proposition 3.3), with x the value on the grid.
 
-    def covariance(self, value: np.ndarray) -> np.ndarray:
-        """float (d, d): the coordinates are not independent, since exactly m of them are sampled."""
-        t = 2 * self._bit.thresholds(value).astype(np.float64) / ONE - 1  # mean of the sign of a sampled feature
-        share = self.m / self.d
-        both = share * (self.m - 1) / (self.d - 1) if self.d > 1 else 0.0
-        result = self.slope**2 * (both - share**2) * np.outer(t, t)
-        np.fill_diagonal(result, self.slope**2 * (share - share**2 * t * t))
-        return np.asarray(result)
+        d/m * ((high - low) / 2 * (E + 1) / (E - 1))^2 - (x - (low + high) / 2)^2
+        """
+        x = self.low + self.step * self.steps(value)
+        ratio = 1 / (1 - 2 * self.flip_probability)  # (E + 1) / (E - 1)
+        return self.d / self.m * ((self.high - self.low) / 2 * ratio) ** 2 - (x - (self.low + self.high) / 2) ** 2
+
+    def evidence(self, report: np.ndarray) -> FloatArray:
+        return np.asarray(report, np.float64) * self.bit_weight
 
     def loss(self, *, device: int | None = None) -> Loss:
         return Loss(bit=self.loss_of(1), vector=self.loss_of(self.d))

@@ -1,30 +1,33 @@
-"""Laplace noise on every bit of the adjacency row (Wu et al. 2022; L-DPGCN in Blink's comparison).
+"""Laplace noise on every bit of the adjacency row.
 
-Each bit becomes ``grid`` whole steps or none, and discrete Laplace noise of scale t/s
-steps is added. One bit: grid * s/t; k bits: k times that; the list: (n - 1) times that.
-All attained exactly. A device sends n - 1 numbers, where randomised response sends bits:
-:meth:`NoisyRow.bytes_per_device` says how much that is before anybody is asked.
+Blink compares with it as L-DPGCN, after Wu et al. 2022 (https://arxiv.org/abs/2108.06504).
+A 1 becomes ``grid`` whole steps, a 0 none, and discrete Laplace noise
+of scale t/s steps is added. One bit loses grid * s/t, k bits lose k times that, the list
+n - 1 times. All are attained exactly. A device sends n - 1 numbers instead of bits;
+:meth:`NoisyRow.bytes_per_device` tells their size before anybody is asked.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from devices.array_types import BoolArray, FloatArray
 from devices.mechanisms import discrete_laplace
-from devices.mechanisms.base import BoolArray, Loss, round_up
+from devices.mechanisms.adjacency import AdjacencyMechanism
+from devices.mechanisms.base import Loss, Reporting
 from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.mechanisms.neighbour_list import AboutList, Reporting
+from devices.mechanisms.stacking import DataOf, decoded
 from devices.noise import NoiseStream
 
 STEPS = 64
 
 
 @dataclass(frozen=True)
-class NoisyRow(AboutList):
+class NoisyRow(AdjacencyMechanism):
     """Report each bit of the adjacency row as a noisy number.
 
     ``value``: bool (number of targets,); ``report``: int64 (number of targets,), in steps.
@@ -36,7 +39,10 @@ class NoisyRow(AboutList):
         reporting: ``both`` or ``one-end``.
 
     Raises:
-        ValueError: for a scale, size or grid that makes no sense.
+        ValueError: for an impossible scale, size or grid.
+
+    >>> NoisyRow.from_epsilon(1.0, n=1000).bytes_per_device()
+    1999
     """
 
     t: int
@@ -46,11 +52,12 @@ class NoisyRow(AboutList):
     reporting: Reporting = "both"
 
     name: ClassVar[str] = "noisy_row"
+    field: ClassVar[str] = "noisy_rows"
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         discrete_laplace.check_scale(self.t, self.s)
-        self.check_list()
+        self.check_row()
         if not 1 <= self.grid <= 1 << 20:
             raise ValueError(f"the grid must have 1..2**20 steps, not {self.grid}")
 
@@ -61,7 +68,7 @@ class NoisyRow(AboutList):
         return cls(t=t, s=s, n=n, grid=grid, reporting=reporting)
 
     def bytes_per_device(self) -> int:
-        """Bytes that the longest row will very likely take (a wider one: once in 10**9 numbers)."""
+        """Return the likely size of the longest row in bytes (a number is wider once in 10**9)."""
         largest = self.grid + self.t / self.s * 9 * math.log(10)
         return 1 + (self.n - 1) * (int(largest).bit_length() // 8 + 1)
 
@@ -74,6 +81,15 @@ class NoisyRow(AboutList):
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
         return unpack_integers(data, self.targets(device))
 
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """int32 (n, n), in steps; 0 where a device does not report about a node."""
+        into = np.zeros((n, n), np.int32)
+        for device, report in decoded(rows, self.decode):
+            if abs(report).max(initial=0) >= 1 << 31:
+                raise ValueError(f"device {device} reported a number beyond 32 bits")
+            into[device, self.nodes(device, np.arange(len(report)))] = report
+        return into
+
     def log_probability(self, report: np.ndarray, value: BoolArray) -> float:
         return discrete_laplace.log_probability(report - self.grid * value.astype(np.int64), self.t, self.s)
 
@@ -83,9 +99,8 @@ class NoisyRow(AboutList):
     def variance(self, value: BoolArray) -> np.ndarray:
         return np.full(len(value), discrete_laplace.variance(self.t, self.s) / self.grid**2)
 
+    def evidence(self, report: np.ndarray) -> FloatArray:
+        return discrete_laplace.evidence(report, self.t, self.s, shift=self.grid)
+
     def loss(self, *, device: int | None = None) -> Loss:
-        bits = self.most_targets(device)
-        bit, whole = (
-            round_up(discrete_laplace.shift_loss(self.t, self.s, k * self.grid)) for k in (min(bits, 1), bits)
-        )
-        return Loss(bit=bit, vector=whole)
+        return discrete_laplace.loss(self.t, self.s, entries=self.most_targets(device), shift=self.grid)

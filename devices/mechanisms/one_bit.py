@@ -1,14 +1,16 @@
-"""The 1-bit mechanism on every feature (Ding et al. 2017; HoGS eq. 3).
+"""The 1-bit mechanism on every feature.
 
 A feature x in [low, high] becomes one bit, 1 with probability
 
     1 / (e^eps + 1) + (x - low) / (high - low) * (e^eps - 1) / (e^eps + 1).
 
-HoGS prints x in place of x - low. With low != 0 that has another loss than eps, or is no
-probability at all, so the correct numerator is used. Real values are put on a stated
-public grid of ``grid`` steps first; binary features lie on it.
+HoGS (eq. 3) prints x in place of x - low. With low != 0 that has another loss than eps, or
+is no probability at all, so the correct numerator is used. Real values are put on a public
+grid of ``grid`` steps first; binary features lie on it.
 
-Loss of one feature: eps. Of the whole vector: d * eps.
+Loss of one feature: eps. Loss of the whole vector: d * eps.
+
+Ding et al. 2017, https://arxiv.org/abs/1712.01524
 """
 
 from __future__ import annotations
@@ -16,13 +18,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from devices.facts import PublicFacts
-from devices.mechanisms.base import ONE, BoolArray, Loss, Mechanism, log_ratio, probability_threshold
-from devices.mechanisms.bits import pack_plain, unpack_plain
+from devices.array_types import BoolArray
+from devices.mechanisms.base import ONE, Loss, log_ratio, probability_threshold
+from devices.mechanisms.bits import check_plain, pack_plain, unpack_plain
+from devices.mechanisms.features import FeatureGrid
+from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream
 
 if TYPE_CHECKING:
@@ -31,11 +35,49 @@ if TYPE_CHECKING:
 GRID = 1 << 16
 
 
+class FeatureBits(FeatureGrid):
+    """Mechanism that reports a feature as one bit, 1 with a probability that rises from q to 1 - q over the range.
+
+    Its dataclass has the field ``flip``, the 64-bit threshold of q.
+    """
+
+    flip: int
+
+    def check_flip(self) -> None:
+        """Refuse a threshold that does not favour the truth (ValueError)."""
+        if not 0 < self.flip < ONE // 2:
+            raise ValueError(f"the flip threshold must lie in 1..2**63-1, not {self.flip}")
+
+    @property
+    def flip_probability(self) -> float:
+        """q, the probability of a 1 at the low end of the range."""
+        return self.flip / ONE
+
+    def thresholds(self, value: np.ndarray) -> np.ndarray:
+        """uint64 (len(value),): the thresholds of Pr[1 | value]."""
+        steps = self.steps(value).view(np.uint64)
+        risen = steps * np.uint64((ONE - 2 * self.flip) // self.grid)
+        risen += np.uint64(self.flip)
+        risen[steps >= self.grid] = ONE - self.flip
+        return risen
+
+    def log_chance(self, bits: BoolArray, value: np.ndarray) -> float:
+        """Return ln Pr[bits | value], one bit for each value."""
+        ones = self.thresholds(value).astype(object)
+        return sum(math.log((t if bit else ONE - t) / ONE) for bit, t in zip(bits, map(int, ones), strict=True))
+
+    @property
+    def bit_weight(self) -> float:
+        """Log-odds of one reported bit: ln Pr[1 | high] / Pr[1 | low]."""
+        return math.log((ONE - self.flip) / self.flip)
+
+
 @dataclass(frozen=True)
-class OneBit(Mechanism):
+class OneBit(FeatureBits):
     """Report each of d features as one bit.
 
-    ``value``: float (d,); ``report``: bool (d,).
+    ``value``: float (d,); ``report``: bool (d,). Reports of many devices:
+    uint8 (n, ceil(d / 8)), as ``np.packbits`` gives them.
 
     Args:
         flip: 64-bit threshold of Pr[1 | x = low] = Pr[0 | x = high], 1 .. 2**63 - 1.
@@ -44,7 +86,13 @@ class OneBit(Mechanism):
         grid: Number of steps into which the range is cut.
 
     Raises:
-        ValueError: for a threshold, size, range or grid that makes no sense.
+        ValueError: for an impossible threshold, size, range or grid.
+
+    >>> mechanism = OneBit.from_epsilon(1.0, d=3)
+    >>> mechanism.loss()
+    Loss(bit=1.0, vector=3.0, delta=0.0)
+    >>> mechanism.estimate(np.array([True, False, True])).round(3).tolist()
+    [1.582, -0.582, 1.582]
     """
 
     flip: int
@@ -55,49 +103,22 @@ class OneBit(Mechanism):
 
     name: ClassVar[str] = "one_bit"
     version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"features"})
+    packed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.flip < ONE // 2:
-            raise ValueError(f"the flip threshold must lie in 1..2**63-1, not {self.flip}")
-        if self.d < 1 or not 0 < self.high - self.low < math.inf or not 1 <= self.grid <= 1 << 20:
-            raise ValueError(
-                "1-bit needs d >= 1, a finite range low < high and a grid of 1..2**20 steps, "
-                f"not d={self.d}, [{self.low}, {self.high}], {self.grid}"
-            )
+        self.check_flip()
+        self.check_grid(self.d, self.low, self.high, self.grid)
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, d: int, low: float = 0.0, high: float = 1.0) -> OneBit:
         """Return the mechanism whose loss per feature is at most ``epsilon``."""
         return cls(flip=probability_threshold(epsilon), d=d, low=float(low), high=float(high))
 
-    @property
-    def flip_probability(self) -> float:
-        """q, the probability of a 1 at the low end of the range."""
-        return self.flip / ONE
-
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return (self.d, self.low, self.high) == (facts.d, facts.feature_low, facts.feature_high)
-
-    def thresholds(self, value: np.ndarray) -> np.ndarray:
-        """uint64 (len(value),): the thresholds of Pr[1 | value]."""
-        # fmax: what is no number counts as the low end, like all that lies below it.
-        place = np.fmax(value, self.low, dtype=np.float64)
-        np.fmin(place, self.high, out=place)
-        place -= self.low
-        place /= self.high - self.low
-        place *= self.grid
-        steps = np.rint(place, out=place).astype(np.uint64)
-        risen = steps * np.uint64((ONE - 2 * self.flip) // self.grid)
-        risen += np.uint64(self.flip)
-        risen[steps >= self.grid] = ONE - self.flip
-        return risen
-
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> BoolArray:
         return noise.bernoulli(self.thresholds(value), len(value))
 
     def perturb_sparse(self, columns: np.ndarray, values: np.ndarray, noise: NoiseStream) -> BoolArray:
-        """Same report as :meth:`perturb` of the dense vector; only non-zero entries are given.
+        """Draw the report that :meth:`perturb` draws of the dense vector, from its non-zero entries.
 
         A column outside 0 .. d - 1 counts as the nearest one: nothing is raised, whatever the data.
         """
@@ -120,9 +141,16 @@ class OneBit(Mechanism):
     def decode(self, data: bytes, *, device: int) -> BoolArray:
         return unpack_plain(data, self.d)
 
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """uint8 (n, ceil(d / 8)): the bits as they came."""
+        return filled(rows, self._bytes, np.zeros((n, (self.d + 7) // 8), np.uint8))
+
+    def _bytes(self, data: bytes, *, device: int) -> np.ndarray:
+        check_plain(data, self.d)
+        return np.frombuffer(data, np.uint8)
+
     def log_probability(self, report: BoolArray, value: np.ndarray) -> float:
-        ones = self.thresholds(value).astype(object)
-        return sum(math.log((t if bit else ONE - t) / ONE) for bit, t in zip(report, map(int, ones), strict=True))
+        return self.log_chance(report, value)
 
     def estimate(self, report: BoolArray) -> np.ndarray:
         q = self.flip_probability
@@ -132,6 +160,10 @@ class OneBit(Mechanism):
         q = self.flip_probability
         one = self.thresholds(value).astype(np.float64) / ONE
         return ((self.high - self.low) / (1 - 2 * q)) ** 2 * one * (1 - one)
+
+    @property
+    def weight(self) -> float:
+        return self.bit_weight
 
     def loss(self, *, device: int | None = None) -> Loss:
         return Loss(

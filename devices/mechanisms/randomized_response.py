@@ -1,12 +1,13 @@
-"""Randomised response on an adjacency row (Warner 1965; HoGS Section III-B).
+"""Randomised response on an adjacency row.
 
-Every reported bit is flipped with probability p = 1 / (e^eps + 1). The diagonal is
-constant and public, so it is never reported. Device i reports about every j != i
-(``both``: each pair is reported by both ends) or about j < i only (``one-end``).
+Every reported bit is flipped with probability p = 1 / (e^eps + 1). Device i reports about
+every j != i (``both``: both ends report each pair) or about j < i only (``one-end``).
 
-Loss of one bit: eps = ln((1 - p) / p). Of the whole list: (number of bits) * eps. Of an
-undirected edge: 2 eps when both ends report it, eps with ``one-end``
+Loss of one bit: eps = ln((1 - p) / p). Loss of the whole list: (number of bits) * eps. Loss
+of an undirected edge: 2 eps if both ends report it, eps with ``one-end``
 (:mod:`curator.privacy.guarantee`).
+
+Warner 1965, https://doi.org/10.1080/01621459.1965.10480775
 """
 
 from __future__ import annotations
@@ -17,20 +18,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from devices.mechanisms.base import ONE, BoolArray, Loss, log_ratio, probability_threshold
-from devices.mechanisms.bits import pack_bits, unpack_bits
-from devices.mechanisms.neighbour_list import AboutList, Reporting
+from devices.array_types import BoolArray
+from devices.mechanisms.adjacency import AdjacencyBits
+from devices.mechanisms.base import ONE, Loss, Reporting, log_ratio, probability_threshold
 from devices.noise import NoiseStream
-
-__all__ = ["RandomizedResponse", "Reporting"]
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(AboutList):
+class RandomizedResponse(AdjacencyBits):
     """Flip each reported bit of the adjacency row with probability ``flip`` / 2**64.
 
     ``value`` and ``report``: bool (number of targets,), by target in rising order;
-    :meth:`positions` and :meth:`nodes` say which node stands where.
+    :meth:`positions` and :meth:`nodes` convert between nodes and places.
 
     Args:
         flip: 64-bit flip threshold, 1 .. 2**63 - 1.
@@ -39,6 +38,12 @@ class RandomizedResponse(AboutList):
 
     Raises:
         ValueError: for a threshold or a size outside its range.
+
+    >>> mechanism = RandomizedResponse.from_epsilon(1.0, n=4)
+    >>> mechanism.loss()
+    Loss(bit=1.0, vector=3.0, delta=0.0)
+    >>> mechanism.perturb(np.array([True, False, False]), NoiseStream(bytes(32))).tolist()
+    [True, False, False]
     """
 
     flip: int
@@ -51,8 +56,7 @@ class RandomizedResponse(AboutList):
     def __post_init__(self) -> None:
         if not 0 < self.flip < ONE // 2:
             raise ValueError(f"the flip threshold must lie in 1..2**63-1, not {self.flip}")
-        if self.n < 1 or self.reporting not in ("both", "one-end"):
-            raise ValueError(f"randomised response needs n >= 1 and reporting both or one-end, not {self.n}")
+        self.check_row()
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> RandomizedResponse:
@@ -72,12 +76,6 @@ class RandomizedResponse(AboutList):
     def perturb(self, value: BoolArray, noise: NoiseStream) -> BoolArray:
         return noise.bernoulli(self.flip, len(value)) ^ value
 
-    def encode(self, report: BoolArray) -> bytes:
-        return pack_bits(report)
-
-    def decode(self, data: bytes, *, device: int) -> BoolArray:
-        return unpack_bits(data, self.targets(device))
-
     def log_probability(self, report: BoolArray, value: BoolArray) -> float:
         flipped = int(np.count_nonzero(report != value))
         p = self.flip_probability
@@ -91,8 +89,12 @@ class RandomizedResponse(AboutList):
         p = self.flip_probability
         return np.full(len(value), p * (1 - p) / (1 - 2 * p) ** 2)
 
+    @property
+    def weight(self) -> float:
+        return math.log((ONE - self.flip) / self.flip)
+
     def loss(self, *, device: int | None = None) -> Loss:
-        bits = self.n - 1 if device is None else self.targets(device)
+        bits = self.most_targets(device)
         return Loss(
             bit=log_ratio(ONE - self.flip, self.flip, min(bits, 1)), vector=log_ratio(ONE - self.flip, self.flip, bits)
         )

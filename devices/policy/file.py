@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from devices import mechanisms
-from devices.mechanisms.randomized_response import Reporting
+from devices.mechanisms.base import Reporting
 from devices.policy.policy import Mode, OnRequery, Policy
 from devices.query import ATTRIBUTES
 

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Loss, round_up
-from devices.mechanisms.randomized_response import Reporting
+from devices.mechanisms.base import Loss, Reporting, round_up
 from devices.query import Query
 from devices.training_task import Kind, Task
 
@@ -97,10 +96,8 @@ class Policy:
                 for mechanism in ask.mechanisms:
                     if mechanism.name not in self.mechanisms or not mechanism.agrees_with(self.facts):
                         return False
-                    # Any adjacency mechanism that does not say "one-end" reads the whole list.
-                    if self.reporting == "one-end" and ask.attribute == "adjacency":
-                        if getattr(mechanism, "reporting", "both") != "one-end":
-                            return False
+                    if ask.attribute == "adjacency" and self.reporting == "one-end" != mechanism.reporting:
+                        return False
         return all(
             name in self.caps and self.caps[name].allows(query.loss(name, device=device)) for name in query.attributes
         )
@@ -150,12 +147,7 @@ def policy_for(
     Raises:
         ValueError: for a level that is not bit, vector or user, or a cap that is negative or nan.
     """
-    given = dict(caps or {})
-    for level, value in given.items():
-        if level not in CAP_LEVELS:
-            raise ValueError(f"--cap {level}={value:g}: the level must be one of {', '.join(CAP_LEVELS)}")
-        if not value >= 0:
-            raise ValueError(f"--cap {level}={value:g}: a cap is a number of 0 or more")
+    given = _checked(caps)
     largest: dict[str, Cap] = {}
     mechanisms: set[str] = set()
     for query in queries:
@@ -173,6 +165,15 @@ def policy_for(
     return Policy(mode, final, frozenset(mechanisms), facts, reporting, on_requery, total)
 
 
+def _checked(caps: Mapping[str, float] | None) -> dict[str, float]:
+    for level, value in (caps or {}).items():
+        if level not in CAP_LEVELS:
+            raise ValueError(f"--cap {level}={value:g}: the level must be one of {', '.join(CAP_LEVELS)}")
+        if not value >= 0:
+            raise ValueError(f"--cap {level}={value:g}: a cap is a number of 0 or more")
+    return dict(caps or {})
+
+
 def policy_for_training(
     task: Task, facts: PublicFacts, *, answers: int, caps: Mapping[str, float] | None = None
 ) -> Policy:
@@ -184,8 +185,7 @@ def policy_for_training(
     Raises:
         ValueError: as :func:`policy_for`.
     """
-    policy_for((), facts, caps=caps)  # looks at the caps
-    given = dict(caps or {})
+    given = _checked(caps)
     each = task.loss("update")
     total = Loss(round_up(answers * each.bit), round_up(answers * each.vector), answers * each.delta * (1 + 1e-12))
     cap = Cap(given.get("bit", total.bit), given.get("vector", total.vector), given.get("user", total.vector),

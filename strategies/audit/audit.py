@@ -1,7 +1,7 @@
-"""Everything there is to audit, spread over processes: what ``ldpsim audit`` does.
+"""Audits of mechanisms, methods and devices, spread over processes (``ldpsim audit``).
 
-Mechanisms and methods are found by name, those of other packages through their entry
-points included. ``device`` is the whole device, ``noise`` the stream of random numbers.
+Mechanisms and methods are found by name, also those of other packages. ``device`` is the
+whole device, ``noise`` the stream of random numbers.
 """
 
 from __future__ import annotations
@@ -11,40 +11,35 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 
-from curator.attacks.mechanism_audit import (
-    CONFIDENCE,
-    TRIALS,
-    AuditRow,
-    Effort,
-    audit_mechanism,
-    audit_stream,
-)
-from curator.attacks.mechanism_audit import table as mechanisms
+from curator.attacks.audit_row import CONFIDENCE, TRIALS, AuditRow, Effort, check_effort
+from curator.attacks.mechanism_audit import audit_mechanism
 from curator.attacks.method_audit import audit_method
+from curator.attacks.stream_audit import audit_stream
 from curator.methods import table as methods
 from curator.names import nearest
+from devices.mechanisms import every as mechanisms
 from devices.noise import NoiseStream
 from strategies.audit.device import audit_device
 
 DEVICE, NOISE = "device", "noise"
-_BOUNDS = 8  # the most lower bounds of one task
+_BOUNDS = 8  # largest number of lower bounds of one name
 Progress = Callable[[str, float | None], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
-    """What to audit and how hard.
+    """Options of an audit.
 
     Args:
         names: Mechanisms, methods, ``device``, ``noise``; empty for all of them.
-        trials: Trials a side of every lower bound.
-        confidence: With which all lower bounds hold together; 1 - confidence is the chance
-            that the audit fails something that is right.
-        seed: Of the trials' keys.
-        workers: How many processes.
+        trials: Number of trials on each side of every lower bound.
+        confidence: Confidence with which all lower bounds hold together. 1 - confidence is
+            the probability that the audit fails something that is right.
+        seed: Seed of the trials' keys.
+        workers: Number of processes.
 
     Raises:
-        ValueError: for a name that there is not, or numbers outside their range.
+        ValueError: for an unknown name, or numbers outside their range.
     """
 
     names: tuple[str, ...] = ()
@@ -62,11 +57,11 @@ class AuditOptions:
                 )
         if self.workers < 1:
             raise ValueError(f"--workers {self.workers}: must be 1 or more")
-        Effort(self.trials, self.confidence)
+        check_effort(self.trials, self.confidence)
 
 
 def everything() -> list[str]:
-    """Return all that can be audited, by name."""
+    """Return the names of all that can be audited."""
     return list(dict.fromkeys([NOISE, *mechanisms(), *sorted(methods()), DEVICE]))
 
 

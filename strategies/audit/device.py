@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from curator.attacks.mechanism_audit import AuditRow
+from curator.attacks.audit_row import AuditRow
 from devices.data.population import Record
 from devices.device import Device, Refusal, Report, unpack_report
 from devices.facts import PublicFacts

@@ -15,15 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.attacks.averaging import (
-    BitTally,
-    LabelTally,
-    evidence,
-    label_weight,
-    recovered_bits,
-    recovered_labels,
-    weight_of,
-)
+from curator.attacks.averaging import BitTally, LabelTally, recovered_bits, recovered_labels
 from curator.attacks.edges import EdgeAttack, attack_edges
 from curator.attacks.recovery import bit_recovery, label_recovery
 from devices.data.population import Population
@@ -144,17 +136,15 @@ class Tally:
 
     def _read(self, attribute: str, mechanism: Mechanism, device: int, report: Any) -> None:
         if attribute == "label":
-            weight = label_weight(mechanism)
-            if weight is not None:
-                self.labels.add(device, int(report), weight)
+            if mechanism.weight is not None:
+                self.labels.add(device, int(report), mechanism.weight)
                 return
         else:
-            skip = device if attribute == "adjacency" and getattr(mechanism, "reporting", "") == "both" else None
-            weight = weight_of(mechanism)
-            if weight is not None:
-                self.bits[attribute].add(device, report, weight, skip=skip)
+            skip = device if attribute == "adjacency" and mechanism.reporting == "both" else None
+            if mechanism.weight is not None:
+                self.bits[attribute].add(device, report, mechanism.weight, skip=skip)
                 return
-            odds = evidence(mechanism, report)
+            odds = mechanism.evidence(report)
             if odds is not None:
                 self.bits[attribute].add_evidence(device, odds, skip=skip)
                 return
@@ -188,8 +178,7 @@ class Tally:
 
     def _reported(self) -> NDArray[np.bool_]:
         n = len(self.population)
-        mechanism = self.mechanisms["adjacency"]
-        one_end = getattr(mechanism, "reporting", "both") == "one-end"
+        one_end = self.mechanisms["adjacency"].reporting == "one-end"
         return np.tri(n, n, -1, np.bool_) if one_end else ~np.eye(n, dtype=np.bool_)
 
     def _expected(self, attribute: str, mechanism: Mechanism, asks: int) -> float:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import strategies.audit.audit as auditing
 from cli.main import app
 from curator import methods
-from curator.attacks.mechanism_audit import AuditRow
+from curator.attacks.audit_row import AuditRow
 from devices import mechanisms
 from strategies.audit.audit import AuditOptions, audit, everything, failed
 

@@ -22,7 +22,8 @@ from curator.methods.local.ldpgen import LDPGen, check_groups, generated_links, 
 from curator.methods.local.links import labelled_graph, with_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.reports import Reports
-from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from devices.array_types import IntArray
+from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import OneBit
 from devices.query import Ask
 

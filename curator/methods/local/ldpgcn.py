@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.links import LinkMethod, Links, both_ways
 from curator.reports.reports import Reports
-from devices.facts import IntArray, PublicFacts
+from devices.array_types import IntArray
+from devices.facts import PublicFacts
 from devices.mechanisms import Degree, Mechanism, NoisyRow
 
 PAIRS = ("mean", "directed")

@@ -46,7 +46,8 @@ from curator.links.ldpgen_published import draw_links, link_probabilities
 from curator.methods.base import Budget, Grid
 from curator.methods.local.links import LinkMethod, Links, both_ways
 from curator.reports.reports import Reports
-from devices.facts import IntArray, PublicFacts
+from devices.array_types import IntArray
+from devices.facts import PublicFacts
 from devices.mechanisms import GroupDegrees, Mechanism
 
 GRAPHS = ("sampled", "one-sided")

@@ -17,7 +17,8 @@ from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.reports import Reports
-from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from devices.array_types import IntArray
+from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, Mechanism
 from devices.query import Ask, Query
 

@@ -32,7 +32,8 @@ from curator.methods.base import Budget, Graph, Grid, Method, Question, require_
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
-from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from devices.array_types import IntArray
+from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import (
     GRR,
     AnalyticGaussian,

@@ -41,7 +41,8 @@ from curator.reports.frequency import (
     reconstruct_labels,
 )
 from curator.reports.reports import Reports
-from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from devices.array_types import IntArray
+from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, GRRFS, Mechanism, round_up
 from devices.query import Ask, Query
 

@@ -25,7 +25,8 @@ from curator.teachers.randomness import private_generator
 from curator.teachers.sage import SageSettings
 from curator.teachers.selection import SELECTIONS
 from curator.teachers.student import Student, train_network
-from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from devices.array_types import IntArray
+from devices.facts import PublicFacts, PublicKnowledge, Split
 
 _PAPER = "Olatunji, Funke, Khosla, Releasing Graph Neural Networks with Differential Privacy Guarantees"
 

@@ -27,7 +27,7 @@ from curator.teachers.randomness import derive, private_generator, weights_gener
 from curator.teachers.release import noisy_labels
 from curator.teachers.sage import SageSettings
 from curator.teachers.student import train_network
-from devices.facts import IntArray
+from devices.array_types import IntArray
 
 _FIRST = 1  # weights of teacher k: number k + 1
 

@@ -25,7 +25,7 @@ from curator.privacy.accountant import Account, Release
 from curator.privacy.guarantee import Guarantee, Level
 from curator.teachers.answering import Teaching
 from curator.teachers.release import SCORES, log_posteriors, noisy_labels
-from devices.facts import IntArray
+from devices.array_types import IntArray
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ power is exact too: each planted bug is named, and its row says FAIL.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from curator.attacks.audit_row import AuditRow, Effort
 from curator.attacks.examples import Example
-from curator.attacks.mechanism_audit import AuditRow, Effort, audit_mechanism, audit_stream, table
+from curator.attacks.mechanism_audit import audit_mechanism
 from devices.facts import PublicFacts
-from devices.mechanisms import GRR, GRRFS, Degree, Laplace, Loss, Mechanism, MultiBit, OneBit, RandomizedResponse
+from devices.mechanisms import GRR, GRRFS, Degree, Laplace, Loss, Mechanism, MultiBit, OneBit, RandomizedResponse, every
 from devices.mechanisms.base import ONE
 from devices.noise import NoiseStream
 
@@ -27,9 +27,9 @@ def failing(rows: list[AuditRow]) -> dict[str, AuditRow]:
     return {row.level: row for row in rows if not row.passed}
 
 
-@pytest.mark.parametrize("name", [name for name in table() if name != "analytic_gaussian"])
+@pytest.mark.parametrize("name", [name for name in every() if name != "analytic_gaussian"])
 def test_what_is_there_passes(name: str) -> None:
-    rows = audit_mechanism(table()[name], QUICK, stream=NoiseStream)
+    rows = audit_mechanism(every()[name], QUICK, stream=NoiseStream)
     assert rows and not failing(rows)
     for row in rows:
         if row.exact is not None and row.claimed:
@@ -77,7 +77,7 @@ class WithReplacement(MultiBit):
         report = np.zeros(self.d, np.int8)
         for _ in range(self.m):
             place = noise.uniform_integer(self.d)
-            one = noise.bernoulli(self._bit.thresholds(value[place : place + 1]), 1)[0]
+            one = noise.bernoulli(self.thresholds(value[place : place + 1]), 1)[0]
             report[place] += 1 if one else -1
         return report
 
@@ -176,36 +176,6 @@ def test_trials_alone_catch_noise_that_is_known() -> None:
     rows = audit_mechanism(GRR, Effort(trials=400, rows=50), stream=lambda key: NoiseStream(bytes(32)), given=grr)
     found = failing(rows)
     assert found["bit"].lower_bound is not None and found["bit"].lower_bound > 2
-
-
-class FewerBits(NoiseStream):
-    """Compares the upper 24 bits alone."""
-
-    def bernoulli(self, threshold: Any, size: int) -> np.ndarray:
-        words = self._draw(1, size) >> 8
-        return words < np.asarray(threshold, np.uint64) >> np.uint64(40)
-
-
-class OnTies(NoiseStream):
-    """Takes a tie of the upper 32 bits for a success."""
-
-    def bernoulli(self, threshold: Any, size: int) -> np.ndarray:
-        return self._draw(1, size) <= np.asarray(threshold, np.uint64) >> np.uint64(32)
-
-
-@pytest.mark.parametrize(("stream", "passed"), [(NoiseStream, True), (FewerBits, False), (OnTies, False)])
-def test_the_noise_stream(stream: Callable[[bytes], Any], passed: bool) -> None:
-    (row,) = audit_stream(stream)
-    assert row.passed is passed
-
-
-def test_rows_are_json_and_say_what_is_infinite() -> None:
-    row = AuditRow("x", "bit", math.inf, 1.0, None, 0.9, 0, True, "why")
-    assert row.to_dict()["claimed"] is None and row.to_dict()["detail"] == "claimed is infinite; why"
-    for wrong in (lambda: Effort(trials=3), lambda: Effort(confidence=1.0)):
-        with pytest.raises(ValueError):
-            wrong()
-    assert Effort(confidence=0.99, rows=10).error == pytest.approx(1e-3)
 
 
 def test_a_mechanism_may_bring_its_own_examples() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from curator.attacks.mechanism_audit import Effort
+from curator.attacks.audit_row import Effort
 from curator.attacks.method_audit import audit_method
 from curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
 from curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, find

@@ -6,6 +6,7 @@ import json
 import math
 import warnings
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from devices.mechanisms import (
     OneBit,
     RandomizedResponse,
 )
+from devices.mechanisms.base import CERTAIN
 from devices.noise import NoiseStream
 from devices.policy.policy import policy_for
 from devices.query import Ask, InvalidQuery, Query
@@ -132,7 +134,57 @@ def test_foreign_bytes_are_a_value_error_or_a_report(mechanism: Mechanism) -> No
             report = mechanism.decode(data, device=4)
         except ValueError:
             continue
-        assert mechanism.decode(mechanism.encode(report), device=4) is not None
+        assert mechanism.encode(report) == data
+
+
+@every
+def test_bytes_that_are_cut_off_or_too_long_are_refused(mechanism: Mechanism) -> None:
+    good = mechanism.respond(people()[0], NoiseStream(bytes(32)), device=4)
+    for wrong in (b"", good[:-1], good + b"\0", good + good):
+        with pytest.raises(ValueError):
+            mechanism.decode(wrong, device=4)
+
+
+@pytest.mark.parametrize(("mechanism", "data"), [
+    (ClearAdjacency(801), bytes([0]) + bytes(100)),  # 800 packed zeros, where no gap at all is smaller
+    (ClearFeatures(3), b"\2\0\0\0\0\x80" + bytes(4)),  # a feature that is 0, listed as if it were not
+    (OneBit.from_epsilon(1.0, d=3), b"\x1f"),  # bits after the last feature
+    (Degree.from_epsilon(1.0, n=3), b"\2\1\0"),  # two bytes for a number that fits one
+])  # fmt: skip
+def test_there_is_one_way_to_write_a_report(mechanism: Mechanism, data: bytes) -> None:
+    with pytest.raises(ValueError):
+        mechanism.decode(data, device=1)
+    with pytest.raises(ValueError, match="^device 1: "):
+        mechanism.stack({1: data}, 900)
+
+
+@every
+def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanism: Mechanism) -> None:
+    """Of each entry, the others being equal: ln Pr[report | high] - ln Pr[report | low]."""
+    report: Any
+    base: Any
+    data = mechanism.respond(people()[0], NoiseStream(bytes(range(32))), device=4)
+    report = mechanism.decode(data, device=4)
+    found = mechanism.evidence(report)
+    if mechanism.name in ("degree", "group_degrees", "grr_fs", "analytic_gaussian"):
+        assert found is None and mechanism.weight is None
+        return
+    assert found is not None
+    if mechanism.in_clear:
+        assert set(np.abs(found).tolist()) <= {0.0, CERTAIN}
+        return
+    if attribute(mechanism) == "label":
+        chances = [mechanism.log_probability(report, category) for category in range(C)]
+        assert found - found[0] == pytest.approx(np.array(chances) - chances[0], abs=1e-9)
+        return
+    base = np.zeros(len(found)) if attribute(mechanism) == "features" else np.zeros(len(found), np.bool_)
+    for entry in range(len(found)):
+        high = base.copy()
+        high[entry] = 1
+        ratio = mechanism.log_probability(report, high) - mechanism.log_probability(report, base)
+        assert found[entry] == pytest.approx(ratio, abs=1e-9)
+    if mechanism.weight is not None:
+        assert np.abs(found).tolist() == [mechanism.weight] * len(found)
 
 
 @every

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_losses_by_enumeration(d: int, m: int, epsilon: float) -> None:
 
 
 @pytest.mark.parametrize(("d", "m"), SMALL)
-def test_the_rectifier_is_unbiased_with_the_stated_covariance(d: int, m: int) -> None:
+def test_the_rectifier_is_unbiased_with_the_stated_variance(d: int, m: int) -> None:
     mechanism = MultiBit.from_epsilon(1.3, d=d, m=m, low=-1.0, high=2.0)
     estimates = np.array([mechanism.estimate(r) for r in reports(d, m)])
     for value in values(mechanism, 3):
@@ -54,15 +55,11 @@ def test_the_rectifier_is_unbiased_with_the_stated_covariance(d: int, m: int) ->
         mean = weights @ estimates
         assert mean == pytest.approx(value, abs=1e-9)
         spread = (estimates - mean).T @ ((estimates - mean) * weights[:, None])
-        assert spread == pytest.approx(mechanism.covariance(value), abs=1e-8)
         assert mechanism.variance(value) == pytest.approx(np.diag(spread), abs=1e-8)
         half, middle = (mechanism.high - mechanism.low) / 2, (mechanism.high + mechanism.low) / 2
         e = math.exp(1.3 / m)
         printed = d / m * (half * (e + 1) / (e - 1)) ** 2 - (value - middle) ** 2  # Proposition 3.3
         assert mechanism.variance(value) == pytest.approx(printed, abs=1e-8)
-    if 1 < m < d:  # the coordinates are not independent, as the paper's proof has it
-        corner = np.full(d, mechanism.high)
-        assert abs(mechanism.covariance(corner)[0, 1]) > 0.1
 
 
 @pytest.mark.parametrize(("d", "m"), [(3, 1), (3, 2), (2, 2)])
@@ -100,6 +97,16 @@ def test_the_numbers_of_the_reference() -> None:
     assert b.slope == pytest.approx(10.819767069, abs=5e-10)
     assert b.variance(np.linspace(0, 1, 10))[[0, 9]] == pytest.approx([11.456735942] * 2, abs=5e-10)
     assert b.variance(np.full(10, 0.5))[0] == pytest.approx(11.706735942, abs=5e-10)
+
+
+def test_the_variance_needs_memory_for_d_numbers() -> None:
+    """CiteSeer has 3,703 features: a d x d matrix of them takes 105 MiB."""
+    mechanism, value = MultiBit.from_epsilon(2.0, d=3703), np.linspace(0, 1, 3703)
+    tracemalloc.start()
+    mechanism.variance(value)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
 
 
 def spread_of(m: int, epsilon: float) -> float:

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curator.attacks.averaging import weight_of
 from devices.data.population import Population, build_population
 from devices.datasets.generated import generate
 from strategies.stress import running
@@ -182,7 +181,7 @@ def test_repeated_bytes_are_counted_once(population: Population) -> None:
     report = Report(pack_report(tuple(parts)), replayed=False)
     for _ in range(5):
         tally.add(3, query, report)
-    weight = weight_of(tally.mechanisms["features"])
+    weight = tally.mechanisms["features"].weight
     assert weight is not None
     assert np.abs(tally.bits["features"].log_odds()[3]).max() == pytest.approx(weight)
     assert all(found.releases == 1 for found in tally.recoveries(5).values())

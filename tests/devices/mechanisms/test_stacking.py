@@ -10,8 +10,7 @@ from scipy.sparse import csr_array
 
 from curator.methods import Question
 from curator.privacy.guarantee import Claim, local_guarantee
-from curator.reports.decoding import FIELDS, stack
-from curator.reports.reports import Reports
+from curator.reports.reports import FIELDS, Reports
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import (
@@ -147,23 +146,8 @@ def test_nobody_answered(field: str, attribute: str, mechanism: Mechanism) -> No
 @every
 def test_what_no_device_would_send_names_the_device(field: str, attribute: str, mechanism: Mechanism) -> None:
     question = Question(Query("c", ((Ask(attribute, (mechanism,)),),)))
-    with pytest.raises(ValueError, match=r"device 5|bytes do not hold|neither packed"):
+    with pytest.raises(ValueError, match="^device 5: "):
         Reports.from_bytes(FACTS, [question], {5: {attribute: (b"\xff",)}})
-
-
-def test_mechanisms_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Own(Mechanism):
-        name, version = "own", 1
-        attributes = frozenset({"features"})
-
-        def decode(self, data: bytes, *, device: int) -> np.ndarray:
-            return np.frombuffer(data, "<f4")
-
-    name, array = stack(Own(), 3, {1: np.array([0.5, 2.0], "<f4").tobytes()})
-    assert name == "features" and array.tolist() == [[0, 0], [0.5, 2.0], [0, 0]]
-    Own.attributes = frozenset({"adjacency"})
-    with pytest.raises(ValueError, match="reports of own cannot be read"):
-        stack(Own(), 3, {})
 
 
 def test_guarantees_of_the_new_mechanisms() -> None:
