@@ -1,0 +1,205 @@
+"""Mechanisms of another package, from a device to the curator, with no change to ldpsim.
+
+Both are about the adjacency. One reports bits, and one reports numbers in a field of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curator.attacks.audit_row import Effort
+from curator.attacks.mechanism_audit import audit_mechanism
+from curator.methods import Question
+from curator.privacy.guarantee import Claim, local_guarantee
+from curator.reports.agreed_pairs import agreed_pairs
+from curator.reports.reports import Reports
+from devices import mechanisms
+from devices.data.population import Record
+from devices.device import Device, Refusal, Report, unpack_report
+from devices.facts import PublicFacts
+from devices.ledger.ledger import Ledger
+from devices.mechanisms import AdjacencyBits, Loss, Mechanism, Reporting, discrete_laplace
+from devices.mechanisms.base import ONE, log_ratio, probability_threshold
+from devices.mechanisms.integers import pack_integers, unpack_integers
+from devices.noise import NoiseStream
+from devices.policy.policy import policy_for
+from devices.query import Ask, Query
+
+N = 9
+FACTS = PublicFacts(N, 3, 2)
+
+
+@dataclass(frozen=True)
+class UnlikeFlips(AdjacencyBits):
+    """Randomised response that keeps a 1 with chance 1/2 and lies about a 0 with chance 1 / (2 e^eps)."""
+
+    lie: int
+    n: int
+    reporting: Reporting = "both"
+    name, version = "unlike_flips", 1
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> UnlikeFlips:
+        return cls(math.ceil(ONE / 2 / math.exp(epsilon)) + 1, n, reporting)
+
+    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
+        return noise.bernoulli(np.where(value, ONE // 2, self.lie).astype(np.uint64), len(value))
+
+    def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
+        one = np.where(value, 0.5, self.lie / ONE)
+        return float(np.log(np.where(report, one, 1 - one)).sum())
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        bits = self.most_targets(device)
+        return Loss(*(log_ratio(ONE // 2, self.lie, times) for times in (min(bits, 1), bits)))
+
+
+@dataclass(frozen=True)
+class TwoCounts(Mechanism):
+    """Noisy numbers of neighbours before the middle of the ids and after it."""
+
+    t: int
+    s: int
+    n: int
+    name, version, attributes = "two_counts", 1, frozenset({"adjacency"})
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, n: int) -> TwoCounts:
+        return cls(*discrete_laplace.scale_for(epsilon, sensitivity=1), n)
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        return self.n == facts.n
+
+    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> np.ndarray:
+        return np.bincount(np.clip(record.neighbours, 0, self.n - 1) >= self.n // 2, minlength=2)
+
+    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
+        return value + discrete_laplace.sample(noise, self.t, self.s, 2)
+
+    def encode(self, report: np.ndarray) -> bytes:
+        return pack_integers(report)
+
+    def decode(self, data: bytes, *, device: int) -> np.ndarray:
+        return unpack_integers(data, 2)
+
+    def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
+        return discrete_laplace.log_probability(report - value, self.t, self.s)
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        return discrete_laplace.loss(self.t, self.s, entries=self.n - 1)
+
+
+class Entry:
+    def __init__(self, kind: type[Mechanism]) -> None:
+        self.name, self._kind = kind.name, kind
+
+    def load(self) -> type[Mechanism]:
+        return self._kind
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    offered = [Entry(UnlikeFlips), Entry(TwoCounts)]
+    mechanisms._installed.cache_clear()
+    monkeypatch.setattr(mechanisms, "entry_points", lambda group: offered if group == "ldpsim.mechanisms" else [])
+    yield
+    mechanisms._installed.cache_clear()
+
+
+def people() -> list[Record]:
+    rng = np.random.default_rng(4)
+    nothing, none = np.zeros(0, np.int32), np.zeros(0, np.float32)
+    return [Record(nothing, none, np.flatnonzero(rng.random(N) < 0.4).astype(np.int32), 0) for _ in range(N)]
+
+
+def collected(query: Query, folder: Path, **policy: Any) -> Reports:
+    """Ask real devices, each with a ledger, and decode their bytes."""
+    answers = {}
+    rules = policy_for([query], FACTS, **policy)
+    ledger = Ledger(folder / "ledger.sqlite")
+    for index, record in enumerate(people()):
+        device = Device(index, record, hashlib.sha256(bytes([index])).digest(), rules, ledger)
+        answer = device.answer(query.to_bytes())
+        assert isinstance(answer, Report)
+        assert device.answer(Query("again", query.plan).to_bytes()) is Refusal.REPORT_COLLECTED
+        answers[index] = unpack_report(answer.data, query)
+    ledger.close()
+    return Reports.from_bytes(FACTS, [Question(query)], answers)
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+def test_bits_about_neighbours(reporting: Reporting, tmp_path: Path) -> None:
+    mechanism = UnlikeFlips.from_epsilon(1.0, n=N, reporting=reporting)
+    query = Query("c", ((Ask("adjacency", (mechanism,)),),))
+    assert Query.from_bytes(query.to_bytes()) == query
+    reports = collected(query, tmp_path, reporting=reporting)
+    assert reports.adjacency is not None and reports.adjacency.dtype == np.bool_
+    rows = reports.adjacency.toarray()
+    assert rows.any() and not np.diag(rows).any()
+    assert not (reporting == "one-end" and np.triu(rows).any())
+    assert agreed_pairs(reports).shape == (N, N)
+    reports.save(tmp_path / "saved")
+    assert np.array_equal(Reports.load(tmp_path / "saved").adjacency.toarray(), rows)  # type: ignore[union-attr]
+    holds = local_guarantee(FACTS, [Question(query)], claim=Claim("its own", 1.0)).holds
+    assert holds["bit_adjacency"].value == pytest.approx(1.0, abs=2e-9)
+    ends = 2 if reporting == "both" else 1
+    assert holds["relationship"].value == pytest.approx(ends, abs=4e-9)
+    assert holds["node"].value == pytest.approx(ends * (N - 1), abs=1e-6)
+
+
+def test_numbers_in_a_field_of_their_own(tmp_path: Path) -> None:
+    query = Query("c", ((Ask("adjacency", (TwoCounts.from_epsilon(20.0, n=N),)),),))
+    reports = collected(query, tmp_path)
+    true = [TwoCounts(1, 1, N).value_of(record, device=0).tolist() for record in people()]
+    assert reports.adjacency is None and reports.others["two_counts"].tolist() == true  # so little noise is none
+    reports.save(tmp_path / "saved")
+    loaded = Reports.load(tmp_path / "saved")
+    assert list(loaded.others) == ["two_counts"] and loaded.others["two_counts"].tolist() == true
+    assert json.loads((tmp_path / "saved" / "reports.json").read_text())["others"] == {"two_counts": [N, 2]}
+
+
+def test_a_row_of_numbers_is_not_taken_for_bits() -> None:
+    class Numbers(UnlikeFlips):
+        def decode(self, data: bytes, *, device: int) -> np.ndarray:
+            return np.arange(self.targets(device))
+
+        ones = mechanisms.AdjacencyMechanism.ones
+
+    with pytest.raises(ValueError, match="device 3: a report of unlike_flips is no row of bits"):
+        Numbers.from_epsilon(1.0, n=N).stack({3: b""}, N)
+
+
+def test_two_mechanisms_do_not_fill_one_field() -> None:
+    asks = (UnlikeFlips.from_epsilon(1.0, n=N), mechanisms.RandomizedResponse.from_epsilon(1.0, n=N))
+    question = Question(Query("c", ((Ask("adjacency", asks),),)))
+    with pytest.raises(ValueError, match="two mechanisms of one collection fill the field adjacency"):
+        Reports.from_bytes(FACTS, [question], {})
+
+
+@pytest.mark.parametrize("kind", [UnlikeFlips, TwoCounts])
+def test_they_are_audited(kind: type[Mechanism]) -> None:
+    assert mechanisms.every()[kind.name] is kind
+    rows = audit_mechanism(kind, Effort(trials=400, rows=20), stream=NoiseStream)
+    assert {row.level for row in rows} >= {"bit", "vector"} and all(row.passed for row in rows)
+
+
+def test_a_wrong_loss_of_theirs_fails_the_audit() -> None:
+    class Cheap(UnlikeFlips):
+        @classmethod
+        def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> Cheap:
+            return cls(probability_threshold(epsilon) // 2, n, reporting)
+
+        def loss(self, *, device: int | None = None) -> Loss:
+            return Loss(0.5, 0.5 * (self.n - 1))
+
+    rows = audit_mechanism(Cheap, Effort(trials=400, rows=20), stream=NoiseStream)
+    assert {row.level for row in rows if not row.passed} == {"bit", "vector"}
