@@ -73,7 +73,9 @@ def view(rows: Any, *, trials: int, confidence: float) -> Any:
     from rich.markup import escape
 
     from cli.summary import table
+    from curator.privacy.levels import LEVELS
 
+    words = {**{name: spec.heading for name, spec in LEVELS.items()}, **_CHANGES}
     shown = table("name", "what changes", ">claimed", ">exact", ">trials show", "", gap=1)
     last = ""
     for row in rows:
@@ -81,7 +83,7 @@ def view(rows: Any, *, trials: int, confidence: float) -> Any:
         numbers = [_figure(value) for value in (row.claimed, row.exact, row.lower_bound)]
         if row.level == "law":
             numbers = ["", "", ""]
-        shown.add_row("" if row.name == last else row.name, _LEVELS.get(row.level, row.level), *numbers, verdict)
+        shown.add_row("" if row.name == last else row.name, words.get(row.level, row.level), *numbers, verdict)
         last = row.name
     wrong = [row for row in rows if not row.passed]
     parts: list[Any] = [shown, ""]
@@ -96,11 +98,8 @@ def view(rows: Any, *, trials: int, confidence: float) -> Any:
     return Group(*parts)
 
 
-_LEVELS = {
-    "bit": "one entry", "vector": "the whole attribute", "law": "(stated law = drawn)",
-    "bit_adjacency": "bit: entry of a list", "bit_feature": "bit: one feature", "relationship": "an edge, both ends",
-    "user": "user", "node": "node", "label": "label", "central_node": "a person in owned data",
-}  # fmt: skip
+# Of a mechanism's rows; a method's rows are about levels of guarantee.
+_CHANGES = {"bit": "one entry", "vector": "the whole attribute", "law": "(stated law = drawn)"}
 
 
 def _figure(value: float | None) -> str:

@@ -133,8 +133,9 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
     from cli.report.page import verdict
     from cli.report.words import bytes_, level, percent, seconds
     from cli.summary import WIDTH, console, table
+    from strategies.results.levels import shown_levels
 
-    held = ["relationship", "vector", "user"]
+    held = list(shown_levels(3))
     if match is not None and match["level"] not in held and match["level"] in rows[0]["levels"]:
         held[0] = match["level"]
     shown = table("!method", ">test %", ">±", *(f">{name.replace('_', ' ')}" for name in held), ">bytes", ">rounds",

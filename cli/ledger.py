@@ -101,6 +101,8 @@ def _lifetime_of_all(state: State) -> Lifetime:
 
 
 def _lifetime_of(device: int, entries: Sequence[Entry]) -> Lifetime:
+    from strategies.results.lifetime import ledger_levels, loss_at
+
     own = [entry for entry in entries if entry.device == device]
 
     def total(values: Iterable[float]) -> dict[str, float | None]:
@@ -108,13 +110,7 @@ def _lifetime_of(device: int, entries: Sequence[Entry]) -> Lifetime:
         whole = round(loss, 9) if math.isfinite(loss) else None  # stored losses have nine decimals
         return {"max": whole, "mean": whole}
 
-    return {
-        "bit_adjacency": total(e.loss.bit for e in own if e.attribute == "adjacency"),
-        "bit_feature": total(e.loss.bit for e in own if e.attribute == "features"),
-        "vector": total(e.loss.vector for e in own if e.attribute == "features"),
-        "label": total(e.loss.bit for e in own if e.attribute == "label"),
-        "user": total(e.loss.vector for e in own),
-    }
+    return {name: total(loss_at(spec, entry) for entry in own) for name, spec in ledger_levels().items()}
 
 
 @ledger.command()
@@ -198,7 +194,8 @@ def view(account: Account) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    from cli.summary import LEVELS, epsilon, table
+    from cli.summary import epsilon, table
+    from curator.privacy.levels import level_spec
 
     state, policy = account.state, account.state.policy
     parts: list[Any] = [
@@ -230,5 +227,7 @@ def view(account: Account) -> Any:
     for level, values in account.lifetime.items():
         if values["max"] != 0:
             bounds = [values["max"]] if one else [values["max"], values["mean"]]
-            life.add_row(LEVELS[level], *("unprotected" if value is None else epsilon(value) for value in bounds))
+            life.add_row(
+                level_spec(level).words, *("unprotected" if value is None else epsilon(value) for value in bounds)
+            )
     return Group(*parts, shown, "", life)

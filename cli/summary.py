@@ -14,17 +14,9 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
 
+from curator.privacy.levels import level_spec
+
 WIDTH = 80
-LEVELS = {
-    "bit_adjacency": "bit: one entry of a neighbour list",
-    "bit_feature": "bit: one feature",
-    "relationship": "relationship: an edge, at both ends",
-    "vector": "vector: all features of a person",
-    "label": "label: a person's class",
-    "user": "user: all that a person reports",
-    "node": "node: and what others report of them",
-    "central_node": "central node: a person in owned data",
-}
 
 
 def console(*, width: int) -> Console:
@@ -211,7 +203,7 @@ def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     shown = table("", ">epsilon", ">best guess", "", gap=1)
     for level, entry in holds.items():
-        words = LEVELS.get(level, level)
+        words = level_spec(level).words
         if entry["status"] != "bounded":
             style = "yellow" if entry["status"] == "unprotected" else "dim"
             shown.add_row(words, f"[{style}]{entry['status']}[/{style}]", "", "")

@@ -74,15 +74,17 @@ def _show(labels: Sequence[str], result: Any) -> None:
     from rich.markup import escape
 
     from cli.summary import WIDTH, console, epsilon, percent, table
+    from strategies.results.levels import shown_levels
 
-    shown = table("!cell", ">test", ">std", ">relationship", ">user")
+    levels = list(shown_levels(2))
+    shown = table("!cell", ">test", ">std", *(f">{level}" for level in levels))
     for label, row in list(zip(labels, result.rows, strict=True))[:_SHOWN]:
         if row["status"] == "failed":
             shown.add_row(escape(label), "[red]failed[/red]", "", "", "")
             continue
         spread = "" if row["std"] is None else f"{100 * row['std']:.1f}"
         shown.add_row(escape(label), percent(row["test"]), spread,
-                      *(_held(row, level, epsilon) for level in ("relationship", "user")))  # fmt: skip
+                      *(_held(row, level, epsilon) for level in levels))  # fmt: skip
     screen = console(width=WIDTH)
     screen.print(shown)
     if len(labels) > _SHOWN:

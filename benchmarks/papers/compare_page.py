@@ -20,9 +20,9 @@ from cli.report.gather import gather
 from cli.report.page import shown_rows, verdict
 from cli.report.words import bytes_, level, percent, seconds
 from strategies.results.folder import COMPARISON
+from strategies.results.levels import shown_levels
 
 DOCUMENT = RESULTS / "compare.md"
-LEVELS = ("relationship", "vector", "user", "central_node")
 HEAD = """# Methods side by side
 
 One-shot collections under local privacy, federated training and the unprotected reference, on the same {nodes:,} people
@@ -34,9 +34,9 @@ of {name}: same splits, same seeds, {repeats} repeat{plural}, each on devices of
 
 ![The page of a comparison](../images/compare.png)
 
-| method | test accuracy, % | trusted | edge | all features | whole record | a person, centrally | bytes a device | rounds | seconds |
-|---|---|---|---|---|---|---|---|---|---|
-"""  # noqa: E501 - a row of a table is one line
+| method | test accuracy, % | trusted | {levels} | bytes a device | rounds | seconds |
+|---|---|---|{rules}---|---|---|
+"""
 TAIL = """
 Edge, features, record, person: the epsilon that *holds* when that changes; "not asked": nothing about it leaves a
 device. Bytes are payload as encoded, down and up, over all rounds. Seconds are of one repeat on a machine with
@@ -59,8 +59,10 @@ def write(folder: Path) -> None:
     words = ["ldpsim", "compare", *(row["method"] for row in rows), "--dataset", people["name"]]
     if rows[0]["repeats"] > 1:
         words += ["--repeats", str(rows[0]["repeats"])]
+    heads = [heading for heading, _ in shown_levels(4).values()]
     text = HEAD.format(nodes=people["nodes"], name=people["name"], repeats=rows[0]["repeats"],
-                       plural="s" * (rows[0]["repeats"] > 1), command=shlex.join(words))  # fmt: skip
+                       plural="s" * (rows[0]["repeats"] > 1), command=shlex.join(words), levels=" | ".join(heads),
+                       rules="---|" * len(heads))  # fmt: skip
     text += "".join(f"| {' | '.join(_cells(row))} |\n" for row in rows)
     text += "".join(f"\n{entry.what} failed: {entry.why}\n" for entry in found.failed)
     line = textwrap.fill(verdict(rows, found.match)["line"], 115)
@@ -71,7 +73,7 @@ def write(folder: Path) -> None:
 def _cells(row: dict[str, Any]) -> list[str]:
     accuracy = percent(row["test"]) + ("" if row["std"] is None else f" ± {percent(row['std'])}")
     silo = f", {bytes_(row['silo'])} a silo" if row["silo"] else ""
-    return [row["label"], accuracy, TRUSTED[row["trust"]], *(level(row["levels"][name]) for name in LEVELS),
+    return [row["label"], accuracy, TRUSTED[row["trust"]], *(level(row["levels"][name]) for name in shown_levels(4)),
             bytes_(row["bytes"]) + silo, str(row["rounds"]), seconds(row["seconds"]["total"])]  # fmt: skip
 
 

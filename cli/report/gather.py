@@ -13,7 +13,7 @@ from typing import Any
 
 from cli.report.rows import Malformed, number, people_of, row_of, text
 from strategies.results.folder import COMPARISON
-from strategies.results.levels import LEVELS
+from strategies.results.levels import compared_levels
 from strategies.setup.fingerprint import SCHEMA
 
 _TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousand
@@ -166,7 +166,7 @@ def _of_many(folder: Path, found: Gathered) -> None:
 
 def _match(given: Mapping[str, Any]) -> dict[str, Any]:
     level, target = given["level"], number(given["target"])
-    if level not in LEVELS or target is None:
+    if level not in compared_levels() or target is None:
         raise ValueError("a level that no result has")
     return {"level": level, "target": target, "unmatched": {text(k): text(v) for k, v in given["unmatched"].items()}}
 

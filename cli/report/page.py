@@ -22,12 +22,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cli.report.gather import Gathered
 from cli.report.labels import name_rows
-from cli.report.rows import LEVELS, TRUST
+from cli.report.rows import TRUST
 from cli.report.shell import command_of
 from cli.report.tables import data_link, tables
 from cli.report.words import bytes_, claim, level, method_names, percent, seconds
 from devices.atomic_files import write_atomically
-from strategies.results.levels import CLOSE
+from strategies.results.levels import CLOSE, shown_levels
 
 _SAME = 1e-6  # relative: losses that differ by rounding only are equal
 
@@ -51,14 +51,15 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
     """Return the page as text; see :func:`write_page`."""
     rows = shown_rows(gathered, methods=methods)
     files = tables(rows)
-    chosen = gathered.match["level"] if gathered.match and gathered.match["level"] in LEVELS else _telling(rows)
-    data = {"rows": rows, "level": chosen, "levels": {name: list(words) for name, words in LEVELS.items()}}
+    levels = shown_levels()
+    chosen = gathered.match["level"] if gathered.match and gathered.match["level"] in levels else _telling(rows)
+    data = {"rows": rows, "level": chosen, "levels": {name: list(words) for name, words in levels.items()}}
     environment = _environment()
     script = environment.loader.get_source(environment, "page.js")[0]  # type: ignore[union-attr]
     return environment.get_template("page.html").render(
         rows=rows,
         people=gathered.results[0].people,
-        levels=LEVELS,
+        levels=levels,
         trust=dict(TRUST.values()),
         chosen=chosen,
         failed=gathered.failed,
@@ -120,7 +121,7 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
         else:
             line = f"Budgets are not equal: at the level {name} {match['target']:g} could be reached by no method."
         return {"equal": False, "line": line, "reasons": reasons}
-    for name in LEVELS if len(rows) > 1 else ():
+    for name in shown_levels() if len(rows) > 1 else ():
         values = [row["levels"][name]["value"] for row in rows]
         if all(row["levels"][name]["status"] == "bounded" for row in rows) and _close(min(values), max(values)):
             at = f"at the level {name.replace('_', ' ')} what holds is {values[0]:g} for every method"
@@ -147,7 +148,7 @@ def _close(one: float, other: float) -> bool:
 
 def _telling(rows: Sequence[Mapping[str, Any]]) -> str:
     """The level at which most methods have a bound: there the chart has most to say."""
-    return max(LEVELS, key=lambda name: sum(row["levels"][name]["status"] == "bounded" for row in rows))
+    return max(shown_levels(), key=lambda name: sum(row["levels"][name]["status"] == "bounded" for row in rows))
 
 
 def _differently_scored(rows: Sequence[Mapping[str, Any]]) -> str:

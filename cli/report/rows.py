@@ -11,16 +11,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strategies.results.levels import held
+from strategies.results.levels import held, shown_levels
 
-# Shown level by level, with the switch's word, what changes, and the parts of `privacy.holds` it is made of.
-LEVELS = {
-    "bit": ("one entry", "one neighbour or one feature of a person changes"),
-    "relationship": ("an edge", "one edge changes, in the lists of both its ends"),
-    "vector": ("all features", "all features of a person change"),
-    "user": ("a whole record", "everything that a person holds changes: list, features, private label"),
-    "central_node": ("a person, centrally", "a person joins or leaves data that a trusted curator holds in clear"),
-}
 TRUST = {
     "untrusted curator": ("reports", "reports only, nobody is trusted"),
     "trusted curator": ("owner", "a curator is trusted with what devices send"),
@@ -64,7 +56,7 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         "repeats": repeats,
         "claimed": {"statement": get.text("privacy.claimed.statement", empty="nothing"),
                     "value": get.maybe("privacy.claimed.value")},
-        "levels": {level: _held(get, level) for level in LEVELS},
+        "levels": {level: _held(get, level) for level in shown_levels()},
         "why": [text(reason) for reason in get.sequence("privacy.why_they_differ")],
         "collections": int(get.number("privacy.collections")),
         "asked": int(get.number("devices.asked")),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from cli.report.rows import LEVELS
+from strategies.results.levels import shown_levels
 
 Row = Mapping[str, Any]
 
@@ -36,7 +36,7 @@ def _head(row: Row) -> dict[str, Any]:
 
 def _privacy(row: Row) -> dict[str, Any]:
     found = {"trust": row["trust"], "claimed": row["claimed"]["value"], "claim": row["claimed"]["statement"]}
-    for name in LEVELS:
+    for name in shown_levels():
         entry = row["levels"][name]
         found |= {f"holds_{name}": entry["value"], f"holds_{name}_status": entry["status"],
                   f"holds_{name}_delta": entry["delta"]}  # fmt: skip

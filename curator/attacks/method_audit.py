@@ -28,14 +28,17 @@ from curator.attacks.examples import Person, grouping_for
 from curator.attacks.laws import NotWalkable, law_of, worst_ratio
 from curator.methods import Budget, Method, Question
 from curator.privacy.guarantee import Guarantee
+from curator.privacy.levels import level_spec
 from devices.facts import PublicFacts, Split
 from devices.mechanisms import Mechanism, gaussian
+from devices.query import ATTRIBUTES
 
 SIZES = ((4, 2), (4, 12), (8, 3), (24, 4))  # people, features: the first at which a method can ask anything
 BUDGETS = (
     Budget(epsilon=2.0), Budget(epsilon=2.0, eps_labels=1.0, private_labels=True),
     Budget(epsilon=2.0, eps_adjacency=1.0, eps_features=1.0, eps_labels=1.0), Budget(epsilon=2.0, public_features=True),
 )  # fmt: skip
+_Part = tuple[int, str, int | None]  # device, attribute, entry; None: the whole attribute
 _DRAWN = 200
 _ROUNDING = 1e-8  # every part of a sum is rounded up at 1e-9
 _TRIALS = 2_000  # a side and level: a report of a whole method takes as long as ten of a mechanism
@@ -189,25 +192,29 @@ class _World:
                 best = max(best, abs(stated[0] - stated[1]))
             return best, False
 
-    def changes(self, level: str) -> list[tuple[tuple[int, str, int | None], ...]]:
-        """Which answers see a change at this level: (device, attribute, entry), one list a change."""
-        people, d = range(self.facts.n), self.facts.d
-        own = ("adjacency", "features", "label")
-        if level == "bit_adjacency":
-            return [((i, "adjacency", j),) for i in people for j in people if i != j]
-        if level == "bit_feature":
-            return [((i, "features", k),) for i in people for k in range(d)]
-        if level == "relationship":
+    def changes(self, level: str) -> list[tuple[_Part, ...]]:
+        """Return the changes at a level, each as the answers that depend on it; ValueError for an unknown level."""
+        spec, people = level_spec(level), range(self.facts.n)
+        if spec.unit == "edge":
             return [((i, "adjacency", j), (j, "adjacency", i)) for i in people for j in range(i)]
-        if level in ("vector", "label"):
-            return [((i, "features" if level == "vector" else "label", None),) for i in people]
-        mine = [tuple((i, attribute, None) for attribute in own) for i in people]
-        if level == "user":
-            return mine  # type: ignore[return-value]
-        others = [tuple((j, "adjacency", i) for j in people if j != i) for i in people]
-        return [a + b for a, b in zip(mine, others, strict=True)]
+        if spec.attribute is not None:
+            entries = self._entries(spec.attribute) if spec.unit == "entry" else [(i, None) for i in people]
+            return [((i, spec.attribute, entry),) for i, entry in entries]
+        if spec.unit not in ("record", "node"):
+            raise ValueError(f"{level}: reports of people do not show what changes at this level")
+        mine: list[tuple[_Part, ...]] = [tuple((i, attribute, None) for attribute in ATTRIBUTES) for i in people]
+        if spec.unit == "record":
+            return mine
+        return [own + tuple((j, "adjacency", i) for j in people if j != i) for i, own in enumerate(mine)]
 
-    def sample(self, change: Sequence[tuple[int, str, int | None]], side: bool, label: str, trials: int) -> list[bytes]:
+    def _entries(self, attribute: str) -> list[tuple[int, int | None]]:
+        people = range(self.facts.n)
+        if attribute == "label":
+            return [(i, None) for i in people]
+        last = self.facts.n if attribute == "adjacency" else self.facts.d
+        return [(i, j) for i in people for j in range(last) if attribute != "adjacency" or i != j]
+
+    def sample(self, change: Sequence[_Part], side: bool, label: str, trials: int) -> list[bytes]:
         """Reports of everybody who sees a change, joined, ``trials`` times."""
         seen = [
             (device, mechanism, self.person(attribute, device, side, entry))

@@ -1,6 +1,7 @@
-"""What a collection really guarantees, level by level, beside what is claimed.
+"""Guarantee of a collection at every level, beside the paper's claim.
 
-Loss = sup over neighbouring inputs and outputs of ln(Pr[y | x] / Pr[y | x']). Levels:
+Loss = sup over neighbouring inputs and outputs of ln(Pr[y | x] / Pr[y | x']). The levels are
+those of :mod:`curator.privacy.levels`:
 
 =============  ====================================================================
 bit_adjacency  one entry of one person's list changes
@@ -13,27 +14,28 @@ node           as user, and every other person's bit about that person changes t
 central_node   a person is added to or removed from an owner's data
 =============  ====================================================================
 
-Each level is ``bounded`` (a value), ``unprotected`` (in clear) or ``not asked``. Losses
-are those of the mechanisms in the questions that were asked, of the people who were
-asked; losses of independent reports add (exactly: products of the mechanisms' ratios),
-so T collections cost T times as much.
+Each level is ``bounded`` (a value), ``unprotected`` (in clear) or ``not asked``. The losses
+are those of the mechanisms in the questions, for the people who were asked. Losses of
+independent reports add exactly, since their probability ratios multiply. So T collections
+cost T times as much.
 
-Two conventions, so that no figure flatters: public features make ``vector``, ``user`` and
-``node`` unprotected, since a person's features are in clear. A public *label* leaves
-``user`` and ``node`` bounded, for they are about the private part of the record; it
-makes ``label`` unprotected, and the detail of ``user`` and ``node`` says so.
+Public features make ``vector``, ``user`` and ``node`` unprotected, because a person's
+features are in clear. A public *label* makes ``label`` unprotected. It leaves ``user`` and
+``node`` bounded, because these are about the private part of the record; their detail says
+that the label is not counted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from curator.privacy.levels import LEVELS, LevelSpec, Unit, by_attribute, level_spec
 from devices.facts import PublicFacts
 from devices.mechanisms import Mechanism, round_up
 
@@ -41,13 +43,12 @@ if TYPE_CHECKING:
     from curator.reports.question import Question
 
 Status = Literal["bounded", "unprotected", "not asked"]
-LEVELS = ("bit_adjacency", "bit_feature", "relationship", "vector", "label", "user", "node", "central_node")
 _EACH = {"adjacency": "list", "features": "feature vector", "label": "label"}
 
 
 @dataclass(frozen=True)
 class Level:
-    """What holds at one level; ``value`` is None unless ``bounded``."""
+    """Guarantee at one level; ``value`` is None unless the status is ``bounded``."""
 
     status: Status
     value: float | None = None
@@ -61,7 +62,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says: a statement and its figure, None where there is none."""
+    """Statement of a paper and its figure, None without a figure."""
 
     statement: str
     value: float | None
@@ -73,14 +74,17 @@ class Claim:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What is claimed and what holds.
+    """Claim of a paper, and the guarantee that holds at every level.
 
     Args:
         trust: ``untrusted curator``, ``trusted curator`` or ``none``.
         claimed: The paper's statement.
-        holds: A :class:`Level` for each of :data:`LEVELS`.
-        why_they_differ: The reasons, for people.
-        collections: How many independent reports of each person the figures count.
+        holds: A :class:`Level` for each of :data:`~curator.privacy.levels.LEVELS`.
+        why_they_differ: Reasons why claim and guarantee differ.
+        collections: Number of independent reports of each person that the figures count.
+
+    Raises:
+        ValueError: for an unknown level.
     """
 
     trust: str
@@ -88,6 +92,10 @@ class Guarantee:
     holds: Mapping[str, Level]
     why_they_differ: tuple[str, ...] = ()
     collections: int = 1
+
+    def __post_init__(self) -> None:
+        for name in self.holds:
+            level_spec(name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ``privacy`` part of a result, JSON-ready."""
@@ -108,7 +116,7 @@ def _times(loss: float, counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """One mechanism on one attribute, and how often each device was asked it."""
+    """A mechanism on an attribute, and the number of times that each device was asked it."""
 
     attribute: str
     mechanism: Mechanism
@@ -126,7 +134,7 @@ class _Asked:
         return self.mechanism.loss().bit
 
     def own(self) -> NDArray[np.float64]:
-        """float64 (n,): what each device's own reports lose when its whole attribute changes."""
+        """float64 (n,): loss of each device's own reports when its whole attribute changes."""
         if self.one_end:
             return _times(self.bit(), np.arange(len(self.times)) * self.times)  # device i reports about j < i
         return _times(self.mechanism.loss().vector, self.times)
@@ -143,7 +151,7 @@ class _Asked:
         return total - np.cumsum(self.times) if self.one_end else total - self.times
 
     def relationship(self) -> float:
-        """Loss of one undirected edge: what the ends that report it spend on it."""
+        """Loss of one undirected edge. Both ends report it unless they report one end, so their losses add."""
         if self.one_end:  # of a pair only the larger id reports, so node 0 reports nothing
             return self.bit() * int(self.times[1:].max(initial=0))
         return self.bit() * int(np.sort(self.times)[-2:].sum())
@@ -160,16 +168,16 @@ def local_guarantee(
     public_edges: bool = False,
     labels_used: bool = True,
 ) -> Guarantee:
-    """Return what holds for reports to an untrusted curator.
+    """Return the guarantee of reports to an untrusted curator.
 
     Args:
         facts: Sizes.
-        questions: What was asked and of whom.
+        questions: The questions and the people who were asked.
         claim: The paper's statement.
         why_they_differ: The method's own reasons.
-        collections: How many times all of it was asked, with fresh noise.
-        public_features, public_edges: These are in clear in this setting.
-        labels_used: The method trains on labels; without a question about them they
+        collections: Number of times that all of it was asked, with fresh noise.
+        public_features, public_edges: Whether these are in clear in this setting.
+        labels_used: Whether the method trains on labels; without a question about them they
             are public.
 
     Raises:
@@ -181,17 +189,7 @@ def local_guarantee(
     clear = {"features": public_features, "adjacency": public_edges}
     clear["label"] = labels_used and not any(a.attribute == "label" for a in asked)
     build = _Builder(asked, collections, clear)
-    record = [a for a in _EACH if a != "label" or not clear["label"]]
-    holds = {
-        "bit_adjacency": build.single("adjacency", [a.bit() * a.most for a in build.of("adjacency")]),
-        "bit_feature": build.single("features", [a.bit() * a.most for a in build.of("features")]),
-        "relationship": build.single("adjacency", [a.relationship() for a in build.of("adjacency")]),
-        "vector": build.single("features", [float(a.own().max()) for a in build.of("features")]),
-        "label": build.single("label", [float(a.own().max()) for a in build.of("label")]),
-        "user": build.whole(record, others=False),
-        "node": build.whole(record, others=True),
-        "central_node": Level("not asked", detail="nobody's raw data reach the curator"),
-    }
+    holds = {name: build.level(spec) for name, spec in LEVELS.items()}
     reasons = list(why_they_differ)
     if public_features:
         reasons.append("features are public in this setting: nothing protects them, at any level")
@@ -211,6 +209,14 @@ def _collect(n: int, questions: Sequence[Question]) -> list[_Asked]:
     return [_Asked(attribute, mechanism, counts) for (attribute, mechanism), counts in times.items() if counts.any()]
 
 
+# Loss of one attribute's mechanism, by what changes of the attribute.
+_LOSS: dict[Unit, Callable[[_Asked], float]] = {
+    "entry": lambda asked: asked.bit() * asked.most,
+    "edge": lambda asked: asked.relationship(),
+    "whole": lambda asked: float(asked.own().max()),
+}
+
+
 class _Builder:
     def __init__(self, asked: Sequence[_Asked], collections: int, clear: Mapping[str, bool]) -> None:
         self.asked, self.collections, self.clear = asked, collections, clear
@@ -225,8 +231,17 @@ class _Builder:
         delta = self.collections * sum(a.mechanism.loss().delta * a.most for a in self.of(*attributes))
         return Level("bounded", value, delta, detail)
 
-    def single(self, attribute: str, values: Sequence[float]) -> Level:
-        """A level that is about one attribute only."""
+    def level(self, spec: LevelSpec) -> Level:
+        """Return the guarantee at a level."""
+        if spec.unit == "owned":
+            return Level("not asked", detail="nobody's raw data reach the curator")
+        if spec.attribute is not None:
+            loss = _LOSS[spec.unit]
+            return self._single(spec.attribute, [loss(asked) for asked in self.of(spec.attribute)])
+        return self._record(others=spec.unit == "node")
+
+    def _single(self, attribute: str, values: Sequence[float]) -> Level:
+        """Return a level about one attribute only."""
         if self.clear[attribute]:
             where = " of training and validation nodes" if attribute == "label" else ""
             plural = {"adjacency": "edges", "features": "features", "label": "labels"}[attribute]
@@ -235,8 +250,9 @@ class _Builder:
             return Level("not asked")
         return self._bounded(values, [attribute], "")
 
-    def whole(self, record: Sequence[str], *, others: bool) -> Level:
-        """The level of a whole record, with or without the bits that others report about it."""
+    def _record(self, *, others: bool) -> Level:
+        """Return the level of a whole record, with or without the bits that others report about it."""
+        record = [a for a in _EACH if a != "label" or not self.clear["label"]]
         parts = self.of(*record)
         named = [_EACH[a] for a in record if self.of(a)]
         public = [_EACH[a] for a in record if self.clear[a]]
@@ -260,15 +276,11 @@ def open_guarantee(used: Sequence[str], *, trust: str, statement: str) -> Guaran
     """Return the guarantee of a reference that sees raw data: everything it uses is unprotected.
 
     Args:
-        used: Which of adjacency, features, label are read.
+        used: Attributes that are read, of adjacency, features, label.
         trust: ``none`` or ``trusted curator``.
-        statement: What is claimed, in words.
+        statement: The claim in words.
     """
     open_, unused = Level("unprotected", detail="raw data, no noise"), Level("not asked")
     level = {attribute: open_ if attribute in used else unused for attribute in _EACH}
     some = open_ if used else unused
-    holds = {
-        "bit_adjacency": level["adjacency"], "bit_feature": level["features"], "relationship": level["adjacency"],
-        "vector": level["features"], "label": level["label"], "user": some, "node": some, "central_node": some,
-    }  # fmt: skip
-    return Guarantee(trust, Claim(statement, None), holds)
+    return Guarantee(trust, Claim(statement, None), by_attribute(level, several=some, owned=some))

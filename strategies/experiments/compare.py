@@ -39,7 +39,7 @@ class Match:
     """What was to be made equal.
 
     Args:
-        level: One of :data:`strategies.results.levels.LEVELS`.
+        level: One of :func:`strategies.results.levels.compared_levels`.
         target: The loss.
         unmatched: Method -> why it cannot be made equal.
     """

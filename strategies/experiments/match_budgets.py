@@ -51,7 +51,7 @@ def match(options: RunOptions, population: Population, level: str, target: float
     Args:
         options: The run; what it gives for epsilon is where the search starts.
         population: Its people.
-        level: One of :data:`strategies.results.levels.LEVELS`.
+        level: One of :func:`strategies.results.levels.compared_levels`.
         target: The loss wanted, a finite number above 0.
 
     Raises:

@@ -11,11 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
 from strategies.setup.options import RunOptions
 
 Row = dict[str, Any]
-LEVELS = ("bit_adjacency", "bit_feature", "relationship", "vector", "label", "user", "node", "central_node")
 # Of the machine and the moment: these differ when the same cell is run again.
 MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "seconds_train", "seconds_total",
             "peak_rss_bytes")  # fmt: skip
@@ -26,7 +26,7 @@ _SEEDS = ("population", "split", "noise", "training")
 _FIRST = (
     "cell", "status", "method", "dataset", "gnn", "nodes", "edges", "features", "classes", *_BUDGET, *_OPTIONS,
     *(f"{name}_seed" for name in _SEEDS), "config_hash", "test", "val", "macro_f1", "std", "nonprivate_test", "trust",
-    "claimed", *(f"holds_{level}{part}" for level in LEVELS for part in ("", "_status", "_delta")), "collections",
+    "claimed", "holds", "collections",
     "asked", "answered", "refused", "silent", "failed", "rounds", "messages", "downlink_bytes", "uplink_bytes",
     "downlink_bytes_per_device", "uplink_bytes_per_device", "edge_precision", "edge_recall", "edges_kept",
     "feature_mae", "aggregate_mae", *MEASURED,
@@ -95,7 +95,14 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> Row:
 def columns(rows: Sequence[Row]) -> list[str]:
     """Return the columns of a table: the fixed ones, with the parameters that any cell has before the last."""
     parameters = sorted({name for row in rows for name in row if name.startswith("param_")})
-    return [*_FIRST, *parameters, *_LAST]
+    return [*_fixed(), *parameters, *_LAST]
+
+
+def _fixed() -> list[str]:
+    """Return the columns of :data:`_FIRST`, with three for each level of guarantee in place of ``holds``."""
+    held = [f"holds_{level}{part}" for level in LEVELS for part in ("", "_status", "_delta")]
+    place = _FIRST.index("holds")
+    return [*_FIRST[:place], *held, *_FIRST[place + 1 :]]
 
 
 def typed(rows: Sequence[Row]) -> list[Row]:

@@ -1,7 +1,7 @@
-"""The levels at which results are compared, from what holds level by level.
+"""The levels at which results are compared, made of the levels of guarantee.
 
 ``bit`` is one entry of a person's record, a neighbour or a feature: the worse of
-``bit_adjacency`` and ``bit_feature``. The others are those of :mod:`curator.privacy.guarantee`.
+``bit_adjacency`` and ``bit_feature``. The others are those of :mod:`curator.privacy.levels`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,33 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-PARTS = {
-    "bit": ("bit_adjacency", "bit_feature"),
-    "relationship": ("relationship",),
-    "vector": ("vector",),
-    "label": ("label",),
-    "user": ("user",),
-    "node": ("node",),
-    "central_node": ("central_node",),
-}
-LEVELS = tuple(PARTS)
+from curator.privacy.levels import LEVELS, MERGED
+
 CLOSE = 0.01  # relative: losses that were made equal may stay this far below, where they come in steps
+
+
+def compared_levels() -> dict[str, tuple[str, ...]]:
+    """Return the levels of guarantee that each compared level consists of, by its name."""
+    parts: dict[str, tuple[str, ...]] = {}
+    for name, spec in LEVELS.items():
+        parts[spec.compared] = (*parts.get(spec.compared, ()), name)
+    return parts
+
+
+def shown_levels(most: int | None = None) -> dict[str, tuple[str, str]]:
+    """Return heading and sentence of the levels that comparisons show, by name.
+
+    Args:
+        most: Number of levels; those of the first ranks stay. None for all.
+    """
+    ranks = {name: LEVELS[parts[0]].rank for name, parts in compared_levels().items()}
+    kept = sorted((rank, name) for name, rank in ranks.items() if rank is not None)[:most]
+    found = {}
+    for name, parts in compared_levels().items():
+        if any(name == other for _, other in kept):
+            spec = LEVELS[parts[0]]
+            found[name] = MERGED.get(name, (spec.heading, spec.changes))
+    return found
 
 
 def level_named(text: str) -> str:
@@ -30,26 +46,29 @@ def level_named(text: str) -> str:
         ValueError: for another text.
     """
     name = text.strip().lower().replace("-", "_")
-    if name not in PARTS:
-        raise ValueError(f"--match {text}: the level must be one of {', '.join(LEVELS)}")
+    if name not in compared_levels():
+        raise ValueError(f"--match {text}: the level must be one of {', '.join(compared_levels())}")
     return name
 
 
 def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
-    """Return what holds at a level, as ``{status, value, delta, detail}``.
-
-    Args:
-        holds: ``privacy.holds`` of a result.
-        level: One of :data:`LEVELS`.
+    """Return the guarantee at a level, as ``{status, value, delta, detail}``.
 
     One unprotected part leaves the level unprotected; parts that were not asked about lose
     nothing. ``value`` is None unless the status is ``bounded``.
 
+    Args:
+        holds: ``privacy.holds`` of a result.
+        level: One of :func:`compared_levels`.
+
     Raises:
-        ValueError: for a status that no result has, or a bounded level without a finite value of 0 or more.
+        ValueError: for an unknown level or status, or a bounded level without a finite value of 0 or more.
     """
+    parts = compared_levels()
+    if level not in parts:
+        raise ValueError(f"{level}: results are not compared at this level (known: {', '.join(parts)})")
     worst: dict[str, Any] | None = None
-    for part in PARTS[level]:
+    for part in parts[level]:
         entry = holds[part]
         status, value = entry["status"], entry["value"]
         if status not in ("bounded", "unprotected", "not asked"):

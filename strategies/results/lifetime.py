@@ -8,14 +8,28 @@ from typing import Any
 
 import numpy as np
 
+from curator.privacy.levels import LEVELS, LevelSpec
 from devices.enrolment.state import State
 from devices.facts import IntArray
 from devices.ledger.ledger import LedgerDamaged
-from devices.ledger.rows import TRAINING, training_scope
+from devices.ledger.rows import TRAINING, Entry, training_scope
 from devices.mechanisms.base import Loss, round_up
 
-_OF_TRAINING = {"adjacency": ("bit_adjacency",), "features": ("bit_feature", "vector"), "label": ("label",)}
-LEVELS = ("bit_adjacency", "bit_feature", "vector", "label", "user")
+
+def ledger_levels() -> dict[str, LevelSpec]:
+    """Return the levels of guarantee that a device's own ledger shows, by name."""
+    return {name: spec for name, spec in LEVELS.items() if spec.in_ledger}
+
+
+def loss_at(spec: LevelSpec, entry: Entry) -> float:
+    """Return the loss of one ledger entry at a level."""
+    if entry.attribute == TRAINING:
+        # An update is bounded as a whole: whatever of the record changes, it loses no more than this.
+        touched = spec.attribute is None or spec.attribute in training_scope(entry)
+        return entry.loss.vector if touched else 0.0
+    if spec.attribute not in (None, entry.attribute):
+        return 0.0
+    return entry.loss.bit if spec.unit == "entry" else entry.loss.vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +58,18 @@ class TrainingAnswers:
 
 
 def nothing_known(*, complete: bool) -> dict[str, Any]:
-    """Return the figures where no ledger was there to read (no device, or reports kept from before)."""
+    """Return the figures for a run without ledgers (no device, or reports kept from before)."""
     value = 0.0 if complete else None
-    return {**{name: {"max": value, "mean": value} for name in LEVELS}, "complete": complete}
+    return {**{name: {"max": value, "mean": value} for name in ledger_levels()}, "complete": complete}
 
 
 def lifetime(state: State) -> dict[str, Any]:
     """Return ``{LEVEL: {max, mean}, complete}`` over the devices of a state folder.
 
-    Levels: ``bit_adjacency``, ``bit_feature``, ``vector`` (the features), ``label`` and
-    ``user`` (everything the device ever released). A device that released nothing counts
-    with 0. ``max`` and ``mean`` are None where a device's loss is unbounded.
-    ``complete`` is False where a ledger could not be read whole, so that more may have
-    been released than is known.
+    The levels are those of :func:`ledger_levels`; ``user`` counts all that the device ever
+    released. A device that released nothing counts with 0. ``max`` and ``mean`` are None if a
+    device's loss is unbounded. ``complete`` is False if a ledger could not be read whole, so
+    that more may have been released than is known.
     """
     return read_ledgers(state, None)[0]
 
@@ -65,7 +78,8 @@ def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], 
     """Return :func:`lifetime` and the answers of one training, in one pass over the ledgers."""
     n = len(state)
     counts, largest = np.zeros(n, np.int64), Loss(0.0, 0.0)
-    levels = {name: np.zeros(n) for name in LEVELS}
+    specs = ledger_levels()
+    levels = {name: np.zeros(n) for name in specs}
     complete = True
     for first in range(0, n, state.shard):
         try:
@@ -74,21 +88,12 @@ def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], 
                 if not 0 <= entry.device < n or entry.sealed_by(state.seal_key(entry.device)) != entry.seal:
                     complete = False
                     continue
-                level = {"adjacency": "bit_adjacency", "features": "bit_feature", "label": "label"}.get(entry.attribute)
-                if entry.attribute == TRAINING:
-                    if entry.collection == collection:
-                        counts[entry.device] += 1
-                        bit, vector = max(largest.bit, entry.loss.bit), max(largest.vector, entry.loss.vector)
-                        largest = Loss(bit, vector, max(largest.delta, entry.loss.delta))
-                    # An update is bounded as a whole: whatever of the record changes, it loses no more than this.
-                    for name in training_scope(entry):
-                        for touched in _OF_TRAINING[name]:
-                            levels[touched][entry.device] += entry.loss.vector
-                if level is not None:
-                    levels[level][entry.device] += entry.loss.bit
-                if entry.attribute == "features":
-                    levels["vector"][entry.device] += entry.loss.vector
-                levels["user"][entry.device] += entry.loss.vector
+                if entry.attribute == TRAINING and entry.collection == collection:
+                    counts[entry.device] += 1
+                    bit, vector = max(largest.bit, entry.loss.bit), max(largest.vector, entry.loss.vector)
+                    largest = Loss(bit, vector, max(largest.delta, entry.loss.delta))
+                for name, spec in specs.items():
+                    levels[name][entry.device] += loss_at(spec, entry)
         except LedgerDamaged:
             complete = False
     known = {**{name: _extremes(values) for name, values in levels.items()}, "complete": complete}

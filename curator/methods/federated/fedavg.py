@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from curator.methods.base import Budget, Graph, Method, Question
-from curator.privacy.guarantee import LEVELS, Claim, Guarantee, Level
+from curator.privacy.guarantee import Claim, Guarantee, Level
+from curator.privacy.levels import LEVELS, by_attribute
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
 
@@ -109,10 +110,7 @@ def unprotected(uses: Sequence[str], *, trust: str, detail: str = "the server se
     """Return the guarantee of a training without noise."""
     open_, unused = Level("unprotected", detail=detail), Level("not asked")
     level = {name: open_ if name in uses else unused for name in ("adjacency", "features", "label")}
-    holds = {
-        "bit_adjacency": level["adjacency"], "bit_feature": level["features"], "relationship": level["adjacency"],
-        "vector": level["features"], "label": level["label"], "user": open_, "node": open_, "central_node": open_,
-    }  # fmt: skip
+    holds = by_attribute(level, several=open_, owned=open_)
     claim = Claim("raw data stay on the device; no figure is claimed", None)
     return Guarantee(trust, claim, holds, (_LEAK,))
 

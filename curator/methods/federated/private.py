@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from curator.methods.base import Budget, Question
 from curator.methods.federated.fedavg import Federated
 from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon
-from curator.privacy.guarantee import LEVELS, Claim, Guarantee, Level
+from curator.privacy.guarantee import Claim, Guarantee, Level
+from curator.privacy.levels import by_attribute
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian, round_up
 
@@ -83,8 +84,8 @@ class DPFedAvg(Federated):
         )
         seen = Level("unprotected", detail="the server sees every update in clear, before it adds noise")
         unused = Level("not asked")
-        levels = {name: unused if name in ("bit_adjacency", "relationship") else seen for name in LEVELS}
-        levels["central_node"] = Level("bounded", holds, asked.delta, detail)
+        of = {"adjacency": unused, "features": seen, "label": seen}
+        levels = by_attribute(of, several=seen, owned=Level("bounded", holds, asked.delta, detail))
         reasons = (
             f"claimed as usual: a person is added or removed, and each is drawn with probability {asked.rate:g} "
             "independently (Poisson); what is run draws a fixed number of devices, so two data sets differ in a "
@@ -173,10 +174,9 @@ class LDPFedAvg(Federated):
         total = round_up(answers * epsilon)
         detail = f"{answers} updates of epsilon {epsilon:.6g}, each bounded for any change of the record"
         whole = Level("bounded", total, answers * delta, detail)
-        unused = Level("not asked")
-        levels = dict.fromkeys(LEVELS, whole)
-        levels |= {"bit_adjacency": unused, "relationship": unused,
-                   "central_node": Level("not asked", detail="nobody's raw data reach the curator")}  # fmt: skip
+        of = {"adjacency": Level("not asked"), "features": whole, "label": whole}
+        unseen = Level("not asked", detail="nobody's raw data reach the curator")
+        levels = by_attribute(of, several=whole, owned=unseen)
         claim = Claim(f"({asked:g}, {answers * delta:g})-LDP for all updates of a device", asked)
         return Guarantee(self.trust, claim, levels, ())
 

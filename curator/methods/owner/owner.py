@@ -17,7 +17,8 @@ from curator.learning.training import TrainingSettings
 from curator.methods.base import Budget, Graph, Method, Question
 from curator.owned import OwnedGraph
 from curator.privacy.accountant import Account, Release, account
-from curator.privacy.guarantee import LEVELS, Guarantee, Level, open_guarantee
+from curator.privacy.guarantee import Guarantee, Level, open_guarantee
+from curator.privacy.levels import LEVELS
 from curator.reports.reports import Reports
 from curator.teachers.answering import ask_all
 from curator.teachers.graph import PlainGraph

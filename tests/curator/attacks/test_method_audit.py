@@ -12,7 +12,8 @@ from curator.attacks.audit_row import Effort
 from curator.attacks.method_audit import audit_method
 from curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
 from curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, find
-from curator.privacy.guarantee import LEVELS, Claim, Guarantee, Level
+from curator.privacy.guarantee import Claim, Guarantee, Level
+from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
 from devices.noise import NoiseStream

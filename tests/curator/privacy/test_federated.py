@@ -9,7 +9,7 @@ from dp_accounting import pld, rdp
 from curator.methods import find
 from curator.methods.base import Budget
 from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon
-from curator.privacy.guarantee import LEVELS
+from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts
 
 FACTS = PublicFacts(n=1000, d=5, classes=3)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from curator.methods import Budget, HoGS, Question
-from curator.privacy.guarantee import LEVELS, Claim, Guarantee, local_guarantee, open_guarantee
+from curator.privacy.guarantee import Claim, Guarantee, local_guarantee, open_guarantee
+from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts, Split
 from devices.mechanisms import OneBit, RandomizedResponse
 from devices.query import Ask, Query
@@ -157,7 +158,7 @@ def test_to_dict_is_the_contracts_form() -> None:
     privacy = _hogs(10, 3, epsilon=4).to_dict()
     assert set(privacy) == {"trust", "claimed", "holds", "collections", "why_they_differ"}
     assert set(privacy["claimed"]) == {"statement", "value"}
-    assert tuple(privacy["holds"]) == LEVELS
+    assert tuple(privacy["holds"]) == tuple(LEVELS)
     for level in privacy["holds"].values():
         assert set(level) == {"value", "status", "delta", "detail"}
         assert (level["value"] is not None) == (level["status"] == "bounded")

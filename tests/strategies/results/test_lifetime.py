@@ -9,7 +9,7 @@ from curator.methods import Question
 from devices.client_app import open_state
 from devices.enrolment.state import State
 from strategies.engines.collect import collect
-from strategies.results.lifetime import LEVELS, lifetime, nothing_known
+from strategies.results.lifetime import ledger_levels, lifetime, nothing_known
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -47,4 +47,4 @@ def test_a_row_that_was_changed_makes_the_figures_incomplete(enrolled: Enrolled,
     with sqlite3.connect(state.folder / "ledger.sqlite") as database:
         database.execute("UPDATE release SET loss_bit = 0 WHERE device = 3 AND attribute = 'adjacency'")
     assert lifetime(State(state.folder))["complete"] is False
-    assert set(nothing_known(complete=False)) == {*LEVELS, "complete"}
+    assert set(nothing_known(complete=False)) == {*ledger_levels(), "complete"}

@@ -1,0 +1,112 @@
+"""Levels of guarantee: the one list of what may change between two neighbouring inputs.
+
+A new level is one more entry of :data:`LEVELS`. Its attribute and unit say how its loss is
+computed (:mod:`curator.privacy.guarantee`), which answers of a method the audit compares
+(:mod:`curator.attacks.method_audit`) and whether a device's own ledger shows it. Tables,
+pages and summaries read the words from here. A new *unit* needs a rule in both modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+Attribute = Literal["adjacency", "features", "label"]
+Unit = Literal["entry", "edge", "whole", "record", "node", "owned"]
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class LevelSpec:
+    """One level of guarantee.
+
+    Args:
+        attribute: Attribute that changes, None for more than one.
+        unit: Part that changes: one ``entry`` of the attribute, one ``edge`` (the entry in both
+            ends' lists), the ``whole`` attribute, a person's own ``record``, a ``node`` (the
+            record, and the bits of others about it), or a person in ``owned`` data.
+        changes: A sentence that completes "when ...".
+        words: Name and meaning, for a summary of 80 columns.
+        heading: A few words, for the head of a column.
+        compared: Name under which results are compared. Levels that share it count as one
+            level: the worst of them.
+        rank: Place among the columns of a comparison with little room, None to leave it out.
+    """
+
+    attribute: Attribute | None
+    unit: Unit
+    changes: str
+    words: str
+    heading: str
+    compared: str
+    rank: int | None = None
+
+    @property
+    def in_ledger(self) -> bool:
+        """Whether a device's own releases determine its loss."""
+        return self.unit in ("entry", "whole", "record")
+
+
+LEVELS: dict[str, LevelSpec] = {
+    "bit_adjacency": LevelSpec(
+        "adjacency", "entry", "one entry of a person's neighbour list changes",
+        "bit: one entry of a neighbour list", "bit: entry of a list", "bit", 5,
+    ),
+    "bit_feature": LevelSpec(
+        "features", "entry", "one feature of a person changes", "bit: one feature", "bit: one feature", "bit", 5
+    ),
+    "relationship": LevelSpec(
+        "adjacency", "edge", "one edge changes, in the lists of both its ends",
+        "relationship: an edge, at both ends", "an edge", "relationship", 2,
+    ),
+    "vector": LevelSpec(
+        "features", "whole", "all features of a person change",
+        "vector: all features of a person", "all features", "vector", 3,
+    ),
+    "label": LevelSpec("label", "whole", "the label of a person changes", "label: a person's class", "label", "label"),
+    "user": LevelSpec(
+        None, "record", "everything that a person holds changes: list, features, private label",
+        "user: all that a person reports", "a whole record", "user", 1,
+    ),
+    "node": LevelSpec(
+        None, "node", "a person's record changes, and what others report of the person",
+        "node: and what others report of them", "node", "node",
+    ),
+    "central_node": LevelSpec(
+        None, "owned", "a person joins or leaves data that a trusted curator holds in clear",
+        "central node: a person in owned data", "a person, centrally", "central_node", 4,
+    ),
+}  # fmt: skip
+
+# Headings and sentences of levels that comparisons show as one.
+MERGED = {"bit": ("one entry", "one neighbour or one feature of a person changes")}
+
+
+def level_spec(name: str) -> LevelSpec:
+    """Return the level of this name.
+
+    Raises:
+        ValueError: for an unknown name.
+
+    >>> level_spec("relationship").unit
+    'edge'
+    """
+    if name not in LEVELS:
+        raise ValueError(f"{name}: there is no such level of guarantee (known: {', '.join(LEVELS)})")
+    return LEVELS[name]
+
+
+def by_attribute(of: Mapping[str, Value], *, several: Value, owned: Value) -> dict[str, Value]:
+    """Return a value for each level.
+
+    Args:
+        of: Attribute -> value of the levels about it.
+        several: Value of the levels about more than one attribute.
+        owned: Value of the levels about data that a curator owns.
+    """
+    found = {}
+    for name, spec in LEVELS.items():
+        rest = owned if spec.unit == "owned" else several
+        found[name] = rest if spec.attribute is None else of[spec.attribute]
+    return found
