@@ -1,0 +1,68 @@
+"""A new level of guarantee is one entry of LEVELS: it is found in every place that names levels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli import audit as audit_command
+from cli.report.gather import gather
+from cli.report.page import render
+from cli.report.rows import row_of
+from cli.summary import WIDTH, console, summary
+from curator.attacks.audit_row import Effort
+from curator.attacks.method_audit import audit_method
+from curator.methods.local.hogs import HoGS
+from curator.privacy.levels import LEVELS, LevelSpec
+from devices.noise import NoiseStream
+from strategies import RunOptions, simulate
+from strategies.experiments import sweep_table
+from strategies.results.levels import held, level_named, shown_levels
+
+LIST = LevelSpec(
+    "adjacency", "whole", "the whole neighbour list of a person changes",
+    "list: all entries of a neighbour list", "the whole list", "list", 3,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _new_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LEVELS, "list", LIST)
+
+
+def test_a_run_and_everything_that_shows_it(tmp_path: Path) -> None:
+    clients = 60
+    options = RunOptions(method="hogs", clients=clients, settings={"epochs": 2}, reference=False, out=tmp_path)
+    result = simulate(options)
+    record = result.record
+    entry = record["privacy"]["holds"]["list"]
+    assert entry["value"] == pytest.approx((clients - 1) * 7.2, abs=1e-6) and entry["status"] == "bounded"
+    assert record["privacy"]["lifetime_per_device"]["list"]["max"] == entry["value"]
+    row = sweep_table.row_of(1, record, "a")
+    assert row["holds_list"] == entry["value"]
+    names = sweep_table.columns([row])
+    assert names.index("holds_list") == names.index("holds_central_node_delta") + 1
+    screen = console(width=WIDTH)
+    with screen.capture() as capture:
+        screen.print(summary(record, folder=None))
+    assert "list: all entries of a neighbour list" in capture.get()
+    assert held(record["privacy"]["holds"], level_named("LIST"))["value"] == entry["value"]
+    assert row_of(record, "a")["levels"]["list"]["value"] == entry["value"]
+    assert "the whole neighbour list of a person changes" in render(gather([tmp_path]))
+
+
+def test_narrow_tables_take_the_first_ranks() -> None:
+    assert list(shown_levels(2)) == ["relationship", "user"]
+    assert list(shown_levels())[-1] == "list"
+
+
+def test_the_audit_of_a_method() -> None:
+    rows = audit_method(HoGS, Effort(trials=400, rows=50), stream=NoiseStream)
+    (row,) = [row for row in rows if row.level == "list"]
+    assert row.passed and row.claimed == pytest.approx(row.exact, abs=1e-6)
+    assert row.claimed == 3 * next(row.claimed for row in rows if row.level == "bit_adjacency")  # type: ignore[operator]
+    screen = console(width=WIDTH)
+    with screen.capture() as capture:
+        screen.print(audit_command.view(rows, trials=400, confidence=0.99))
+    assert "the whole list" in capture.get()
