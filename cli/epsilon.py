@@ -69,7 +69,7 @@ def epsilon(
     ldpsim epsilon privgnn --queries 1000 --lambda .2 --classes 10 --delta 1e-4
     """
     from curator.names import nearest
-    from curator.privacy.accountant import FIGURES, METHODS, Release, account, largest_lambda
+    from curator.privacy.accountant import FIGURES, METHODS, LabelRelease, account, largest_lambda
 
     if method not in METHODS:
         raise ValueError(
@@ -87,7 +87,7 @@ def epsilon(
         raise ValueError("--classes: what a label loses depends on how many there are (--as-printed does without)")
 
     start = 0.1 if lambda_ is None else lambda_
-    asked = Release(
+    asked = LabelRelease(
         queries=queries, lambda_=start, delta=delta, classes=classes, gamma=0.3 if gamma is None else gamma,
         sampling=sampling or "fresh", nodes=nodes,  # type: ignore[arg-type]
     )  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks import RESULTS
 from benchmarks.papers.agreement import published
 from benchmarks.speed import measured
-from curator.privacy.accountant import Release, account
+from curator.privacy.accountant import LabelRelease, account
 from curator.teachers.answering import Teaching
 
 Rows = list[dict[str, str]]
@@ -202,7 +202,7 @@ def unavailable() -> Iterator[list[str]]:
         if row["dataset"] not in classes:
             continue
         count, nodes = classes[row["dataset"]]
-        held = account("privgnn", Release(queries=int(row["queries"]), lambda_=float(row["lambda"]), delta=1e-5,
+        held = account("privgnn", LabelRelease(queries=int(row["queries"]), lambda_=float(row["lambda"]), delta=1e-5,
                                           classes=count, gamma=float(row["gamma"]), nodes=nodes))  # fmt: skip
         setting = [row[name] for name in ("dataset", "K", "queries", "gamma", "lambda", "accuracy")]
         figures = (held.holds.label, held.holds.vector, held.printed.in_the_table)

@@ -41,7 +41,7 @@ from curator.learning.training import TrainingSettings
 from curator.methods.owner.owner import B1, B2, B1Sampled, private_graph
 from curator.methods.owner.pate import PateG, PateM
 from curator.methods.owner.privgnn import PrivGnn
-from curator.privacy.accountant import Release, account
+from curator.privacy.accountant import LabelRelease, account
 from curator.teachers.sage import SageSettings
 from curator.teachers.selection import query_order
 from curator.teachers.student import train_network
@@ -208,7 +208,7 @@ class Done:
 @cache
 def cost(method: str, queries: int, lambda_: float, gamma: float) -> Any:
     """Return a release's account."""
-    return account(method, Release(queries=queries, lambda_=lambda_, delta=DELTA, classes=CLASSES, gamma=gamma,
+    return account(method, LabelRelease(queries=queries, lambda_=lambda_, delta=DELTA, classes=CLASSES, gamma=gamma,
                                    nodes=2500))  # fmt: skip
 
 

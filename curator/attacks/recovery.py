@@ -72,31 +72,6 @@ def _others_behind(hits: int, rest: int, others: int) -> float:
     return min(found / float(poisson.pmf(rest, rest)), 1.0)
 
 
-def least_asks(right: float, share: float) -> int:
-    """The smallest odd number of reports whose majority is right with probability ``share`` or more.
-
-    Raises:
-        ValueError: for a chance of 1/2 or less, or a share outside (0, 1).
-    """
-    if not 0.5 < right <= 1 or not 0 < share < 1:
-        raise ValueError(f"reports right with probability {right} never reach a share of {share}")
-    high = 1
-    while bit_recovery(right, high) < share:
-        high = 2 * high + 1
-    low = (high - 1) // 2 if high > 1 else 0
-    odd = [t for t in (low, high) if t % 2]
-    while high - low > 2:
-        middle = (low + high) // 2
-        middle += 1 - middle % 2
-        if middle >= high:
-            break
-        if bit_recovery(right, middle) >= share:
-            high = middle
-        else:
-            low = middle
-    return min([t for t in (*odd, low, high) if t % 2 and t > 0 and bit_recovery(right, t) >= share])
-
-
 def _check(asks: int) -> None:
     if asks < 1:
         raise ValueError(f"a recovery needs at least one report, not {asks}")

@@ -34,14 +34,23 @@ from curator.privacy.release import (
     SMALLEST_LAMBDA,
     Account,
     Bounds,
+    LabelRelease,
     Printed,
-    Release,
     Sampling,
 )
 from devices.mechanisms import round_up
 
 __all__ = [
-    "FIGURES", "METHODS", "Account", "Bounds", "Figure", "Printed", "Release", "account", "largest_lambda", "pate",
+    "FIGURES",
+    "METHODS",
+    "Account",
+    "Bounds",
+    "Figure",
+    "LabelRelease",
+    "Printed",
+    "account",
+    "largest_lambda",
+    "pate",
     "privgnn",
 ]  # fmt: skip
 
@@ -51,7 +60,7 @@ SENSITIVITY = 2.0  # two posteriors, or the votes before and after one moved, di
 SLIP = 10.0  # the tables of the PrivGnn paper write 10e-4 where the text says 1e-4
 
 
-def privgnn(release: Release) -> Account:
+def privgnn(release: LabelRelease) -> Account:
     """Return the account of PrivGnn: teachers on Poisson samples, noisy posteriors, labels released."""
     asked, classes = release, release.classes
     ways: tuple[Sampling, ...] = ("fresh", "once")
@@ -77,7 +86,7 @@ def privgnn(release: Release) -> Account:
     )
 
 
-def pate(release: Release, method: str = "pate-g") -> Account:
+def pate(release: LabelRelease, method: str = "pate-g") -> Account:
     """Return the account of PATE: all people, each in one teacher's part; ``gamma`` and ``sampling`` play no part.
 
     One person more or less, or one edge inside a part, changes one teacher. Its vote moves
@@ -102,7 +111,7 @@ def pate(release: Release, method: str = "pate-g") -> Account:
     )
 
 
-def account(method: str, release: Release) -> Account:
+def account(method: str, release: LabelRelease) -> Account:
     """Return the account of one of :data:`METHODS`.
 
     Raises:
@@ -113,7 +122,7 @@ def account(method: str, release: Release) -> Account:
     return privgnn(release) if method == "privgnn" else pate(release, method)
 
 
-def largest_lambda(method: str, release: Release, *, target: float, figure: Figure = "label") -> float:
+def largest_lambda(method: str, release: LabelRelease, *, target: float, figure: Figure = "label") -> float:
     """Return the largest lambda (the least noise) whose ``figure`` is at most ``target``.
 
     Every figure grows with lambda. The root is bracketed and refined on a logarithmic
@@ -160,7 +169,7 @@ def largest_lambda(method: str, release: Release, *, target: float, figure: Figu
     return max(float(f"{steps * unit:.6g}"), low)
 
 
-def _figure(method: str, release: Release, figure: Figure) -> float | None:
+def _figure(method: str, release: LabelRelease, figure: Figure) -> float | None:
     """One figure alone, None where it needs the classes and they are not known."""
     if figure == "printed":
         return _printed(method, release).epsilon
@@ -176,17 +185,17 @@ def _figure(method: str, release: Release, figure: Figure) -> float | None:
     return round_up(asked(delta=release.delta, gamma=gamma))
 
 
-def _votes(release: Release) -> float:
+def _votes(release: LabelRelease) -> float:
     return round_up(laplace_epsilon(loss=release.lambda_, queries=2 * release.queries, delta=release.delta))
 
 
-def _vector(release: Release, way: Sampling, gamma: float) -> float:
+def _vector(release: LabelRelease, way: Sampling, gamma: float) -> float:
     epsilon = laplace_epsilon if way == "fresh" else laplace_epsilon_once
     loss = SENSITIVITY * release.lambda_
     return round_up(epsilon(loss=loss, queries=release.queries, delta=release.delta, gamma=gamma))
 
 
-def _vector_rdp(release: Release, way: Sampling) -> float:
+def _vector_rdp(release: LabelRelease, way: Sampling) -> float:
     asked: dict[str, Any] = {
         "loss": SENSITIVITY * release.lambda_,
         "queries": release.queries,
@@ -196,7 +205,7 @@ def _vector_rdp(release: Release, way: Sampling) -> float:
     return round_up(rdp_epsilon(**asked)[0] if way == "fresh" else rdp_epsilon_once(**asked))
 
 
-def _printed(method: str, release: Release) -> Printed:
+def _printed(method: str, release: LabelRelease) -> Printed:
     if method == "privgnn":
         formula = partial(rdp_epsilon, loss=release.lambda_, queries=release.queries, gamma=release.gamma)
         used = SLIP * release.delta
@@ -206,7 +215,7 @@ def _printed(method: str, release: Release) -> Printed:
     return Printed(formula(delta=used)[0], used, formula(delta=release.delta)[0])
 
 
-def _warnings(method: str, release: Release) -> tuple[str, ...]:
+def _warnings(method: str, release: LabelRelease) -> tuple[str, ...]:
     found = []
     if release.nodes is None:
         found.append(f"delta has to be below 1 / n: {release.delta:g} needs more than {1 / release.delta:,.0f} people")

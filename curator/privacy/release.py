@@ -15,7 +15,7 @@ SMALLEST_LAMBDA, LARGEST_LAMBDA = 1e-6, 100.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class LabelRelease:
     """What the owner answers.
 
     Args:
@@ -110,7 +110,7 @@ class Account:
     """
 
     method: str
-    release: Release
+    release: LabelRelease
     printed: Printed
     query_label: float | None
     query_vector: float

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 FIELDS = ("adjacency", "degrees", "group_degrees", "noisy_rows", "features", "labels")
-Answers = Mapping[int, Mapping[str, tuple[bytes, ...]]]
+AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class Reports:
         raise ValueError(f"the reports hold no {field}")
 
     @classmethod
-    def from_bytes(cls, facts: PublicFacts, questions: Sequence[Question], answers: Answers) -> Reports:
+    def from_bytes(cls, facts: PublicFacts, questions: Sequence[Question], answers: AnswersByDevice) -> Reports:
         """Decode answers.
 
         Args:
@@ -221,7 +221,7 @@ def _grouping(questions: Iterable[Question]) -> NDArray[np.int64] | None:
     return np.array(found.pop(), np.int64) if found else None
 
 
-def _payloads(attribute: str, ask: Ask, asked: BoolArray, answers: Answers) -> dict[int, tuple[bytes, ...]]:
+def _payloads(attribute: str, ask: Ask, asked: BoolArray, answers: AnswersByDevice) -> dict[int, tuple[bytes, ...]]:
     """Return the attribute's bytes by device, in rising order of devices."""
     payloads = {}
     for device in sorted(answers):

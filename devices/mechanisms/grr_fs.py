@@ -202,25 +202,9 @@ class GRRFS(Mechanism):
         """float (d, largest domain): variances of :meth:`estimate`."""
         result = np.zeros((self.d, max(self.domains)))
         for i, g in enumerate(self.domains):
-            result[i, :g] = self._variances(np.arange(g) == value[i])
+            reported = np.where(np.arange(g) == value[i], *self.marginals(g))
+            result[i, :g] = self.correction(g)[0] ** 2 * reported * (1 - reported)
         return result
-
-    def _variances(self, share: np.ndarray) -> np.ndarray:
-        mu1, mu0 = self.marginals(len(share))
-        reported = share * mu1 + (1 - share) * mu0
-        return np.asarray(self.correction(len(share))[0] ** 2 * reported * (1 - reported))
-
-    def frequency_variance(self, share: np.ndarray, *, users: int, fixed: bool = True) -> np.ndarray:
-        """Variance of the estimated share of each category among ``users`` (eq. 11, corrected).
-
-        Args:
-            share: float (g,), the true shares pi_j.
-            users: Number of reports that are averaged.
-            fixed: Whether the users are given (a graph's nodes); False: drawn anew from pi.
-        """
-        share = np.asarray(share, np.float64)
-        drawn = self._variances(share)
-        return (drawn - share * (1 - share) if fixed else drawn) / users
 
     # --- losses
 

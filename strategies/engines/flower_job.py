@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.methods.base import Question
+from curator.reports.reports import AnswersByDevice
 from devices.query import ATTRIBUTES
 from devices.raw_record import read_question
-from strategies.rounds.collect_once import Answers, Collected
+from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages
 
 FORMAT = 1
@@ -133,7 +134,7 @@ def load_collected(folder: Path) -> Collected:
         raise ValueError(f"{folder} holds a collection of another version")
     refused = Counter({str(code): int(number) for code, number in counts.pop("refused").items()})
     reports = dict(zip(arrays["report_device"].tolist(), _split("report", arrays), strict=True))
-    answers: Answers = {}
+    answers: AnswersByDevice = {}
     who, what = arrays["answer_device"].tolist(), arrays["answer_attribute"].tolist()
     for device, attribute, part in zip(who, what, _split("answer", arrays), strict=True):
         given = answers.setdefault(device, {})

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.owned import OwnedGraph, Trust
-from curator.reports.reports import Answers
+from curator.reports.reports import AnswersByDevice
 from curator.teachers.graph import PlainGraph
 from devices.data.population import Population
 from devices.facts import PublicFacts, Split
@@ -33,7 +33,7 @@ def owned_people(population: Population, division: Division, *, trust: Trust = "
                       population.labels[nodes], trust)  # fmt: skip
 
 
-def handed_over(facts: PublicFacts, division: Division, answers: Answers) -> OwnedGraph:
+def handed_over(facts: PublicFacts, division: Division, answers: AnswersByDevice) -> OwnedGraph:
     """Put the records that came together; people who were silent are not in the owner's data.
 
     An edge is there where both its ends handed it over.

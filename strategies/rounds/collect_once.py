@@ -18,12 +18,11 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from curator.methods.base import Question
+from curator.reports.reports import AnswersByDevice
 from devices.device import Refusal, Report, reports_digest, unpack_report
 from devices.query import Query
 from devices.wire import message_type, payload_bytes, query_content, read_reply
 from strategies.rounds.stages import Grouping, Stages, stages_of
-
-Answers = dict[int, dict[str, tuple[bytes, ...]]]
 
 
 @dataclass
@@ -43,7 +42,7 @@ class Collected:
     """
 
     reports: dict[int, bytes] = field(default_factory=dict, repr=False)
-    answers: Answers = field(default_factory=dict, repr=False)
+    answers: AnswersByDevice = field(default_factory=dict, repr=False)
     asked: int = 0
     reported: int = 0
     replayed: int = 0

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from curator.methods import Method, Question, find
-from curator.reports.reports import Answers, Reports
+from curator.reports.reports import AnswersByDevice, Reports
 from devices.atomic_files import write_atomically
 from devices.facts import PublicFacts
 
@@ -38,7 +38,7 @@ class Stages:
     facts: PublicFacts
     kept: Path
 
-    def advance(self, questions: Sequence[Question], answers: Answers, stage: int) -> tuple[Question, ...]:
+    def advance(self, questions: Sequence[Question], answers: AnswersByDevice, stage: int) -> tuple[Question, ...]:
         """Return the questions of ``stage``, to the same people.
 
         Args:

@@ -25,7 +25,7 @@ from strategies.engines.grids import SiloGrid
 from strategies.people.silos import divide_into_silos
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
-from strategies.rounds.collect_once import Answers
+from curator.reports.reports import AnswersByDevice
 from strategies.rounds.feature_sums import exchange_silo_sums
 from strategies.rounds.fedavg import seeded, strategy_for
 from strategies.rounds.training_grid import Phase, TrainingGrid
@@ -138,7 +138,7 @@ def _per_silo(phase: Phase, silos: int) -> dict[str, float]:
     return {"downlink_bytes": phase.downlink_bytes / silos, "uplink_bytes": phase.uplink_bytes / silos}
 
 
-def _settle(answers: Answers, member_of: IntArray, split: Split, rooms: Path, method: Silos) -> list[Silo]:
+def _settle(answers: AnswersByDevice, member_of: IntArray, split: Split, rooms: Path, method: Silos) -> list[Silo]:
     """Give each silo a folder with the records that its members handed over."""
     learners = np.zeros(len(member_of), bool)
     learners[split.train] = True

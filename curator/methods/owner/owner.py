@@ -16,7 +16,7 @@ import numpy as np
 from curator.learning.training import TrainingSettings
 from curator.methods.base import Budget, Graph, Method, Question
 from curator.owned import OwnedGraph
-from curator.privacy.accountant import Account, Release, account
+from curator.privacy.accountant import Account, LabelRelease, account
 from curator.privacy.guarantee import Guarantee, Level, open_guarantee
 from curator.privacy.levels import LEVELS
 from curator.reports.reports import Reports
@@ -115,10 +115,10 @@ class Answers(OwnerMethod):
         if self.query_selection not in SELECTIONS:
             raise ValueError(f"--query-selection {self.query_selection}: must be one of {', '.join(SELECTIONS)}")
 
-    def release(self, people: int, classes: int) -> Release:
+    def release(self, people: int, classes: int) -> LabelRelease:
         """Return what is released, for the accountant; ValueError where it does not fit."""
         delta = self.delta or 10.0 ** (math.ceil(math.log10(1 / people)) - 1)
-        return Release(queries=self.queries, lambda_=self.lambda_, delta=delta, classes=classes, nodes=people)
+        return LabelRelease(queries=self.queries, lambda_=self.lambda_, delta=delta, classes=classes, nodes=people)
 
     def check(self, *, people: int, asked: int, classes: int) -> None:
         """As :meth:`OwnerMethod.check`."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from curator.learning.training import TrainingSettings
 from curator.methods.owner.owner import Answers, sage_settings
-from curator.privacy.accountant import Account, Release
+from curator.privacy.accountant import Account, LabelRelease
 from curator.privacy.guarantee import Guarantee, Level
 from curator.teachers.answering import Teaching
 from curator.teachers.release import SCORES, log_posteriors, noisy_labels
@@ -72,7 +72,7 @@ class PrivGnn(Answers):
         values = log_posteriors(posteriors) if self.scores == "log-posterior" else posteriors
         return noisy_labels(values, self.lambda_, noise_seed=noise_seed)
 
-    def release(self, people: int, classes: int) -> Release:
+    def release(self, people: int, classes: int) -> LabelRelease:
         """As :meth:`Answers.release`."""
         asked = super().release(people, classes)
         return replace(asked, gamma=self.gamma, sampling=self.sampling)  # type: ignore[arg-type]  # checked there

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curator.privacy.accountant import Account, Figure, Release, account, largest_lambda, pate, privgnn
+from curator.privacy.accountant import Account, Figure, LabelRelease, account, largest_lambda, pate, privgnn
 from curator.privacy.label import label_epsilon, label_epsilon_once
 from curator.privacy.laplace import laplace_epsilon, laplace_epsilon_once
 from curator.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon
@@ -40,9 +40,9 @@ PRINTED = rows("privgnn_printed_epsilon.csv")
 VARIANTS = sorted(rows("privgnn_epsilon_variants.csv"), key=lambda r: (r["gamma"], r["queries"], r["lambda"]))
 
 
-def release(row: dict[str, Any], **more: Any) -> Release:
+def release(row: dict[str, Any], **more: Any) -> LabelRelease:
     gamma = row["gamma"] if row["gamma"] != "" else 0.3
-    return Release(
+    return LabelRelease(
         queries=row["queries"], lambda_=row["lambda"], delta=row["delta"], classes=row["classes"], gamma=gamma, **more
     )
 
@@ -148,7 +148,7 @@ def test_what_holds_against_what_is_printed() -> None:
     assert found == {"fresh": 0, "once": 21, "vector": 40}
 
 
-AMAZON = Release(queries=1000, lambda_=0.2, delta=1e-4, classes=10)
+AMAZON = LabelRelease(queries=1000, lambda_=0.2, delta=1e-4, classes=10)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +214,7 @@ def test_for_the_guarantee(amazon: Account) -> None:
 
 
 def test_an_account_of_pate() -> None:
-    found = pate(Release(queries=500, lambda_=0.1, delta=4e-4))
+    found = pate(LabelRelease(queries=500, lambda_=0.1, delta=4e-4))
     assert found.printed.epsilon == pytest.approx(27.824046, abs=1e-6)
     assert found.holds.one_coordinate == pytest.approx(23.016, abs=2e-3)
     two_counts = laplace_epsilon(loss=0.1, queries=1000, delta=4e-4)
@@ -225,7 +225,7 @@ def test_an_account_of_pate() -> None:
     document = found.to_dict()
     assert document["gamma"] is None and document["sampling"] is None
     assert found.central_node().value == found.holds.label
-    assert pate(Release(queries=500, lambda_=0.1, delta=4e-4, gamma=0.01, sampling="once")).holds == found.holds
+    assert pate(LabelRelease(queries=500, lambda_=0.1, delta=4e-4, gamma=0.01, sampling="once")).holds == found.holds
 
 
 def test_delta_against_the_number_of_people() -> None:

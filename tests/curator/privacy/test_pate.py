@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from curator.privacy.accountant import Release, pate
+from curator.privacy.accountant import LabelRelease, pate
 from curator.privacy.laplace import laplace_epsilon
 from curator.privacy.pate import moments_epsilon
 
@@ -99,7 +99,7 @@ def test_several_labels_by_enumerating_every_sequence() -> None:
         return 0.0 if excess(0.0) <= 0 else float(brentq(excess, 0, 2 * lambda_ * queries))
 
     exact = max(epsilon(*pair) for pair in neighbours(10, 2, lambda_))
-    holds = pate(Release(queries=queries, lambda_=lambda_, delta=delta)).holds
+    holds = pate(LabelRelease(queries=queries, lambda_=lambda_, delta=delta)).holds
     assert laplace_epsilon(loss=lambda_, queries=queries, delta=delta) < exact <= holds.vector
     assert holds.one_coordinate is not None and holds.vector < holds.one_coordinate
 
@@ -124,5 +124,5 @@ def test_the_noisy_counts_of_one_query_by_quadrature(lambda_: float) -> None:
 
     for delta in (0.01, 0.05):
         exact = 0.0 if two(0.0) <= delta else float(brentq(lambda e, d=delta: two(e) - d, 0, 2 * lambda_))
-        held = pate(Release(queries=1, lambda_=lambda_, delta=delta)).holds.vector
+        held = pate(LabelRelease(queries=1, lambda_=lambda_, delta=delta)).holds.vector
         assert exact <= held + 1e-9 and held == pytest.approx(exact, abs=5e-4)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from curator.privacy.accountant import Release, account
+from curator.privacy.accountant import LabelRelease, account
 from devices.data.population import Population
 from strategies.experiments.match_budgets import _solve, guarantee_before, match
 from strategies.results.levels import held
@@ -65,7 +65,7 @@ def test_an_owners_knob_is_its_noise(population: Population) -> None:
     scale = float(found.options.settings["lambda_"])
     people = 48  # 40% of 120
     classes = population.facts.classes
-    cost = account("privgnn", Release(queries=20, lambda_=scale, delta=1e-2, classes=classes, nodes=people))
+    cost = account("privgnn", LabelRelease(queries=20, lambda_=scale, delta=1e-2, classes=classes, nodes=people))
     assert cost.holds.label == pytest.approx(2.0, rel=1e-6)
 
 

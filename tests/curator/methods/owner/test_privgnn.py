@@ -11,7 +11,7 @@ from curator.methods.owner.owner import B1, Answers, induced, private_graph, sag
 from curator.methods.owner.pate import PateG, PateM
 from curator.methods.owner.privgnn import PrivGnn
 from curator.owned import OwnedGraph
-from curator.privacy.accountant import Release, account
+from curator.privacy.accountant import LabelRelease, account
 from curator.teachers.graph import PlainGraph
 from curator.teachers.sage import SageSettings
 from devices.facts import PublicFacts, Split
@@ -54,8 +54,8 @@ def test_three_figures() -> None:
 
 def test_what_is_accounted_is_what_is_done() -> None:
     once = PrivGnn(queries=100, sampling="once", gamma=0.1, lambda_=0.1)
-    assert once.release(400, 4) == Release(queries=100, lambda_=0.1, delta=1e-3, classes=4, gamma=0.1, sampling="once",
-                                           nodes=400)  # fmt: skip
+    asked = LabelRelease(queries=100, lambda_=0.1, delta=1e-3, classes=4, gamma=0.1, sampling="once", nodes=400)
+    assert once.release(400, 4) == asked
     assert once.account(400, 4).holds == account("privgnn", once.release(400, 4)).bounds["once"]
     assert any("one sample" in reason for reason in once.reasons())
 
