@@ -1,4 +1,4 @@
-"""What is asked: queries, plans, canonical bytes and fingerprints. No Flower in it.
+"""Queries: plans, canonical bytes and fingerprints, without Flower.
 
 A query names a *collection* and a *plan*: one or more stages, each a list of attributes
 with the mechanisms to be used on them. Most plans have one stage. The plan is fixed with
@@ -93,7 +93,7 @@ class Query:
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """What this stage asks."""
+        """The asks of this stage."""
         return self.plan[self.stage]
 
     @cached_property
@@ -142,9 +142,10 @@ class Query:
         return hashlib.sha256(_canonical(self.grouping)).digest() if self.grouping is not None else b""
 
     def question(self, attribute: str) -> bytes:
-        """What this stage asks of an attribute: the fingerprint, and stage and grouping after the first.
+        """Return the identity of what this stage asks of an attribute. The noise is bound to it.
 
-        This, and not the collection, is what the noise is bound to.
+        This is the fingerprint; after the first stage, a digest of fingerprint, stage and
+        grouping. The collection has no part in it.
         """
         if self.stage == 0:
             return self.fingerprint(attribute)

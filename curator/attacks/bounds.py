@@ -25,7 +25,7 @@ def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]
     """Return (lower, upper): each misses the true probability with probability at most ``error``.
 
     Raises:
-        ValueError: for counts or an error that make no sense.
+        ValueError: for impossible counts or an impossible error.
     """
     if not 0 <= hits <= trials or trials < 1 or not 0 < error < 1:
         raise ValueError(f"no limits for {hits} of {trials} trials at an error of {error}")
@@ -38,11 +38,11 @@ def bound_of_counts(hits: int, false: int, trials: tuple[int, int], *, error: fl
     """Lower bound on the loss from an event counted on both sides; wrong with probability at most ``error``.
 
     Args:
-        hits: How often it happened under the first value.
-        false: How often under the second.
+        hits: Number of trials with the event under the first value.
+        false: Number of trials with the event under the second value.
         trials: Numbers of trials under the first and the second.
-        error: Of both limits together.
-        delta: What the mechanism may fail with.
+        error: Error probability of both limits together.
+        delta: Delta of the claim.
     """
     lower = clopper_pearson(hits, trials[0], error / 2)[0] - delta
     upper = clopper_pearson(false, trials[1], error / 2)[1]
@@ -55,7 +55,7 @@ def lower_bound(first: Sequence[Hashable], second: Sequence[Hashable], *, error:
     Args:
         first, second: Reports, in the order in which they were drawn.
         error: Chance that the bound is above the true loss.
-        delta: What the mechanism may fail with.
+        delta: Delta of the claim.
 
     Raises:
         ValueError: for fewer than eight reports of either.
@@ -75,7 +75,7 @@ def lower_bound(first: Sequence[Hashable], second: Sequence[Hashable], *, error:
 
 
 def _event(first: Sequence[Hashable], second: Sequence[Hashable]) -> frozenset[Hashable]:
-    """The outcomes, taken by falling ratio, whose own counts give the highest bound."""
+    """Return the outcomes, by falling ratio, whose own counts give the highest bound."""
     yes, no = Counter(first), Counter(second)
     order = sorted(yes, key=lambda outcome: (yes[outcome] + 0.5) / (no[outcome] + 0.5), reverse=True)
     best, size, hits, false = -1.0, 1, 0, 0

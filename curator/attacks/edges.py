@@ -1,13 +1,13 @@
-"""Edge membership: which pairs are linked, from the reports of both ends and a prior.
+"""Edge membership: pairs that are linked, by the reports of both ends and a prior.
 
 Each end's reports add up to log-odds (:mod:`averaging`); those of the two ends are of the
 same bit, so they add, and so does the logit of the prior:
 
     log-odds of an edge = sum over reports of eps_r (2 y_r - 1) + logit(density).
 
-Edges are rare, so a pair is named only where this exceeds 0. Beside it stands the attacker
-who knows the prior alone. The best guess of that one is "no edge" for every pair; one
-that names as many pairs, at random, is right as often as pairs are edges.
+Edges are rare, so a pair is named only if this exceeds 0. The result is compared with an
+attacker who knows the prior alone. That attacker's best guess is "no edge" for every pair. If
+it names as many pairs at random, its precision is the density.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from devices.array_types import FloatArray
 
 @dataclass(frozen=True)
 class EdgeAttack:
-    """What was found.
+    """Result of an attack on edges.
 
     Args:
         named: Number of pairs that were called edges.
@@ -116,6 +116,3 @@ def expected_named(flip: float, reports: int, density: float) -> tuple[float, fl
     least = (reports - math.log(density / (1 - density)) / weight) / 2
     beyond = math.floor(least + 1e-12)
     return float(binom.sf(beyond, reports, 1 - flip)), float(binom.sf(beyond, reports, flip))
-
-
-__all__ = ["EdgeAttack", "attack_edges", "expected_named", "pair_odds", "top_share"]

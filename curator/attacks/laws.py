@@ -1,9 +1,9 @@
-"""The exact law of what a mechanism's code draws, found by running the code on chosen draws.
+"""The exact law of a mechanism's code, found by running the code on chosen draws.
 
-A mechanism reads randomness through a few verbs of its noise stream. A stream that answers
-them from a script walks through every outcome of every draw and multiplies up the exact
-probabilities, t / 2**64 for a trial of threshold t: the law of the code itself, whatever
-its documentation, its ``log_probability`` or its ``loss`` say.
+A mechanism reads randomness through a few methods of its noise stream. A scripted stream
+enumerates every outcome of every draw and multiplies the exact probabilities, t / 2**64 for
+a trial of threshold t. The result is the law of the code itself. It does not depend on the
+documentation, on ``log_probability`` or on ``loss``.
 
 Draws by inversion (:mod:`devices.mechanisms.inversion`) read one 64-bit word, and what
 comes out is monotone in it. The places where it changes are found by bisection, and the

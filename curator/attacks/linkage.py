@@ -1,4 +1,4 @@
-"""Linkage: which row of one pseudonymised collection is whose in another.
+"""Linkage: rows of two pseudonymised collections that belong to one person.
 
 Two noisy copies of one person's bits agree more often than those of two people. For bits
 that are 1 in a share a_k of the people, reported with flip probabilities p and r, the
@@ -63,7 +63,7 @@ def match(likelihood: FloatArray, *, together: bool = False) -> NDArray[np.int64
     """int64 (n,): the row of the second collection that each row of the first is matched with.
 
     Args:
-        likelihood: What :func:`scores` returned.
+        likelihood: Result of :func:`scores`.
         together: Match all at once, nobody twice; else each row with its likeliest one.
     """
     if together:

@@ -1,14 +1,14 @@
-"""A method's guarantee beside the exact loss of the very questions it asks.
+"""Audit of a method: its guarantee beside the exact loss of its own questions.
 
-A local method is audited at small size: its own questions are made for four people, every
-mechanism in them is walked through (:mod:`laws`) at every device, and the losses are put
-together level by level. Reports of different attributes and devices are independent, so
-that their losses add; a relationship is the entry in both ends' lists. Each level has its
-trials as well: reports of all devices that see the change are drawn under both sides.
+A local method is audited at small size. Its own questions are made for four people, the
+draws of every mechanism are enumerated (:mod:`laws`) at every device, and the losses are
+added level by level. Reports of different attributes and devices are independent, so their
+losses add. Each level has trials as well: reports of all devices that see the change are
+drawn before and after it.
 
-An owner's method (PrivGnn, PATE) is audited on what leaves the owner: the noisy label of a
-query, by quadrature instead of the accountant's sums, and by trials on the code that
-releases labels. A reference claims nothing, and that is what its row says.
+An owner's method (PrivGnn, PATE) is audited on the noisy label of a query, by quadrature
+instead of the accountant's sums, and by trials on the code that releases labels. A reference
+claims nothing; its row says so.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _setting(method: Method) -> tuple[PublicFacts, tuple[Question, ...], Guarant
 
 
 class _World:
-    """Who is asked what, and what each answer loses."""
+    """The questions to each person, and the loss of each answer."""
 
     def __init__(self, facts: PublicFacts, questions: Sequence[Question], stream: Stream) -> None:
         self.facts, self._stream = facts, stream

@@ -1,4 +1,4 @@
-"""What leaves an owner, audited without the accountant: the noisy label of a query.
+"""Audit of an owner's released labels, without the accountant.
 
 PrivGnn: the label is arg max of a posterior and Laplace noise. Removing a person may turn
 one certain posterior into another; the chances A (the certain class) and B (another) are

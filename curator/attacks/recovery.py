@@ -1,12 +1,12 @@
-"""How much T independent reports give away: exact success rates of maximum likelihood without a prior.
+"""Recovery from T independent reports: exact success rates of maximum likelihood without a prior.
 
-A value that may be either of two is told by a majority of T reports, each right with
-probability r; a tie is settled by a coin:
+A value that may be either of two is guessed by the majority of T reports, each right with
+probability r. A coin decides a tie:
 
     Pr[right] = Pr[Bin(T, r) > T/2] + Pr[Bin(T, r) = T/2] / 2.
 
-A label under GRR over g categories (truth p, each other q) is told by the plurality, and
-k equals are settled at random. Both are the best that can be done without a prior.
+A label under GRR over g categories (truth p, each other q) is guessed by the plurality, and
+chance decides between k equals. Both are the best guesses without a prior.
 """
 
 from __future__ import annotations

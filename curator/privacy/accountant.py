@@ -1,4 +1,4 @@
-"""What PrivGnn and PATE cost: printed, and what holds for the label, the vector, an edge.
+"""Privacy accounts of PrivGnn and PATE: the printed figure, and the bounds for label, vector and edge.
 
 An owner holds all private data and answers ``queries`` public questions with noise from
 Lap(1 / lambda). :func:`privgnn` and :func:`pate` say what that is worth, data-independently:
@@ -41,17 +41,8 @@ from curator.privacy.release import (
 from devices.mechanisms import round_up
 
 __all__ = [
-    "FIGURES",
-    "METHODS",
-    "Account",
-    "Bounds",
-    "Figure",
-    "LabelRelease",
-    "Printed",
-    "account",
-    "largest_lambda",
-    "pate",
-    "privgnn",
+    "FIGURES", "METHODS", "Account", "Bounds", "Figure", "LabelRelease", "Printed", "account", "largest_lambda",
+    "pate", "privgnn",
 ]  # fmt: skip
 
 Figure = Literal["label", "vector", "label_edge", "printed"]

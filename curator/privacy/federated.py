@@ -1,4 +1,4 @@
-"""What the models of a DP-FedAvg training cost: rounds of a clipped mean under Gaussian noise.
+"""Privacy of the models of a DP-FedAvg training: rounds of a clipped mean under Gaussian noise.
 
 A round draws ``sample`` of ``people`` training devices without replacement, clips their
 updates to norm C and releases their mean plus N(0, (z C / sample)^2) on every weight.
@@ -30,13 +30,13 @@ class Rounds:
     """Rounds of a DP-FedAvg training.
 
     Args:
-        rounds: How many released a model.
+        rounds: Number of rounds that released a model.
         people: Training devices.
-        sample: How many of them are drawn a round.
-        delta: Of the guarantee.
+        sample: Number of devices that are drawn in a round.
+        delta: Delta of the guarantee.
 
     Raises:
-        ValueError: for numbers that make no sense.
+        ValueError: for impossible numbers.
     """
 
     rounds: int

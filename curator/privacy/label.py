@@ -1,4 +1,4 @@
-"""What the noisy *label* of a query loses: exactly, alone and composed.
+"""Exact privacy loss of the noisy *label* of a query, alone and composed.
 
 A query releases argmax(f + noise) for a posterior f in the c-simplex, with noise drawn
 from Lap(1 / lambda) for each class. With h, H the density and distribution function of

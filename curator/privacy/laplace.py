@@ -1,4 +1,4 @@
-"""What the noisy *posterior* loses: the Laplace mechanism's privacy loss distribution.
+"""Privacy loss of the noisy *posterior*: the Laplace mechanism's privacy loss distribution.
 
 dp-accounting discretises the loss of one Poisson-sampled query ("connect the dots", which
 rounds up), convolves it with itself, and reads epsilon off the result, for removal and
@@ -51,7 +51,7 @@ def laplace_epsilon(*, loss: float, queries: int, delta: float, gamma: float = 1
 
     Args:
         loss: Sensitivity / scale of one query.
-        queries: At least 1.
+        queries: Number of queries, at least 1.
         delta: 1e-9 or more. The convolution is a Fourier transform, whose rounding shows
             from 1e-11 on (measured against the exact sum of ``label``).
         gamma: Probability that a person is in a query's sample.

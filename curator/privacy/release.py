@@ -1,4 +1,4 @@
-"""What an owner answers, and all the figures about it."""
+"""An owner's release of labels, and the record of all figures about it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SMALLEST_LAMBDA, LARGEST_LAMBDA = 1e-6, 100.0
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRelease:
-    """What the owner answers.
+    """Labels that an owner releases.
 
     Args:
-        queries: How many questions, 1 to 100,000.
+        queries: Number of questions, 1 to 100,000.
         lambda_: 1 / scale of the Laplace noise, 1e-6 to 100.
         delta: 1e-9 or more, below 0.1, and below 1 / ``nodes``.
-        classes: Number of labels; None where it is not known (then no label figures).
+        classes: Number of labels; None if unknown (then there are no label figures).
         gamma: Probability with which a person is drawn into a sample, in (0, 1].
         sampling: ``fresh`` draws a Poisson sample for every query, ``once`` one sample for
             all of them (the paper's Algorithm 1 to the letter).
@@ -78,7 +78,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What holds at the release's delta; None where the number of classes is not known.
+    """Bounds at the release's delta; None where the number of classes is unknown.
 
     Args:
         label, label_edge: Only the labels are released.
@@ -101,12 +101,12 @@ class Account:
 
     Args:
         method: One of :data:`METHODS`.
-        release: What was asked.
+        release: The release.
         printed: The paper's analysis.
         query_label, query_vector: Exact pure loss of one query on unsampled data.
         ceiling: Highest accuracy that the labels can have under this noise (A), None for PATE.
         bounds: Sampling -> what holds; PATE draws no sample and has ``all``.
-        warnings: What a reader has to know, for people.
+        warnings: Warnings for people.
     """
 
     method: str
@@ -120,7 +120,7 @@ class Account:
 
     @property
     def sampling(self) -> Sampling:
-        """How people are drawn: the release's way, or ``all`` of them."""
+        """The release's way of drawing people, or ``all`` of them."""
         return self.release.sampling if self.release.sampling in self.bounds else "all"
 
     @property

@@ -1,4 +1,4 @@
-"""What labels lose when the same teachers answer several times, under several lambdas.
+"""Privacy loss of labels that the same teachers give several times, under several lambdas.
 
 The noise of each lambda is drawn on its own, the sample of people is not: the posterior of
 a query is answered under all of them. So the labels of one query are one mechanism on one

@@ -58,7 +58,7 @@ def code_features(codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: G
     Args:
         codes: int (n, number of features), categories.
         reported: bool (n,).
-        mechanism: How they were reported.
+        mechanism: The mechanism of the reports.
     """
     spans = columns_of(mechanism)
     coded = np.zeros((len(codes), spans[-1].stop), np.float32)

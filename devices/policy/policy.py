@@ -1,7 +1,7 @@
-"""What a device agreed to at enrolment, and whether a query stays inside it.
+"""Policy of a device: the questions and losses that it agreed to at enrolment.
 
-The verdict depends on the query and the policy alone, never on private values, and is
-reached before any data are touched.
+The verdict on a query depends on the query and the policy alone, never on private values.
+It is reached before any data are read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Policy:
         mechanisms: Names of the mechanisms it accepts.
         facts: The public facts it believes.
         reporting: ``both`` or ``one-end``; a ``one-end`` device reports j < i only.
-        on_requery: What a repeated question from another collection gets.
+        on_requery: Answer to a question that another collection repeats: ``refuse`` or ``replay``.
         user_cap: Largest loss that all the device's releases may ever add up to.
     """
 

@@ -1,8 +1,8 @@
-"""Whole devices put to the test: keys of the noise, ledger, and what a refusal depends on.
+"""Audit of whole devices: keys of the noise, ledger and refusals.
 
-A device's noise must hang on its secret, on the question and on the data, must be another
-for each attribute, and on nothing else; and what it answers must hang on the question, the
-ledger and the policy and not on the data (``device.md``). Each check is a row of the audit.
+A device's noise must depend on its secret, the question, the attribute and the data, and on
+nothing else. Its answers must depend on the question, the ledger and the policy, and not on
+the data. Each check is a row of the audit.
 
 Two noises are compared at some thousand bits, flipped with probabilities p and q: if they
 are independent, both flip at Bin(N, p q) places, and a count beyond an exact two-sided
@@ -185,7 +185,7 @@ def _label(bench: _Bench) -> str:
 
 
 def codes(bench: _Bench, record: Record, *, on_requery: str, ledger: str, changed: Record | None = None) -> list[str]:
-    """What a device says to a fixed list of questions, in order; ``changed`` is its data from the middle on."""
+    """Return a device's answers to a fixed list of questions; ``changed`` is its data from the middle on."""
     questions: list[bytes] = [
         query("af").to_bytes(), b"{}", query("af", n=N + 1).to_bytes(), query("af").to_bytes(),
         query("af", collection="another").to_bytes(), query("a", collection="third").to_bytes(),
