@@ -15,6 +15,7 @@ import numpy as np
 
 from curator.methods import Question
 from curator.methods.federated.silos import Silos
+from curator.reports.reports import AnswersByDevice
 from devices.facts import IntArray, Split
 from devices.federated.silo import Bound, Silo, SiloTask
 from devices.network import FloatArray
@@ -25,7 +26,6 @@ from strategies.engines.grids import SiloGrid
 from strategies.people.silos import divide_into_silos
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
-from curator.reports.reports import AnswersByDevice
 from strategies.rounds.feature_sums import exchange_silo_sums
 from strategies.rounds.fedavg import seeded, strategy_for
 from strategies.rounds.training_grid import Phase, TrainingGrid
