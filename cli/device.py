@@ -228,3 +228,13 @@ def policy(
         config, PublicFile.load(facts), on_requery="replay" if on_requery == "replay" else "refuse", caps=caps(cap)
     )
     typer.echo(write_policy(agreed), nl=False)
+
+
+@device.command()
+def migrate(state: StateFolder, debug: Debug = False) -> None:
+    """Bring the ledgers of an older version to the present form; every seal is checked first."""
+    from devices.enrolment.migration import KEPT, migrate
+
+    count = migrate(state)
+    kept = f"; the old files are kept as *{KEPT}" if count else ": nothing to do"
+    typer.echo(f"migrated {count:,} ledgers of {state}{kept}", err=True)

@@ -1,4 +1,4 @@
-"""``ldpsim ledger show DIR``: what devices have released, when, at which loss, and under which policy."""
+"""``ldpsim ledger show DIR``: releases of devices, with time, loss and policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cli.errors import ask_for_debug
 
 if TYPE_CHECKING:
     from devices.enrolment.state import State
-    from devices.ledger.ledger import Entry
+    from devices.ledger.rows import Answer, Part
 
 Lifetime = dict[str, dict[str, float | None]]
 ledger = typer.Typer(help="What devices have released.", no_args_is_help=True)
@@ -24,18 +24,18 @@ ledger = typer.Typer(help="What devices have released.", no_args_is_help=True)
 
 @dataclass(frozen=True)
 class Account:
-    """What the ledgers of a state folder say, every row checked against its device's seal.
+    """Content of the ledgers of a state folder, each device's chain of answers checked.
 
     Args:
         state: The folder.
         device: The one device that is looked at, None for all.
-        entries: Their rows.
+        parts: Each attribute of each of their answers, and each answer of a training.
         lifetime: Level -> ``{max, mean}`` over those devices; None means unprotected.
     """
 
     state: State
     device: int | None
-    entries: tuple[Entry, ...]
+    parts: tuple[tuple[Answer, Part], ...]
     lifetime: Lifetime
 
 
@@ -68,30 +68,33 @@ def read_account(state: State, device: int | None = None) -> Account:
     shards = range(-(-n // state.shard))
     try:
         state.policy  # noqa: B018 - read now, so that a damaged enrolment is told here
-        entries = [entry for shard in shards for entry in _rows_of(state, shard)]
-        lifetime = _lifetime_of_all(state) if device is None else _lifetime_of(device, entries)
+        parts = [part for shard in shards for part in _parts_of(state, shard)]
+        lifetime = _lifetime_of_all(state) if device is None else _lifetime_of(device, parts)
     except (OSError, IndexError, KeyError, TypeError) as error:
         raise ValueError(f"{state.folder}: the enrolment is damaged ({type(error).__name__})") from error
     finally:
         state.close()
-    return Account(state, device, tuple(e for e in entries if device is None or e.device == device), lifetime)
+    return Account(state, device, tuple(p for p in parts if device is None or p[0].device == device), lifetime)
 
 
-def _rows_of(state: State, shard: int) -> list[Entry]:
+def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
     from devices.enrolment.state import ledger_name
+    from devices.ledger.chain import checked
     from devices.ledger.ledger import LedgerDamaged
 
     path = state.folder / ledger_name(shard)
     if not path.is_file():  # opening would make an empty one, which says that nobody answered
         raise ValueError(f"{path} is missing: what these devices released is not known")
+    parts = []
     try:
-        entries = list(state.ledger(shard * state.shard).all_entries())
-        for entry in entries:
-            if not 0 <= entry.device < len(state) or entry.seal != entry.sealed_by(state.seal_key(entry.device)):
-                raise LedgerDamaged(f"device {entry.device}'s row for {entry.attribute} does not carry its seal")
+        for device, answers in state.ledger(shard * state.shard).devices():
+            if not 0 <= device < len(state):
+                raise LedgerDamaged(f"no device {device} is enrolled here")
+            for answer in checked(answers, state.seal_key(device)):
+                parts += [(answer, part) for part in answer.parts]
     except LedgerDamaged as error:
         raise ValueError(f"{path} is damaged ({error}): its devices answer LEDGER_DAMAGED") from error
-    return entries
+    return sorted(parts, key=lambda found: (found[0].device, found[1].attribute, found[0].number))
 
 
 def _lifetime_of_all(state: State) -> Lifetime:
@@ -100,17 +103,22 @@ def _lifetime_of_all(state: State) -> Lifetime:
     return {level: values for level, values in lifetime(state).items() if level != "complete"}
 
 
-def _lifetime_of(device: int, entries: Sequence[Entry]) -> Lifetime:
-    from strategies.results.lifetime import ledger_levels, loss_at
+def _lifetime_of(device: int, parts: Sequence[tuple[Answer, Part]]) -> Lifetime:
+    from strategies.results.lifetime import ledger_levels, losses_of
 
-    own = [entry for entry in entries if entry.device == device]
+    answers = {answer.number: answer for answer, _ in parts if answer.device == device}
+    levels = ledger_levels()
+    losses: dict[str, list[float]] = {level: [] for level in levels}
+    for answer in answers.values():
+        for level, loss in losses_of(answer, levels):
+            losses[level].append(loss)
 
     def total(values: Iterable[float]) -> dict[str, float | None]:
         loss = math.fsum(values)
         whole = round(loss, 9) if math.isfinite(loss) else None  # stored losses have nine decimals
         return {"max": whole, "mean": whole}
 
-    return {name: total(loss_at(spec, entry) for entry in own) for name, spec in ledger_levels().items()}
+    return {level: total(values) for level, values in losses.items()}
 
 
 @ledger.command()
@@ -146,12 +154,12 @@ def to_json(account: Account) -> dict[str, Any]:
             {
                 "attribute": name,
                 "collection": collection,
-                "devices": len({entry.device for entry in rows}),
-                "first": when(min(entry.time for entry in rows)),
-                "last": when(max(entry.time for entry in rows)),
-                "bytes": sum(len(entry.report) for entry in rows),
+                "devices": len({answer.device for answer, _ in rows}),
+                "first": when(min(answer.time for answer, _ in rows)),
+                "last": when(max(answer.time for answer, _ in rows)),
+                "bytes": sum(size_of(*row) for row in rows),
             }
-            for (name, collection), rows in releases(account.entries).items()
+            for (name, collection), rows in releases(account.parts).items()
         ],
         "lifetime_per_device": account.lifetime,
     }
@@ -159,11 +167,11 @@ def to_json(account: Account) -> dict[str, Any]:
         document["device"] = account.device
         document["entries"] = [
             {
-                "attribute": e.attribute, "stage": e.stage, "when": when(e.time), "collection": e.collection,
-                "fingerprint": e.fingerprint.hex(), "loss_bit": e.loss.bit, "loss_vector": e.loss.vector,
-                "delta": e.loss.delta, "bytes": len(e.report),
+                "attribute": part.attribute, "stage": stage_of(answer), "when": when(answer.time),
+                "collection": answer.collection, "fingerprint": part.fingerprint.hex(), "loss_bit": part.loss_bit,
+                "loss_vector": part.loss_vector, "delta": part.delta, "bytes": size_of(answer, part),
             }
-            for e in account.entries
+            for answer, part in account.parts
         ]  # fmt: skip
     return dict(_finite(document))
 
@@ -176,12 +184,26 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and math.isinf(value) else value
 
 
-def releases(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
-    """Return the rows by attribute and collection."""
-    found: dict[tuple[str, str], list[Entry]] = {}
-    for entry in entries:
-        found.setdefault((entry.attribute, entry.collection), []).append(entry)
+def releases(parts: Sequence[tuple[Answer, Part]]) -> dict[tuple[str, str], list[tuple[Answer, Part]]]:
+    """Return the parts by attribute and collection."""
+    found: dict[tuple[str, str], list[tuple[Answer, Part]]] = {}
+    for answer, part in parts:
+        found.setdefault((part.attribute, answer.collection), []).append((answer, part))
     return dict(sorted(found.items()))
+
+
+def size_of(answer: Answer, part: Part) -> int:
+    """Return the bytes that left: of the attribute's report, or of the whole answer of a training."""
+    from devices.ledger.rows import TrainingAnswer
+
+    return answer.size if isinstance(answer, TrainingAnswer) else len(part.report)
+
+
+def stage_of(answer: Answer) -> int:
+    """Return the stage of a query's answer, or the number of a training's."""
+    from devices.ledger.rows import TrainingAnswer
+
+    return answer.number if isinstance(answer, TrainingAnswer) else answer.stage
 
 
 def when(seconds: float) -> str:
@@ -212,17 +234,17 @@ def view(account: Account) -> Any:
     if math.isfinite(policy.user_cap):
         caps.add_row("all releases together", "", "", epsilon(policy.user_cap))
     parts += ["", caps, ""]
-    if not account.entries:
+    if not account.parts:
         return Group(*parts, "nothing was released" if account.device is None else f"device {account.device}: nothing")
 
     one = account.device is not None
     figures = (">one entry", ">the whole") if one else (">devices",)
     shown = table(f"device {account.device} released" if one else "released", "when", *figures, ">bytes", "!collection")
-    for (name, collection), rows in releases(account.entries).items():
-        losses = [math.fsum(e.loss.bit for e in rows), math.fsum(e.loss.vector for e in rows)]
-        counts = [epsilon(loss) for loss in losses] if one else [f"{len({entry.device for entry in rows}):,}"]
-        size = f"{sum(len(entry.report) for entry in rows):,}"
-        shown.add_row(name, when(min(e.time for e in rows))[:19], *counts, size, escape(collection))
+    for (name, collection), rows in releases(account.parts).items():
+        losses = [math.fsum(part.loss_bit for _, part in rows), math.fsum(part.loss_vector for _, part in rows)]
+        counts = [epsilon(loss) for loss in losses] if one else [f"{len({answer.device for answer, _ in rows}):,}"]
+        size = f"{sum(size_of(*row) for row in rows):,}"
+        shown.add_row(name, when(min(answer.time for answer, _ in rows))[:19], *counts, size, escape(collection))
     life = table("lifetime loss when this changes", *((">epsilon",) if one else (">largest", ">mean")))
     for level, values in account.lifetime.items():
         if values["max"] != 0:

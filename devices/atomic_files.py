@@ -35,7 +35,7 @@ def make_durable(path: Path) -> None:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def exclusive_lock(folder: Path) -> Iterator[None]:
     """Hold a folder's lock, or wait for who holds it; the lock goes with the process."""
     handle = os.open(folder, os.O_RDONLY)
     try:

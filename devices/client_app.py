@@ -24,7 +24,7 @@ from devices.device import Device, Refusal
 from devices.enrolment.state import State
 from devices.ledger.ledger import LedgerDamaged
 from devices.query import InvalidQuery
-from devices.training_task import Kind
+from devices.training_task import AnswerKind
 from devices.vault.relay import relay
 from devices.wire import introduction, read_query, reply
 
@@ -148,35 +148,35 @@ def whoami(message: Message, context: Context) -> Message:
 @app.train()
 def train(message: Message, context: Context) -> Message:
     """Train where the device was enrolled for it (or the node is a silo); a reporting device has no other answer."""
-    return _take_part(message, context, "update")
+    return _answer_training(message, context, "update")
 
 
 @app.evaluate()
 def evaluate(message: Message, context: Context) -> Message:
     """Evaluate, likewise: a release, for a crafted model makes the accuracy return the label."""
-    return _take_part(message, context, "evaluation")
+    return _answer_training(message, context, "evaluation")
 
 
 @app.query("exchange")
 def exchange(message: Message, context: Context) -> Message:
     """Send what other parties of a federated training need."""
-    return _take_part(message, context, "exchange")
+    return _answer_training(message, context, "exchange")
 
 
 @app.query("receive")
 def receive(message: Message, context: Context) -> Message:
     """Keep what other parties sent, for the rounds to come; nothing is released."""
-    return _take_part(message, context, None)
+    return _answer_training(message, context, None)
 
 
-def _take_part(message: Message, context: Context, kind: Kind | None) -> Message:
+def _answer_training(message: Message, context: Context, kind: AnswerKind | None) -> Message:
     from devices.federated import participation, silo
 
     if context.node_config.get("silo-dir"):
-        return silo.take_part(Path(str(context.node_config["silo-dir"])), message, kind)
+        return silo.answer_as_silo(Path(str(context.node_config["silo-dir"])), message, kind)
     try:
         state, index = open_state(state_folder(context), os.getpid()), int(context.node_config["partition-id"])
         device = state.device(index)
     except (LedgerDamaged, ValueError, KeyError, IndexError, OSError):
         return reply(Refusal.LEDGER_DAMAGED, message, device=-1)
-    return participation.take_part(state.received, device, message, kind)
+    return participation.answer_as_device(state.received, device, message, kind)

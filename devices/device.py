@@ -15,14 +15,15 @@ from enum import Enum
 
 import numpy as np
 
-from devices import raw_record as handover
+from devices import raw_record
 from devices.data.population import Record
-from devices.ledger.ledger import Collected, Ledger, LedgerDamaged, Replay, TrainingRelease
+from devices.ledger.ledger import AlreadyCollected, Ledger, LedgerDamaged, Replay
+from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
 from devices.mechanisms.base import Loss
 from devices.noise import NoiseStream, derive_key
 from devices.policy.policy import Policy
 from devices.query import Ask, InvalidQuery, Query
-from devices.training_task import Kind, Task
+from devices.training_task import AnswerKind, Task
 
 _LENGTH = struct.Struct("<I").pack
 
@@ -51,20 +52,20 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """A device's leave to answer once in a federated training.
+class RoundPermit:
+    """Permission for one federated answer, with its keys and prior loss.
 
     Args:
         record: The private data.
-        number: How many answers it gave before.
-        spent: What those lose together.
-        question: What is asked, as a fingerprint.
+        head: End of the device's chain in the ledger.
+        spent: Loss of all its training answers so far.
+        question: Fingerprint of all that the device was told.
         data_digest: Keyed digest of the data that the answer depends on.
         noise_key: Key of the answer's noise.
     """
 
     record: Record
-    number: int
+    head: Head
     spent: Loss
     question: bytes
     data_digest: bytes
@@ -107,7 +108,7 @@ class Device:
             return self._refuse(Refusal.UNKNOWN_QUERY)
         if not query.answerable:
             return self._refuse(Refusal.UNKNOWN_QUERY)
-        if self._policy.mode != "report" or handover.is_hand_over(query):
+        if self._policy.mode != "report" or raw_record.is_hand_over(query):
             return self._refuse(Refusal.MODE_REFUSED)
         return self._decide(query)
 
@@ -118,7 +119,7 @@ class Device:
             LedgerDamaged: as :meth:`answer`.
         """
         try:
-            query = handover.read_hand_over(question)
+            query = raw_record.read_hand_over(question)
         except InvalidQuery:
             return self._refuse(Refusal.UNKNOWN_QUERY)
         if self._policy.mode != "owner":
@@ -141,38 +142,40 @@ class Device:
         """What the device was enrolled for."""
         return self._policy.mode
 
-    def join(self, task: Task, kind: Kind, question: bytes) -> Turn | Refusal:
-        """Say whether the device takes part in a round; call it, and :meth:`enter`, in one ledger transaction.
+    def join(self, task: Task, kind: AnswerKind, question: bytes) -> RoundPermit | Refusal:
+        """Decide about a round; call this, and :meth:`enter`, in one ledger transaction.
 
         A repeated question is another answer to the ledger, although its noise, and so its
         bytes, are the same: the device keeps no updates to repeat.
 
         Args:
             task: The training.
-            kind: What is wanted of it.
+            kind: The answer that is wanted.
             question: SHA-256 of all that the device is told.
         """
         if self._policy.mode != "federated":
             return self._refuse(Refusal.MODE_REFUSED)
         try:
-            number, spent = self.ledger.rounds(self.index, seal_key=self._seal_key)
+            head, spent = self.ledger.training(self.index, seal_key=self._seal_key)
         except LedgerDamaged:
             return Refusal.LEDGER_DAMAGED
         if not self._policy.allows_round(task, kind, spent):
             return self._refuse(Refusal.POLICY_REFUSED)
         digest = b"".join(self._data_digest(name) for name in task.scope(kind))
         key = derive_key(self._secret, b"training noise", kind.encode(), question, digest)
-        return Turn(self._record, number, spent, question, digest, key)
+        return RoundPermit(self._record, head, spent, question, digest, key)
 
-    def enter(self, task: Task, kind: Kind, turn: Turn, size: int) -> None:
+    def enter(self, task: Task, kind: AnswerKind, permit: RoundPermit, size: int) -> None:
         """Enter an answer of ``size`` bytes in the ledger.
 
         Raises:
             LedgerDamaged: where it cannot be written; nothing may leave then.
         """
-        release = TrainingRelease(kind, task.scope(kind), task.collection, turn.question, task.loss(kind),
-                                  turn.data_digest, size)  # fmt: skip
-        self.ledger.enter_round(self.index, turn.number, release, turn.spent, seal_key=self._seal_key)
+        answer = TrainingAnswer.following(
+            permit.head, permit.spent, self.index, collection=task.collection, kind=kind, scope=task.scope(kind),
+            fingerprint=permit.question, loss=task.loss(kind), data_digest=permit.data_digest, size=size,
+        )  # fmt: skip
+        self.ledger.enter(answer, after=permit.head, seal_key=self._seal_key)
 
     def refuse_mode(self) -> Refusal:
         """Answer a message of another mode (``train`` or ``evaluate`` to a reporting device)."""
@@ -192,7 +195,7 @@ class Device:
             decision = self.ledger.decide(self.index, query, seal_key=self._seal_key, replay=replay)
         except LedgerDamaged:  # found while reading: nothing was written, other devices of the batch go on
             return Refusal.LEDGER_DAMAGED
-        if isinstance(decision, Collected):
+        if isinstance(decision, AlreadyCollected):
             return Refusal.REPORT_COLLECTED
         if isinstance(decision, Replay):
             return Report(pack_report(decision.reports), replayed=True)
@@ -205,7 +208,8 @@ class Device:
             digests[ask.attribute] = self._data_digest(ask.attribute)
             key = derive_key(self._secret, b"noise", query.question(ask.attribute), digests[ask.attribute])
             reports[ask.attribute] = pack_parts(self._perturb(ask, query, key))
-        self.ledger.enter(self.index, query, reports, digests, seal_key=self._seal_key)
+        answer = QueryAnswer.following(decision.head, self.index, query, reports, digests)
+        self.ledger.enter(answer, after=decision.head, seal_key=self._seal_key)
         return Report(pack_report(tuple(reports.values())), replayed=False)
 
     def _data_digest(self, attribute: str) -> bytes:

@@ -30,7 +30,7 @@ FORMAT = 1
 _COLLECTION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 UNIT = 1 << 32
 STEPS = 1 << 20  # grid steps in the clipping norm: rounding towards 0 costs at most sqrt(size) of them
-Kind = Literal["update", "evaluation", "exchange"]
+AnswerKind = Literal["update", "evaluation", "exchange"]
 SEES: dict[str, tuple[str, ...]] = {
     "own": ("features", "label"),
     "ego": ("adjacency", "features", "label"),
@@ -162,12 +162,12 @@ class Task:
         """Name of what stands between the data and the update."""
         return CLEAR if self.noise is None else NOISY
 
-    def scope(self, kind: Kind) -> tuple[str, ...]:
+    def scope(self, kind: AnswerKind) -> tuple[str, ...]:
         """Attributes that an answer depends on."""
         seen = SEES[self.sees]
         return tuple(name for name in seen if name != "label") if kind == "exchange" else seen
 
-    def loss(self, kind: Kind) -> Loss:
+    def loss(self, kind: AnswerKind) -> Loss:
         """What one answer of this kind loses; without noise nothing bounds it."""
         return self.noise.loss if kind == "update" and self.noise is not None else UNPROTECTED
 

@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from devices.atomic_files import alone_in, make_durable, write_atomically
+from devices.atomic_files import exclusive_lock, make_durable, write_atomically
 from devices.data.population import Population
 from devices.device import Device
 from devices.ledger.counter import FileCounter
 from devices.ledger.ledger import Ledger, LedgerDamaged
+from devices.ledger.schema import how_to_migrate, version_of
 from devices.noise import derive_key
 from devices.policy.policy import Policy
 
@@ -87,7 +88,7 @@ def enrol(
     if counters is not None and counters.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"counters {counters}: a counter inside {folder} would be lost together with its ledger")
     folder.mkdir(parents=True, exist_ok=True)
-    with alone_in(folder):  # two enrolments at once would replace each other's secrets
+    with exclusive_lock(folder):  # two enrolments at once would replace each other's secrets
         _enrol(folder, population, policy, seed, residents, counters)
     return State(folder)
 
@@ -149,7 +150,7 @@ def _remove_empty_ledgers(folder: Path) -> None:
     for path in sorted(folder.glob("ledger*.sqlite")):
         try:
             ledger = Ledger(path)
-            released = next(ledger.all_entries(), None) is not None
+            released = next(ledger.devices(), None) is not None
             ledger.close()
         except LedgerDamaged:
             released = True  # nobody can say that it is empty
@@ -163,16 +164,24 @@ def _remove_empty_ledgers(folder: Path) -> None:
 class State:
     """An enrolled folder, opened.
 
+    Args:
+        folder: Its path.
+        any_schema: Whether ledgers of an older schema are let pass, as a migration needs it.
+
     Raises:
         ValueError: where the folder holds no devices, or of a format that is not read here.
     """
 
     folder: Path
+    any_schema: bool = False
 
     def __post_init__(self) -> None:
         expected = COUNTED if "counter" in self.head else PARTIAL if "residents" in self.head else FORMAT
         if self.head.get("format") != expected:
             raise ValueError(f"{self.folder} was enrolled by a version that this one does not read")
+        # All ledgers of a folder have one schema; a migration turns to the first one last.
+        if not self.any_schema and version_of(self.folder / ledger_name(0)) == 1:
+            raise ValueError(f"{self.folder} has ledgers of schema 1: {how_to_migrate(self.folder)}")
 
     @cached_property
     def head(self) -> dict[str, Any]:
@@ -203,10 +212,13 @@ class State:
         if ledger is None:
             if not 0 <= index < len(self):  # else a message to nobody would make a file
                 raise LedgerDamaged(f"no device {index} is enrolled here")
-            stem = self.head.get("counter")
-            counter = _counter(Path(stem), shard) if stem is not None else None
-            ledger = self._ledgers[shard] = Ledger(self.folder / ledger_name(shard), counter=counter)
+            ledger = self._ledgers[shard] = Ledger(self.folder / ledger_name(shard), counter=self.counter(shard))
         return ledger
+
+    def counter(self, shard: int) -> FileCounter | None:
+        """Return the counter of a shard's answers, None where they are not counted."""
+        stem = self.head.get("counter")
+        return _counter(Path(stem), shard) if stem is not None else None
 
     def close(self) -> None:
         """Close the ledgers that were opened; they are opened again where they are needed."""

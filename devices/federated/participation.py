@@ -1,6 +1,6 @@
 """A device's part in a federated training: leave, computation, ledger, reply.
 
-Alone (:func:`take_part`) or with the other devices of a fleet (:func:`answer_together`):
+Alone (:func:`answer_as_device`) or with the other devices of a fleet (:func:`answer_together`):
 the same decisions, the same ledger rows, and weights that agree to rounding. What is
 answered depends on the task, the ledger and the policy alone.
 """
@@ -20,9 +20,9 @@ from flwr.app import Array, Message, MessageType
 
 from devices.array_types import FloatArray
 from devices.data.population import Record
-from devices.device import Device, Refusal, Turn
+from devices.device import Device, Refusal, RoundPermit
 from devices.enrolment.state import State
-from devices.federated import local_steps as local_training
+from devices.federated import local_steps
 from devices.federated.batched_steps import Stack
 from devices.federated.exchange import Sums, pack_contribution, pack_representation, read_neighbours
 from devices.federated.local_steps import Inputs
@@ -40,17 +40,17 @@ from devices.federated.wire import (
 from devices.ledger.ledger import LedgerDamaged
 from devices.noise import NoiseStream
 from devices.query import InvalidQuery
-from devices.training_task import Kind
+from devices.training_task import AnswerKind
 from devices.wire import reply
 
-TOGETHER: dict[str, Kind] = {
+TOGETHER: dict[str, AnswerKind] = {
     MessageType.TRAIN: "update",
     MessageType.EVALUATE: "evaluation",
     EXCHANGE_TYPE: "exchange",
 }
 
 
-def take_part(received: Path, device: Device, message: Message, kind: Kind | None) -> Message:
+def answer_as_device(received: Path, device: Device, message: Message, kind: AnswerKind | None) -> Message:
     """Answer one message.
 
     Args:
@@ -71,10 +71,10 @@ def take_part(received: Path, device: Device, message: Message, kind: Kind | Non
             return exchange_reply(b"", message, device=device.index)
         parts = _Parts(received, asked, kind)
         with nullcontext() if device.ledger.in_transaction else device.ledger.transaction():
-            turn = device.join(asked.task, kind, asked.question())
-            if isinstance(turn, Refusal):
-                return reply(turn, message, device=device.index)
-            return parts.alone(device, turn, message)
+            permit = device.join(asked.task, kind, asked.question())
+            if isinstance(permit, Refusal):
+                return reply(permit, message, device=device.index)
+            return parts.alone(device, permit, message)
     except InvalidQuery:
         return reply(device.refuse_unknown(), message, device=device.index)
     except LedgerDamaged:
@@ -93,7 +93,7 @@ def answer_together(state: State, messages: Sequence[Message]) -> Iterator[Messa
         kind = TOGETHER.get(name)
         if kind is None or state.policy.mode != "federated":
             for message in group:
-                yield take_part(state.received, _device(state, message), message, kind)
+                yield answer_as_device(state.received, _device(state, message), message, kind)
         else:
             yield from _answer_round(state, group, kind)
 
@@ -102,7 +102,7 @@ def _device(state: State, message: Message) -> Device:
     return state.device(message.metadata.dst_node_id - 1)
 
 
-def _answer_round(state: State, messages: Sequence[Message], kind: Kind) -> Iterator[Message]:
+def _answer_round(state: State, messages: Sequence[Message], kind: AnswerKind) -> Iterator[Message]:
     try:
         asked = read_round(messages[0])
         parts = _Parts(state.received, asked, kind)
@@ -110,16 +110,16 @@ def _answer_round(state: State, messages: Sequence[Message], kind: Kind) -> Iter
         for message in messages:
             yield reply(_device(state, message).refuse_unknown(), message, device=message.metadata.dst_node_id - 1)
         return
-    joined: list[tuple[Device, Turn, Message, Inputs]] = []
+    joined: list[tuple[Device, RoundPermit, Message, Inputs]] = []
     for message in messages:
         device = _device(state, message)
         try:
             own = asked if message is messages[0] else asked.for_device(read_own(message))
-            turn = device.join(asked.task, kind, own.question())
-            if isinstance(turn, Refusal):
-                yield reply(turn, message, device=device.index)
+            permit = device.join(asked.task, kind, own.question())
+            if isinstance(permit, Refusal):
+                yield reply(permit, message, device=device.index)
             else:
-                joined.append((device, turn, message, parts.inputs(turn.record, device.index, own.own)))
+                joined.append((device, permit, message, parts.inputs(permit.record, device.index, own.own)))
         except InvalidQuery:
             yield reply(device.refuse_unknown(), message, device=device.index)
     if joined:
@@ -129,7 +129,7 @@ def _answer_round(state: State, messages: Sequence[Message], kind: Kind) -> Iter
 class _Parts:
     """How the parts of one round are computed."""
 
-    def __init__(self, received: Path, asked: Round, kind: Kind) -> None:
+    def __init__(self, received: Path, asked: Round, kind: AnswerKind) -> None:
         self.received, self.asked, self.kind = received, asked, kind
         if (asked.weights is None) != (kind == "exchange" and asked.task.sees == "sums"):
             raise InvalidQuery("weights are missing, or too many")
@@ -140,7 +140,7 @@ class _Parts:
         """Return what a device trains on; InvalidQuery where it was not sent what it needs."""
         asked, task = self.asked, self.asked.task
         dtype = np.dtype(np.float32) if asked.weights is None else asked.weights.dtype
-        label = local_training.class_of(record, task)
+        label = local_steps.class_of(record, task)
         nothing = np.zeros(task.hidden, dtype)
         if task.sees == "sums" and self.kind != "exchange":
             sums = kept(self.received, task.collection, index)
@@ -148,7 +148,7 @@ class _Parts:
                 raise InvalidQuery("the neighbours' sums were not received")
             return Inputs(sums.indptr, sums.columns, sums.values.astype(dtype), sums.weights.astype(dtype), nothing,
                           nothing, label)  # fmt: skip
-        columns, values = local_training.scaled(record, task, dtype)
+        columns, values = local_steps.scaled(record, task, dtype)
         indptr, one = np.array([0, len(columns)]), np.ones(1, dtype)
         if task.sees != "ego":
             return Inputs(indptr, columns, values, one, nothing, nothing, label)
@@ -158,52 +158,52 @@ class _Parts:
             first, second = (np.sqrt(loop) * part for part in read_neighbours(own, task.hidden, dtype))
         return Inputs(indptr, columns, loop * values, loop * one, first, second, label)
 
-    def alone(self, device: Device, turn: Turn, message: Message) -> Message:
+    def alone(self, device: Device, permit: RoundPermit, message: Message) -> Message:
         """Compute and enter one device's answer."""
         asked, task = self.asked, self.asked.task
-        own = self.inputs(turn.record, device.index, asked.own)
+        own = self.inputs(permit.record, device.index, asked.own)
         if asked.weights is None:
-            return self._send(device, turn, message, pack_contribution(turn.record, task))
+            return self._send(device, permit, message, pack_contribution(permit.record, task))
         sent = None
         if task.sees == "ego" and self.kind != "evaluation":
-            hidden = local_training.hidden(own, asked.weights, task.shape)[0]
-            sent = self._representation(turn.record, own, hidden, first_time=asked.own is None)
+            hidden = local_steps.hidden(own, asked.weights, task.shape)[0]
+            sent = self._representation(permit.record, own, hidden, first_time=asked.own is None)
         if self.kind == "exchange":
             assert sent is not None
-            return self._send(device, turn, message, sent)
+            return self._send(device, permit, message, sent)
         if self.kind == "evaluation":
-            best = int(local_training.scores(own, asked.weights, task.shape).argmax())
-            return self._judge(device, turn, message, best == own.label)
-        weights = local_training.train(own, asked.weights, task, mu=asked.mu)
-        return self._update(device, turn, message, weights, sent)
+            best = int(local_steps.scores(own, asked.weights, task.shape).argmax())
+            return self._judge(device, permit, message, best == own.label)
+        weights = local_steps.train(own, asked.weights, task, mu=asked.mu)
+        return self._update(device, permit, message, weights, sent)
 
-    def together(self, joined: Sequence[tuple[Device, Turn, Message, Inputs]]) -> Iterator[Message]:
+    def together(self, joined: Sequence[tuple[Device, RoundPermit, Message, Inputs]]) -> Iterator[Message]:
         """Compute and enter the answers of many devices."""
         asked, task = self.asked, self.asked.task
         if asked.weights is None:
-            for device, turn, message, _ in joined:
-                yield self._send(device, turn, message, pack_contribution(turn.record, task))
+            for device, permit, message, _ in joined:
+                yield self._send(device, permit, message, pack_contribution(permit.record, task))
             return
         stack = Stack([inputs for *_, inputs in joined], task)
         sent: Iterable[bytes | None] = [None] * len(joined)
         if task.sees == "ego" and self.kind != "evaluation":
             hidden = stack.hidden(asked.weights) + task.shape.parts(asked.weights)[1]
             sent = [
-                self._representation(turn.record, inputs, hidden[place], first_time=read_own(message) is None)
-                for place, (_, turn, message, inputs) in enumerate(joined)
+                self._representation(permit.record, inputs, hidden[place], first_time=read_own(message) is None)
+                for place, (_, permit, message, inputs) in enumerate(joined)
             ]
         if self.kind == "exchange":
-            for (device, turn, message, _), representation in zip(joined, sent, strict=True):
+            for (device, permit, message, _), representation in zip(joined, sent, strict=True):
                 assert representation is not None
-                yield self._send(device, turn, message, representation)
+                yield self._send(device, permit, message, representation)
         elif self.kind == "evaluation":
             best = stack.scores(asked.weights).argmax(axis=1)
-            for place, (device, turn, message, inputs) in enumerate(joined):
-                yield self._judge(device, turn, message, int(best[place]) == inputs.label)
+            for place, (device, permit, message, inputs) in enumerate(joined):
+                yield self._judge(device, permit, message, int(best[place]) == inputs.label)
         else:
             trained = stack.trained(asked.weights, mu=asked.mu)
-            for (device, turn, message, _), part, weights in zip(joined, sent, trained, strict=True):
-                yield self._update(device, turn, message, weights, part, FlatArray)
+            for (device, permit, message, _), part, weights in zip(joined, sent, trained, strict=True):
+                yield self._update(device, permit, message, weights, part, FlatArray)
 
     def _representation(self, record: Record, own: Inputs, hidden: FloatArray, *, first_time: bool) -> bytes:
         """What neighbours need: x W1 and the hidden units, both over the root of the degree plus one."""
@@ -216,23 +216,23 @@ class _Parts:
         return pack_representation(through, root * np.maximum(hidden, 0), listed)
 
     def _update(
-        self, device: Device, turn: Turn, message: Message, weights: FloatArray, sent: bytes | None,
+        self, device: Device, permit: RoundPermit, message: Message, weights: FloatArray, sent: bytes | None,
         kind: type[Array] = Array,
     ) -> Message:  # fmt: skip
         asked, task = self.asked, self.asked.task
         if task.noise is not None:
             assert asked.weights is not None
-            noisy = task.noise.perturb(weights - asked.weights, NoiseStream(turn.noise_key))
+            noisy = task.noise.perturb(weights - asked.weights, NoiseStream(permit.noise_key))
             weights = (asked.weights + noisy).astype(asked.weights.dtype)
-        device.enter(task, "update", turn, weights.nbytes + len(sent or b""))
+        device.enter(task, "update", permit, weights.nbytes + len(sent or b""))
         return update_reply(weights, message, device=device.index, sent=sent, kind=kind)
 
-    def _judge(self, device: Device, turn: Turn, message: Message, correct: bool) -> Message:
-        device.enter(self.asked.task, "evaluation", turn, 1)
+    def _judge(self, device: Device, permit: RoundPermit, message: Message, correct: bool) -> Message:
+        device.enter(self.asked.task, "evaluation", permit, 1)
         return evaluation_reply(correct, message)
 
-    def _send(self, device: Device, turn: Turn, message: Message, sent: bytes) -> Message:
-        device.enter(self.asked.task, "exchange", turn, len(sent))
+    def _send(self, device: Device, permit: RoundPermit, message: Message, sent: bytes) -> Message:
+        device.enter(self.asked.task, "exchange", permit, len(sent))
         return exchange_reply(sent, message, device=device.index)
 
 

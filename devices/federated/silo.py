@@ -26,7 +26,7 @@ from devices.device import Refusal
 from devices.federated.wire import evaluation_of_many, exchange_reply, read_own, read_weights, silo_update
 from devices.network import Shape, softmax
 from devices.query import InvalidQuery
-from devices.training_task import Kind
+from devices.training_task import AnswerKind
 from devices.wire import reply
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Bound:
         return own.astype(flat.dtype, copy=False)
 
 
-def take_part(folder: Path, message: Message, kind: Kind | None) -> Message:
+def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> Message:
     """Answer one message for the silo of a folder; what is malformed gets ``UNKNOWN_QUERY``."""
     try:
         silo = _silo(str(folder), os.getpid())

@@ -1,50 +1,44 @@
-"""What a device has released: SQLite, write-ahead log, ``synchronous=FULL``.
+"""The ledger of one or many devices: SQLite, write-ahead log, ``synchronous=FULL``.
 
-One row is one release (or, for a plan, the reservation of an attribute that a later
-stage will ask). The claim on an attribute and the report's bytes are written in one
-transaction that is committed before the reply exists anywhere else. Many devices of one
-process share a transaction (:meth:`Ledger.transaction`); their replies leave after it.
+One row is one answer (:mod:`devices.ledger.rows`), written in one transaction that is
+committed before the reply exists anywhere else. Many devices of one process share a
+transaction (:meth:`Ledger.transaction`); their replies leave after it.
 
-A row carries a seal, an HMAC over its content under the device's own key, so that an
-edited or rotten row is noticed. A ledger that cannot be read, or that contradicts
+A device's rows are a chain of seals (:mod:`devices.ledger.chain`), so that an edited,
+missing or foreign row is noticed. A ledger that cannot be read, or that contradicts
 itself, answers nothing.
 """
 
 from __future__ import annotations
 
-import hmac
-import math
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from heapq import merge
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
+from devices.ledger import decisions
+from devices.ledger.chain import checked, head_of, seal_of
+from devices.ledger.columns import LedgerDamaged
 from devices.ledger.counter import MonotonicCounter
-from devices.ledger.rows import (
-    TRAINING,
-    Collected,
-    Entry,
-    LedgerDamaged,
-    Release,
-    Replay,
-    TrainingRelease,
-    entry_row,
-    read_entry,
-    read_total,
-    seal,
-)
-from devices.ledger.schema import ALL, APPLICATION, INSERT, LAST, SCHEMA, SELECT, create
+from devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay
+from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, Head, TrainingAnswer, values_of
+from devices.ledger.schema import COUNT, LAST, PRESENT, SET_EPOCH, check, create
 from devices.mechanisms.base import Loss
 from devices.query import Query
 
-__all__ = ["Collected", "Entry", "Ledger", "LedgerDamaged", "Release", "Replay", "TrainingRelease"]
+__all__ = ["AlreadyCollected", "EpochPassed", "Ledger", "LedgerDamaged", "NewRelease", "Replay"]
 
-_NOTHING = Loss(0.0, 0.0)  # a later stage was paid for with the first
 # A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
 _FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
+_IN_ORDER = attrgetter("device", "number")
+
+
+class EpochPassed(LedgerDamaged):
+    """The ledger has another owner by now: its epoch is not the one that this process opened it under."""
 
 
 class Ledger:
@@ -53,13 +47,22 @@ class Ledger:
     Args:
         path: The SQLite file; made when missing. A file that is there but blank is damaged.
         synchronous: ``FULL`` (default: survives power loss) or ``NORMAL``.
-        counter: Counts the rows in a place of its own; a ledger that has fewer is damaged.
+        counter: Counts the answers in a place of its own; a ledger that has fewer is damaged.
+        epoch: Number of the owner that this process answers for; None takes the file's.
 
     Raises:
         LedgerDamaged: where the file is not a ledger, or cannot be opened.
+        EpochPassed: where the file has another epoch than the one given.
     """
 
-    def __init__(self, path: Path, *, synchronous: str = "FULL", counter: MonotonicCounter | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        synchronous: str = "FULL",
+        counter: MonotonicCounter | None = None,
+        epoch: int | None = None,
+    ) -> None:
         if synchronous not in ("FULL", "NORMAL"):
             raise ValueError(f"synchronous is FULL or NORMAL, not {synchronous}")
         self.path = path
@@ -67,6 +70,8 @@ class Ledger:
         self._depth = 0
         self._holder = 0  # the thread whose transaction it is
         self._counter = counter
+        self._data_version = -1
+        self._trainings: dict[int, tuple[Head, Loss]] = {}  # checked while nobody else wrote to the file
         try:
             if not path.exists():
                 if counter is not None and counter.read():
@@ -77,27 +82,35 @@ class Ledger:
             self._db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
             try:
                 self._db.execute(f"PRAGMA synchronous={synchronous}")
-                self._check()
+                header = check(self._db, path)
+                self.epoch = header.epoch if epoch is None else epoch
+                (self._form,) = self._db.execute("PRAGMA schema_version").fetchone()
+                self._check_present()
             except BaseException:
                 self._db.close()  # else its -wal and -shm files stay beside the ledger
                 raise
         except (*_FAILURES, OSError) as error:
             raise LedgerDamaged(f"{path.name} cannot be opened") from error
 
-    def _check(self) -> None:
-        (application,) = self._db.execute("PRAGMA application_id").fetchone()
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if (application, version) != (APPLICATION, SCHEMA):
-            raise LedgerDamaged(f"{self.path.name} is not a ledger of a version that this program reads")
-        # Not quick_check: a rotten key in the index would hide a row, and the device would report again.
-        if self._db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-            raise LedgerDamaged(f"{self.path.name} is damaged")
+    def _check_present(self) -> None:
+        """Check what other connections may have changed since the file was opened."""
+        found = self._db.execute(PRESENT).fetchall()
+        if len(found) != 1:
+            raise LedgerDamaged(f"{self.path.name} has no header, or more than one")
+        ((epoch, form, data_version),) = found
+        if epoch != self.epoch:
+            raise EpochPassed(f"{self.path.name} is in epoch {epoch}; this process answers for epoch {self.epoch}")
+        if form != self._form:
+            raise LedgerDamaged(f"{self.path.name} was given another form while it was open")
+        if data_version != self._data_version:
+            self._trainings.clear()
+            self._data_version = data_version
 
     def _count(self) -> int:
-        """How many rows there are, 0 without a counter; LedgerDamaged where the counter knows of more."""
+        """Return how many answers there are, 0 without a counter; LedgerDamaged where the counter knows of more."""
         if self._counter is None:
             return 0
-        (rows,) = self._db.execute("SELECT count(*) FROM release").fetchone()
+        (rows,) = self._db.execute(COUNT).fetchone()
         try:
             known = self._counter.read()
         except OSError as error:
@@ -114,6 +127,24 @@ class Ledger:
             except OSError as error:
                 raise LedgerDamaged("the counter cannot be raised") from error
 
+    def raise_epoch(self, epoch: int) -> None:
+        """Take the ledger over under a new epoch; processes that opened it before may not answer any more.
+
+        Raises:
+            ValueError: where the epoch is not above the present one.
+            LedgerDamaged: as :meth:`transaction`.
+        """
+        before = self.epoch
+        try:
+            with self.transaction():
+                if epoch <= self.epoch:
+                    raise ValueError(f"epoch {epoch} is not above the present epoch {self.epoch}")
+                self._db.execute(SET_EPOCH, (epoch,))
+                self.epoch = epoch
+        except BaseException:
+            self.epoch = before
+            raise
+
     def close(self) -> None:
         """Close the file; what was committed stays."""
         self._db.close()
@@ -124,6 +155,7 @@ class Ledger:
 
         Raises:
             LedgerDamaged: where SQLite fails (full disk, read-only file, damage).
+            EpochPassed: where the ledger has another owner by now.
         """
         with self._lock:
             if self._depth:
@@ -136,6 +168,7 @@ class Ledger:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._depth, self._holder = 1, threading.get_ident()
+                self._check_present()
                 self._count()
                 yield
                 rows = self._count()
@@ -150,6 +183,7 @@ class Ledger:
                 self._depth = self._holder = 0
 
     def _undo(self) -> None:
+        self._trainings.clear()
         try:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -164,46 +198,60 @@ class Ledger:
         return self._holder == threading.get_ident()
 
     def readable(self, device: int, seal_key: bytes) -> bool:
-        """Whether the rows of this device can be read and all carry their seal."""
+        """Whether the rows of this device can be read and form an unbroken chain."""
         try:
             if not self.in_transaction:
                 with self._lock:
+                    self._check_present()
                     self._count()
-            self._known(device, seal_key)
+            for answer in checked(self.answers(device), seal_key):
+                answer.parts  # noqa: B018 - LedgerDamaged where they cannot be read
         except (LedgerDamaged, *_FAILURES):
             return False
         return True
 
-    def entries(self, device: int) -> list[Entry]:
-        """Return the rows of one device, by attribute and stage."""
+    def answers(self, device: int) -> list[Answer]:
+        """Return the rows of one device in the order of their numbers; nothing is checked but their form."""
         try:
             with self._lock:  # never the uncommitted rows of another thread
-                rows = self._db.execute(SELECT, (device,)).fetchall()
+                queries = self._db.execute(QUERY_ANSWERS.select, (device,)).fetchall()
+                trainings = self._db.execute(TRAINING_ANSWERS.select, (device,)).fetchall()
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be read") from error
-        return [read_entry(row) for row in rows]
+        answers: list[Answer] = [QUERY_ANSWERS.read(row) for row in queries]
+        if trainings:
+            answers += [TRAINING_ANSWERS.read(row) for row in trainings]
+            answers.sort(key=_IN_ORDER)
+        return answers
 
-    def all_entries(self) -> Iterator[Entry]:
-        """Yield every row of every device, by device, attribute and stage."""
+    def devices(self) -> Iterator[tuple[int, list[Answer]]]:
+        """Yield each device that answered, with its rows in the order of their numbers, as :meth:`answers` does."""
         try:
-            yield from (read_entry(row) for row in self._db.execute(ALL))
+            queries = (QUERY_ANSWERS.read(row) for row in self._db.execute(QUERY_ANSWERS.select_all))
+            trainings = (TRAINING_ANSWERS.read(row) for row in self._db.execute(TRAINING_ANSWERS.select_all))
+            rows: Iterator[Answer] = merge(queries, trainings, key=_IN_ORDER)
+            for device, answers in groupby(rows, key=attrgetter("device")):
+                yield device, list(answers)
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be read") from error
 
-    def _known(self, device: int, seal_key: bytes) -> dict[tuple[str, int], Entry]:
-        known: dict[tuple[str, int], Entry] = {}
-        for entry in self.entries(device):
-            if not hmac.compare_digest(entry.seal, entry.sealed_by(seal_key)):
-                raise LedgerDamaged("a row does not carry its seal")
-            known[entry.attribute, entry.stage] = entry
-        if any((attribute, 0) not in known for attribute, _ in known):
-            raise LedgerDamaged("a later stage was entered without the first")
-        return known
+    def head(self, device: int) -> Head:
+        """Return the end of a device's chain: two index look-ups, however long the chain is.
 
-    def decide(self, device: int, query: Query, *, seal_key: bytes, replay: bool) -> Release | Replay | Collected:
-        """Say what the device does about a query that its policy allows (``device.md``).
+        A counter that is kept apart can hold this: it names every answer of the device, because
+        seal k covers seal k - 1. Nothing is checked here.
+        """
+        try:
+            with self._lock:
+                found = self._db.execute(LAST, (device,)).fetchall()
+        except _FAILURES as error:
+            raise LedgerDamaged("the ledger cannot be read") from error
+        return max((Head(number + 1, seal) for number, seal in found), key=attrgetter("answers"), default=Head())
 
-        Call it inside :meth:`transaction`, and enter the release in the same one.
+    def decide(self, device: int, query: Query, *, seal_key: bytes, replay: bool) -> Decision:
+        """Decide about a query that the device's policy allows.
+
+        Call it inside :meth:`transaction`, and :meth:`enter` the release in the same one.
 
         Args:
             device: Whose rows count.
@@ -212,82 +260,44 @@ class Ledger:
             replay: Whether a repeat from another collection gets the stored bytes.
 
         Raises:
-            LedgerDamaged: for a row whose seal is wrong, or rows that contradict each other.
+            LedgerDamaged: for a broken chain, or rows that contradict each other.
         """
-        known = self._known(device, seal_key)
-        asked = [ask.attribute for ask in query.asks]
-        planned = [known.get((name, 0)) for name in query.attributes]
-        if query.stage == 0 and all(entry is None for entry in planned):
-            return Release(math.fsum(entry.loss.vector for entry in known.values()))
-        # From here on something of the plan was released or reserved before.
-        relevant = query.attributes if query.stage else asked
-        heads = [known.get((name, 0)) for name in relevant]
-        if any(head is None or head.fingerprint != query.fingerprint(head.attribute) for head in heads):
-            return Collected()
-        same = all(head is not None and head.collection == query.collection for head in heads)
-        stored = [known.get((name, query.stage)) for name in asked]
-        if all(entry is not None for entry in stored):
-            if any(entry is not None and entry.grouping != query.grouping_digest for entry in stored):
-                return Collected()
-            if not (same or replay):
-                return Collected()
-            return Replay(tuple(entry.report for entry in stored if entry is not None))
-        if any(entry is not None for entry in stored) or not same or query.stage == 0:
-            return Collected()
-        earlier = [(ask.attribute, stage) for stage in range(query.stage) for ask in query.plan[stage]]
-        return Release() if all(key in known for key in earlier) else Collected()
+        answers = list(checked(self.answers(device), seal_key))
+        return decisions.decide(answers, head_of(answers), query, replay=replay)
 
-    def enter(
-        self, device: int, query: Query, reports: dict[str, bytes], digests: dict[str, bytes], *, seal_key: bytes
-    ) -> None:
-        """Write the release of a stage; with stage 0 the whole plan and its loss are entered.
+    def training(self, device: int, *, seal_key: bytes) -> tuple[Head, Loss]:
+        """Return the end of a device's chain, and what its answers in federated trainings lose together.
+
+        The chain is checked whole, once for as long as no other connection writes to the file.
+
+        Raises:
+            LedgerDamaged: for a broken chain.
+        """
+        if self.in_transaction and device in self._trainings:
+            return self._trainings[device]
+        answers = list(checked(self.answers(device), seal_key))
+        spent = next((a.total for a in reversed(answers) if isinstance(a, TrainingAnswer)), Loss(0.0, 0.0))
+        found = head_of(answers), spent
+        if self.in_transaction:
+            self._trainings[device] = found
+        return found
+
+    def enter(self, answer: Answer, *, after: Head, seal_key: bytes) -> None:
+        """Write a device's next row, sealed.
+
+        Args:
+            answer: The row, made for ``after``; its seal is computed here.
+            after: End of the device's chain, from :meth:`decide` or :meth:`training` of this transaction.
+            seal_key: The device's key for seals.
 
         Raises:
             LedgerDamaged: where SQLite fails; the transaction has to be given up.
         """
-        now = time.time()
-        names = query.attributes if query.stage == 0 else tuple(reports)
-        rows: list[tuple[Any, ...]] = []
-        for name in names:
-            loss = query.loss(name, device=device) if query.stage == 0 else _NOTHING
-            columns = (
-                device, name, query.stage, query.collection, query.fingerprint(name), query.grouping_digest, loss.bit,
-                loss.vector, loss.delta, reports.get(name, b""), digests.get(name, b""), now,
-            )  # fmt: skip
-            rows.append((*columns, seal(seal_key, columns)))
+        seal = seal_of(answer, after.seal, seal_key)
         try:
-            self._db.executemany(INSERT, rows)
+            self._db.execute(*values_of(answer, seal))
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be written") from error
-
-    def rounds(self, device: int, *, seal_key: bytes) -> tuple[int, Loss]:
-        """Return how many answers a device gave in federated trainings, and what they lose together.
-
-        Only the last row is read: it carries the running total, under its seal.
-
-        Raises:
-            LedgerDamaged: where that row cannot be read or does not carry its seal.
-        """
-        try:
-            with self._lock:
-                row = self._db.execute(LAST, (device, TRAINING)).fetchone()
-        except _FAILURES as error:
-            raise LedgerDamaged("the ledger cannot be read") from error
-        if row is None:
-            return 0, Loss(0.0, 0.0)
-        entry = read_entry(row)
-        if not hmac.compare_digest(entry.seal, entry.sealed_by(seal_key)):
-            raise LedgerDamaged("a row does not carry its seal")
-        return entry.stage + 1, read_total(entry)
-
-    def enter_round(self, device: int, number: int, release: TrainingRelease, spent: Loss, *, seal_key: bytes) -> None:
-        """Write one answer of a federated training; ``number`` and ``spent`` are those of :meth:`rounds`.
-
-        Raises:
-            LedgerDamaged: where SQLite fails; the transaction has to be given up.
-        """
-        entry = release.entry(device, number, spent, seal_key)
-        try:
-            self._db.execute(INSERT, entry_row(entry))
-        except _FAILURES as error:
-            raise LedgerDamaged("the ledger cannot be written") from error
+        self._trainings.pop(answer.device, None)
+        if isinstance(answer, TrainingAnswer) and self.in_transaction:
+            self._trainings[answer.device] = Head(answer.number + 1, seal), answer.total

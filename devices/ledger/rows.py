@@ -1,157 +1,217 @@
-"""Rows of a ledger, and what a ledger may decide.
+"""Rows of a ledger. Each dataclass here is a table, and its fields are the table's columns.
 
-A row carries a seal, an HMAC over its content under the device's own key.
+One answer of a device is one row: an answer to a query with all attributes that it
+releases, or an answer in a federated training. A device's rows form one chain over both
+tables (:mod:`devices.ledger.chain`).
 """
 
 from __future__ import annotations
 
-import hmac
-import struct
 import time
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
+from devices.ledger.columns import Columns, Table
 from devices.mechanisms.base import Loss
+from devices.query import Query
 
-_LENGTH = struct.Struct("<I").pack
-_NUMBERS = struct.Struct("<qqdddd").pack
-_TOTAL = struct.Struct("<qddd")
-TRAINING = "training"  # the rows of a federated training stand under this name, one an answer
-
-
-class LedgerDamaged(Exception):
-    """The ledger cannot be read or written, or contradicts itself."""
+TRAINING = "training"  # stands in the place of an attribute: the name of a training's losses, also in policies
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One row: what was released, when, to whom, at which loss."""
+class Head:
+    """End of a device's chain.
 
-    device: int
+    Args:
+        answers: How many answers the device gave; the next one gets this number.
+        seal: Seal of the last answer, empty where there is none.
+    """
+
+    answers: int = 0
+    seal: bytes = b""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One attribute of an answer.
+
+    Args:
+        attribute: Its name; :data:`TRAINING` for an answer of a training.
+        fingerprint: Of all that was asked about it.
+        loss_bit, loss_vector, delta: Its loss.
+        report: The bytes released, empty where a later stage will release them.
+        data_digest: Keyed digest of the data that the report was drawn from.
+    """
+
     attribute: str
-    stage: int
-    collection: str
     fingerprint: bytes
-    grouping: bytes
-    loss: Loss
+    loss_bit: float
+    loss_vector: float
+    delta: float
     report: bytes
     data_digest: bytes
-    time: float
-    seal: bytes
 
-    def sealed_by(self, key: bytes) -> bytes:
-        """HMAC of all columns under the device's seal key."""
-        loss = self.loss
-        return seal(
-            key, (self.device, self.attribute, self.stage, self.collection, self.fingerprint, self.grouping, loss.bit,
-                  loss.vector, loss.delta, self.report, self.data_digest, self.time)
-        )  # fmt: skip
+    @property
+    def loss(self) -> Loss:
+        """The loss of this attribute over all stages, entered with the first one."""
+        return Loss(self.loss_bit, self.loss_vector, self.delta)
 
 
-Columns = tuple[int, str, int, str, bytes, bytes, float, float, float, bytes, bytes, float]
-
-
-def seal(key: bytes, columns: Columns) -> bytes:
-    """HMAC-SHA256 of a row's columns before the seal, in the file's order."""
-    device, attribute, stage, collection, fingerprint, grouping, bit, vector, delta, report, digest, time = columns
-    numbers = _NUMBERS(device, stage, bit, vector, delta, time)
-    parts = (attribute.encode(), collection.encode(), fingerprint, grouping, report, digest, numbers)
-    return hmac.digest(key, b"".join([_LENGTH(len(part)) + part for part in parts]), "sha256")
+PARTS = Columns(Part)
 
 
 @dataclass(frozen=True)
-class Release:
-    """Nothing was released yet: draw the report, enter it, then reply.
+class QueryAnswer:
+    """One answer to one stage of a query.
 
     Args:
-        spent: What the device's earlier releases of other attributes lose, added up, when
-            the whole record changes.
+        device: The person's public number.
+        number: Place in the device's chain, from 0.
+        collection: Id of the collection that asked.
+        stage: Stage of the query.
+        grouping: Digest of the stage's public grouping, empty where there is none.
+        packed_parts: Canonical bytes of :attr:`parts`. The row of the first stage holds the
+            attributes of all stages, so that the whole loss is entered before anything leaves.
+        time: Seconds since 1970, by the device's clock.
+        seal: HMAC over this row and the seal before it.
     """
 
-    spent: float = 0.0
+    device: int
+    number: int
+    collection: str
+    stage: int
+    grouping: bytes
+    packed_parts: bytes
+    time: float
+    seal: bytes = b""
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The attributes released or reserved; LedgerDamaged where they cannot be read."""
+        return PARTS.unpack(self.packed_parts)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all reports."""
+        return sum(len(part.report) for part in self.parts)
+
+    @classmethod
+    def following(
+        cls, head: Head, device: int, query: Query, reports: Mapping[str, bytes], digests: Mapping[str, bytes]
+    ) -> QueryAnswer:
+        """Return the next row of a device, without its seal; with stage 0 the losses of all stages are entered."""
+        parts = []
+        for name in query.attributes if query.stage == 0 else tuple(reports):
+            loss = query.loss(name, device=device) if query.stage == 0 else Loss(0.0, 0.0)
+            report, digest = reports.get(name, b""), digests.get(name, b"")
+            parts.append(Part(name, query.fingerprint(name), loss.bit, loss.vector, loss.delta, report, digest))
+        packed = b"".join(map(PARTS.pack, parts))
+        return cls(device, head.answers, query.collection, query.stage, query.grouping_digest, packed, time.time())
 
 
 @dataclass(frozen=True)
-class Replay:
-    """The stored bytes of each attribute asked, in the query's order."""
+class TrainingAnswer:
+    """One answer in a federated training.
 
-    reports: tuple[bytes, ...]
-
-
-@dataclass(frozen=True)
-class Collected:
-    """Another question about a released attribute, or the same from another collection."""
-
-
-def read_entry(row: tuple[Any, ...]) -> Entry:
-    """Return a row of the file as an entry; LedgerDamaged where it is not of that form."""
-    try:
-        bit, vector, delta = (float(value) for value in row[6:9])
-        blobs = [row[4], row[5], row[9], row[10], row[12]]
-        if not all(isinstance(blob, bytes) for blob in blobs) or not isinstance(row[1], str):
-            raise TypeError
-        return Entry(
-            int(row[0]), row[1], int(row[2]), str(row[3]), row[4], row[5], Loss(bit, vector, delta), row[9], row[10],
-            float(row[11]), row[12],
-        )  # fmt: skip
-    except (TypeError, ValueError) as error:
-        raise LedgerDamaged("a row is not of the ledger's form") from error
-
-
-@dataclass(frozen=True)
-class TrainingRelease:
-    """One answer of a device in a federated training, as the ledger has it.
-
-    The row's ``report`` is the answer's size and what all answers so far lose together; the
-    answer itself, as large as a model, is not kept: question, data and the device's secret
-    determine it. ``grouping`` says what was answered and which attributes it depends on.
+    The answer itself, as large as a model, is not kept: question, data and the device's
+    secret determine it.
 
     Args:
-        kind: ``update``, ``evaluation`` or ``exchange``.
-        scope: Attributes that it depends on.
+        device: The person's public number.
+        number: Place in the device's chain, from 0.
         collection: Id of the training.
-        fingerprint: SHA-256 of what was asked.
-        loss: Of this answer.
+        kind: ``update``, ``evaluation`` or ``exchange``.
+        attributes: Attributes that the answer depends on, joined by commas.
+        fingerprint: SHA-256 of all that the device was told.
+        loss_bit, loss_vector, delta: Loss of this answer.
+        total_bit, total_vector, total_delta: Loss of this and all earlier training answers together.
         data_digest: Keyed digest of the data that it was computed from.
         size: The answer's bytes, counted.
+        time: Seconds since 1970, by the device's clock.
+        seal: HMAC over this row and the seal before it.
     """
 
-    kind: str
-    scope: tuple[str, ...]
+    device: int
+    number: int
     collection: str
+    kind: str
+    attributes: str
     fingerprint: bytes
-    loss: Loss
+    loss_bit: float
+    loss_vector: float
+    delta: float
+    total_bit: float
+    total_vector: float
+    total_delta: float
     data_digest: bytes
     size: int
+    time: float
+    seal: bytes = b""
 
-    def entry(self, device: int, number: int, spent: Loss, key: bytes) -> Entry:
-        """Return the sealed row of answer ``number`` (from 0), after earlier ones that lose ``spent``."""
-        total = spent + self.loss
-        report = _TOTAL.pack(self.size, total.bit, total.vector, total.delta)
-        grouping = f"{self.kind}:{','.join(self.scope)}".encode()
-        entry = Entry(device, TRAINING, number, self.collection, self.fingerprint, grouping, self.loss, report,
-                      self.data_digest, time.time(), b"")  # fmt: skip
-        return replace(entry, seal=entry.sealed_by(key))
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """Attributes that the answer depends on."""
+        return tuple(self.attributes.split(","))
+
+    @property
+    def loss(self) -> Loss:
+        """Loss of this answer."""
+        return Loss(self.loss_bit, self.loss_vector, self.delta)
+
+    @property
+    def total(self) -> Loss:
+        """Loss of this and all earlier training answers together."""
+        return Loss(self.total_bit, self.total_vector, self.total_delta)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The answer as one part, whose name is :data:`TRAINING`; its bytes were not kept."""
+        return (
+            Part(TRAINING, self.fingerprint, self.loss_bit, self.loss_vector, self.delta, b"", self.data_digest),
+        )  # fmt: skip
+
+    @classmethod
+    def following(
+        cls, head: Head, spent: Loss, device: int, *, collection: str, kind: str, scope: tuple[str, ...],
+        fingerprint: bytes, loss: Loss, data_digest: bytes, size: int,
+    ) -> TrainingAnswer:  # fmt: skip
+        """Return the next row of a device, without its seal, after earlier training answers that lose ``spent``."""
+        total = spent + loss
+        return cls(
+            device, head.answers, collection, kind, ",".join(scope), fingerprint, loss.bit, loss.vector, loss.delta,
+            total.bit, total.vector, total.delta, data_digest, size, time.time(),
+        )  # fmt: skip
 
 
-def read_total(entry: Entry) -> Loss:
-    """What all answers up to this row of a training lose together; LedgerDamaged where it does not say."""
-    try:
-        return Loss(*_TOTAL.unpack(entry.report)[1:])
-    except struct.error as error:
-        raise LedgerDamaged("a row is not of the ledger's form") from error
+@dataclass(frozen=True)
+class Header:
+    """The ledger's own row; there is exactly one.
+
+    Args:
+        id: Always 0.
+        epoch: Number of the ledger's present owner. A process that opened the ledger under
+            another number may not answer any more.
+        counted_before: Rows that a ledger of schema 1 had beyond its answers, for a counter
+            that counted them (:mod:`devices.ledger.counter`); 0 for a ledger made since.
+    """
+
+    id: int = 0
+    epoch: int = 0
+    counted_before: int = 0
 
 
-def training_scope(entry: Entry) -> tuple[str, ...]:
-    """The attributes that an answer of a training depends on; LedgerDamaged where the row does not say."""
-    try:
-        return tuple(entry.grouping.decode("ascii").partition(":")[2].split(","))
-    except UnicodeError as error:
-        raise LedgerDamaged("a row is not of the ledger's form") from error
+Answer = QueryAnswer | TrainingAnswer
+QUERY_ANSWERS = Table("query_answer", QueryAnswer, key=("device", "number"))
+TRAINING_ANSWERS = Table("training_answer", TrainingAnswer, key=("device", "number"))
+HEADER = Table("header", Header, key=("id",))
+TABLES: tuple[Table[QueryAnswer] | Table[TrainingAnswer] | Table[Header], ...] = (
+    QUERY_ANSWERS, TRAINING_ANSWERS, HEADER,
+)  # fmt: skip
 
 
-def entry_row(entry: Entry) -> tuple[Any, ...]:
-    """The row of the file, in the columns' order."""
-    loss = entry.loss
-    return (entry.device, entry.attribute, entry.stage, entry.collection, entry.fingerprint, entry.grouping, loss.bit,
-            loss.vector, loss.delta, entry.report, entry.data_digest, entry.time, entry.seal)  # fmt: skip
+def values_of(answer: Answer, seal: bytes) -> tuple[str, tuple[object, ...]]:
+    """Return the INSERT statement of a sealed answer, and its values."""
+    if isinstance(answer, QueryAnswer):
+        return QUERY_ANSWERS.insert, (*QUERY_ANSWERS.values(answer)[:-1], seal)
+    return TRAINING_ANSWERS.insert, (*TRAINING_ANSWERS.values(answer)[:-1], seal)

@@ -1,58 +1,117 @@
-"""A ledger's SQLite file: its table, its statements, and how an empty one is made."""
+"""The SQLite file of a ledger: how an empty one is made, and how its form is checked.
+
+The file's application id and schema version are those of SQLite's own header
+(``application_id``, ``user_version``). Tables, indexes, triggers and views have to be
+exactly the expected ones: a planted trigger could undo what the device enters.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 import tempfile
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-SCHEMA = 1
+from devices.ledger.columns import LedgerDamaged
+from devices.ledger.rows import HEADER, QUERY_ANSWERS, TABLES, TRAINING_ANSWERS, Header
+
+SCHEMA = 2
 APPLICATION = 0x6C647053  # "ldpS"
-_TABLE = """
-CREATE TABLE IF NOT EXISTS release (
-    device INTEGER NOT NULL,
-    attribute TEXT NOT NULL,
-    stage INTEGER NOT NULL,
-    collection TEXT NOT NULL,
-    fingerprint BLOB NOT NULL,
-    grouping BLOB NOT NULL,
-    loss_bit REAL NOT NULL,
-    loss_vector REAL NOT NULL,
-    delta REAL NOT NULL,
-    report BLOB NOT NULL,
-    data_digest BLOB NOT NULL,
-    time REAL NOT NULL,
-    seal BLOB NOT NULL,
-    PRIMARY KEY (device, attribute, stage)
-)
+_OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+# What other connections may change while a file is open. SQLite counts changes of the form and of the data.
+PRESENT = f"""
+SELECT h.epoch, s.schema_version, d.data_version
+FROM {HEADER.name} h, pragma_schema_version s, pragma_data_version d
 """
-_COLUMNS = (
-    "device, attribute, stage, collection, fingerprint, grouping, loss_bit, loss_vector, delta, report, "
-    "data_digest, time, seal"
+COUNT = f"""
+SELECT (SELECT count(*) FROM {QUERY_ANSWERS.name}) + (SELECT count(*) FROM {TRAINING_ANSWERS.name})
+    + (SELECT sum(counted_before) FROM {HEADER.name})
+"""
+LAST = " UNION ALL ".join(
+    f"SELECT * FROM (SELECT number, seal FROM {table.name} WHERE device = ?1 ORDER BY number DESC LIMIT 1)"
+    for table in (QUERY_ANSWERS, TRAINING_ANSWERS)
 )
-SELECT = f"SELECT {_COLUMNS} FROM release WHERE device = ? ORDER BY attribute, stage"
-LAST = f"SELECT {_COLUMNS} FROM release WHERE device = ? AND attribute = ? ORDER BY stage DESC LIMIT 1"
-INSERT = f"INSERT INTO release ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
-ALL = f"SELECT {_COLUMNS} FROM release ORDER BY device, attribute, stage"
+SET_EPOCH = f"UPDATE {HEADER.name} SET epoch = ?"
+_VERSION, _APPLICATION = 60, 68  # offsets in SQLite's header, big-endian
 
 
-def create(path: Path) -> None:
+def create(path: Path, header: Header = Header()) -> None:  # noqa: B008 - it is frozen
     """Make an empty ledger; the name is given to a finished file, so no blank one is ever seen."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     os.close(handle)
     try:
-        db = sqlite3.connect(name, isolation_level=None)
-        try:
-            db.execute("PRAGMA synchronous=FULL")
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute(f"PRAGMA application_id={APPLICATION}")
-            db.execute(f"PRAGMA user_version={SCHEMA}")
-            db.execute(_TABLE)
-        finally:
-            db.close()
+        fill(Path(name), header)
         with suppress(FileExistsError):  # another process was first
             os.link(name, path)
     finally:
         os.unlink(name)
+
+
+def fill(path: Path, header: Header) -> None:
+    """Make the tables in an empty file."""
+    db = sqlite3.connect(path, isolation_level=None)
+    try:
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute(f"PRAGMA application_id={APPLICATION}")
+        db.execute(f"PRAGMA user_version={SCHEMA}")
+        for table in TABLES:
+            db.execute(table.create)
+        db.execute(HEADER.insert, HEADER.values(header))
+    finally:
+        db.close()
+
+
+@lru_cache(maxsize=1)
+def _expected_objects() -> frozenset[tuple[Any, ...]]:
+    db = sqlite3.connect(":memory:")
+    try:
+        for table in TABLES:
+            db.execute(table.create)
+        return frozenset(db.execute(_OBJECTS))
+    finally:
+        db.close()
+
+
+def check(db: Any, path: Path) -> Header:
+    """Check an open file whole, and return its header.
+
+    Raises:
+        LedgerDamaged: where it is not a ledger of this version, or is rotten.
+    """
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if (application, version) == (APPLICATION, 1):
+        raise LedgerDamaged(f"{path.name} has schema 1: {how_to_migrate(path.parent)}")
+    if (application, version) != (APPLICATION, SCHEMA):
+        raise LedgerDamaged(f"{path.name} is not a ledger of a version that this program reads")
+    # Not quick_check: a rotten key in the index would hide a row, and the device would report again.
+    if db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+        raise LedgerDamaged(f"{path.name} is damaged")
+    if frozenset(db.execute(_OBJECTS)) != _expected_objects():
+        raise LedgerDamaged(f"{path.name} has other tables, indexes, triggers or views than a ledger")
+    headers = [HEADER.read(row) for row in db.execute(HEADER.select_all)]
+    if len(headers) != 1 or headers[0].id != 0:
+        raise LedgerDamaged(f"{path.name} has no header, or more than one")
+    return headers[0]
+
+
+def version_of(path: Path) -> int | None:
+    """Return the schema version of a ledger file without opening it as a database; None for another file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+    except OSError:
+        return None
+    if len(head) < 100 or struct.unpack_from(">I", head, _APPLICATION) != (APPLICATION,):
+        return None
+    return int(struct.unpack_from(">I", head, _VERSION)[0])
+
+
+def how_to_migrate(folder: Path) -> str:
+    """Return the sentence that tells what to do with ledgers of schema 1."""
+    return f"migrate it once with ldpsim device migrate --state {folder}"

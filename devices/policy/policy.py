@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from devices.facts import PublicFacts
+from devices.ledger.rows import TRAINING
 from devices.mechanisms.base import Loss, Reporting, round_up
 from devices.query import Query
-from devices.training_task import Kind, Task
+from devices.training_task import AnswerKind, Task
 
 Mode = Literal["report", "federated", "owner"]
 OnRequery = Literal["refuse", "replay"]
 CAP_LEVELS = ("bit", "vector", "user")
-TRAINING = "training"  # stands among the attributes for all that a federated training may ever lose
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Policy:
         asked = math.fsum(query.loss(name, device=device).vector for name in query.attributes)
         return round_up(spent + asked) <= self.user_cap
 
-    def allows_round(self, task: Task, kind: Kind, spent: Loss) -> bool:
+    def allows_round(self, task: Task, kind: AnswerKind, spent: Loss) -> bool:
         """Whether an answer in a federated training stays inside the policy, after ``spent`` in earlier ones."""
         cap = self.caps.get(TRAINING)
         if cap is None or task.mechanism not in self.mechanisms or not task.agrees_with(self.facts):

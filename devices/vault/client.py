@@ -12,7 +12,7 @@ from devices.query import MAX_BYTES
 from devices.vault.protocol import (
     MAX_ANSWER,
     FrameError,
-    Kind,
+    FrameKind,
     pack_question,
     read_frame,
     unpack_answer,
@@ -50,25 +50,25 @@ class VaultDevice:
 
     def answer(self, question: bytes) -> Report | Refusal:
         """Ask for a report."""
-        return self._ask(Kind.REPORT, question)
+        return self._ask(FrameKind.REPORT, question)
 
     def hand_over(self, question: bytes) -> Report | Refusal:
         """Ask for the whole record, raw: only a device in ``owner`` mode gives it, once."""
-        return self._ask(Kind.HANDOVER, question)
+        return self._ask(FrameKind.HANDOVER, question)
 
     def refuse_mode(self) -> Refusal:
         """Ask what the device says to a message of another mode."""
-        return self._refusal(Kind.OTHER_MODE)
+        return self._refusal(FrameKind.OTHER_MODE)
 
     def refuse_unknown(self) -> Refusal:
         """Ask what the device says to a message that is no question."""
-        return self._refusal(Kind.UNKNOWN)
+        return self._refusal(FrameKind.UNKNOWN)
 
-    def _refusal(self, kind: Kind) -> Refusal:
+    def _refusal(self, kind: FrameKind) -> Refusal:
         answer = self._ask(kind, b"")
         return answer if isinstance(answer, Refusal) else Refusal.LEDGER_DAMAGED
 
-    def _ask(self, kind: Kind, question: bytes) -> Report | Refusal:
+    def _ask(self, kind: FrameKind, question: bytes) -> Report | Refusal:
         if len(question) > MAX_BYTES:
             question = b""  # no query is so long, and none is empty: the device says the same to both
         payload = pack_question(kind, self.index, question)

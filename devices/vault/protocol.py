@@ -36,7 +36,7 @@ class FrameError(Exception):
     """A frame is too long, cut off, late or malformed; the text is fixed and holds no data."""
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What a question is."""
 
     REPORT = 1
@@ -49,7 +49,7 @@ class Kind(IntEnum):
 class Asked:
     """A question as it arrived at the vault."""
 
-    kind: Kind
+    kind: FrameKind
     device: int
     question: bytes
 
@@ -116,7 +116,7 @@ def _wait(connection: socket.socket, deadline: float) -> None:
     connection.settimeout(left)
 
 
-def pack_question(kind: Kind, device: int, question: bytes = b"") -> bytes:
+def pack_question(kind: FrameKind, device: int, question: bytes = b"") -> bytes:
     """Return a question's payload."""
     return _QUESTION.pack(MAGIC, VERSION, kind, device) + question
 
@@ -132,7 +132,7 @@ def unpack_question(payload: bytes) -> Asked:
     magic, version, kind, device = _QUESTION.unpack_from(payload)
     if (magic, version) != (MAGIC, VERSION):
         raise FrameError("a question is malformed")
-    known = Kind(kind) if kind in Kind._value2member_map_ else Kind.UNKNOWN
+    known = FrameKind(kind) if kind in FrameKind._value2member_map_ else FrameKind.UNKNOWN
     return Asked(known, device, payload[_QUESTION.size :])
 
 

@@ -23,7 +23,7 @@ from devices.enrolment.state import State, ledger_name
 from devices.ledger.ledger import LedgerDamaged
 from devices.vault.protocol import (
     FrameError,
-    Kind,
+    FrameKind,
     pack_answer,
     question_limit,
     read_frame,
@@ -89,11 +89,11 @@ class Vault:
                 device = self._device(asked.device)
             except (LedgerDamaged, IndexError, ValueError, OSError):
                 return Refusal.LEDGER_DAMAGED  # what the ClientApp says of a device that it cannot open
-            if asked.kind is Kind.REPORT:
+            if asked.kind is FrameKind.REPORT:
                 answer = device.answer(asked.question)
-            elif asked.kind is Kind.HANDOVER:
+            elif asked.kind is FrameKind.HANDOVER:
                 answer = device.hand_over(asked.question)
-            elif asked.kind is Kind.OTHER_MODE:
+            elif asked.kind is FrameKind.OTHER_MODE:
                 answer = device.refuse_mode()
             else:
                 answer = device.refuse_unknown()

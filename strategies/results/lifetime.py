@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 from curator.privacy.levels import LEVELS, LevelSpec
 from devices.enrolment.state import State
 from devices.facts import IntArray
+from devices.ledger.chain import checked
 from devices.ledger.ledger import LedgerDamaged
-from devices.ledger.rows import TRAINING, Entry, training_scope
+from devices.ledger.rows import Answer, TrainingAnswer
 from devices.mechanisms.base import Loss, round_up
 
 
@@ -21,15 +23,20 @@ def ledger_levels() -> dict[str, LevelSpec]:
     return {name: spec for name, spec in LEVELS.items() if spec.in_ledger}
 
 
-def loss_at(spec: LevelSpec, entry: Entry) -> float:
-    """Return the loss of one ledger entry at a level."""
-    if entry.attribute == TRAINING:
-        # An update is bounded as a whole: whatever of the record changes, it loses no more than this.
-        touched = spec.attribute is None or spec.attribute in training_scope(entry)
-        return entry.loss.vector if touched else 0.0
-    if spec.attribute not in (None, entry.attribute):
-        return 0.0
-    return entry.loss.bit if spec.unit == "entry" else entry.loss.vector
+def losses_of(answer: Answer, levels: Mapping[str, LevelSpec]) -> Iterator[tuple[str, float]]:
+    """Yield what one answer adds to the levels, as (level, loss).
+
+    An answer of a training is bounded as a whole: whatever of the record changes, it loses no
+    more than its whole loss.
+    """
+    for name, spec in levels.items():
+        if isinstance(answer, TrainingAnswer):
+            if spec.attribute is None or spec.attribute in answer.scope:
+                yield name, answer.loss_vector
+            continue
+        for part in answer.parts:
+            if spec.attribute in (None, part.attribute):
+                yield name, part.loss_bit if spec.unit == "entry" else part.loss_vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,17 +90,20 @@ def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], 
     complete = True
     for first in range(0, n, state.shard):
         try:
-            entries = state.ledger(first).all_entries()
-            for entry in entries:
-                if not 0 <= entry.device < n or entry.sealed_by(state.seal_key(entry.device)) != entry.seal:
+            for device, answers in state.ledger(first).devices():
+                if not 0 <= device < n:
                     complete = False
                     continue
-                if entry.attribute == TRAINING and entry.collection == collection:
-                    counts[entry.device] += 1
-                    bit, vector = max(largest.bit, entry.loss.bit), max(largest.vector, entry.loss.vector)
-                    largest = Loss(bit, vector, max(largest.delta, entry.loss.delta))
-                for name, spec in specs.items():
-                    levels[name][entry.device] += loss_at(spec, entry)
+                try:
+                    for answer in checked(answers, state.seal_key(device)):
+                        if isinstance(answer, TrainingAnswer) and answer.collection == collection:
+                            counts[device] += 1
+                            bit, vector = max(largest.bit, answer.loss_bit), max(largest.vector, answer.loss_vector)
+                            largest = Loss(bit, vector, max(largest.delta, answer.delta))
+                        for level, loss in losses_of(answer, specs):
+                            levels[level][device] += loss
+                except LedgerDamaged:  # what stands before the break was released; of the rest nothing is known
+                    complete = False
         except LedgerDamaged:
             complete = False
     known = {**{name: _extremes(values) for name, values in levels.items()}, "complete": complete}

@@ -254,8 +254,8 @@ def _check(
         record.faults.append(f"{where}: the reports are not those of a collection that nobody killed")
     state = State(folder)
     for device in range(devices):
-        rows = state.ledger(device).entries(device)
-        if len(rows) != 2 or not state.ledger(device).readable(device, state.seal_key(device)):
+        parts = [part for answer in state.ledger(device).answers(device) for part in answer.parts]
+        if len(parts) != 2 or not state.ledger(device).readable(device, state.seal_key(device)):
             record.faults.append(f"{where}: the record of device {device} is lost")
     state.close()
     release_states()

@@ -17,8 +17,8 @@ from cli.main import app
 from devices.data.population import build_population
 from devices.device import Report
 from devices.enrolment.state import State, enrol
-from devices.mechanisms import OneBit, RandomizedResponse
-from devices.policy.policy import policy_for
+from devices.mechanisms import Loss, OneBit, RandomizedResponse
+from devices.policy.policy import Policy, policy_for
 from devices.query import Ask, Query
 
 Listing = Callable[[Path], dict[str, str]]
@@ -115,12 +115,10 @@ def test_one_device_and_all_of_them_agree(state: Path) -> None:
 
 
 def test_an_unbounded_loss_is_called_unprotected(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from devices.ledger.ledger import Entry
-
-    with sqlite3.connect(state / "ledger.sqlite") as db:
-        db.execute("UPDATE release SET loss_bit = 9e999, loss_vector = 9e999 WHERE attribute = 'features'")
-    db.close()
-    monkeypatch.setattr(Entry, "sealed_by", lambda entry, key: entry.seal)  # rows were changed on purpose
+    monkeypatch.setattr(OneBit, "loss", lambda mechanism, *, device=None: Loss(math.inf, math.inf))
+    monkeypatch.setattr(Policy, "allows", lambda policy, query, *, device: True)
+    make(state.parent / "unbounded")
+    state = state.parent / "unbounded"
     text = " ".join(show(state).stdout.split())
     assert "bit: one feature unprotected unprotected" in text
     (document,) = json.loads(show(state, "--json").stdout)["states"]
@@ -152,14 +150,14 @@ def test_damage_is_told_and_not_touched(state: Path, file: str, how: str, listin
 
 
 @pytest.mark.parametrize(
-    "change", ["loss_bit = 0.1", "report = x'00'", "device = 11", "time = 0", "attribute = 'label'"]
+    "change", ["number = 1", "packed_parts = x'00'", "device = 11", "time = 0.0", "collection = 'second'"]
 )
 def test_an_edited_row_is_found(state: Path, change: str) -> None:
     with sqlite3.connect(state / "ledger.sqlite") as db:
-        db.execute(f"UPDATE release SET {change} WHERE device = 3 AND attribute = 'features'")
+        db.execute(f"UPDATE query_answer SET {change} WHERE device = 3")
     db.close()
     line = error_line(state)
-    assert "does not carry its seal" in line
+    assert "does not carry its seal" in line or "is missing" in line
     assert "LEDGER_DAMAGED" in line
 
 

@@ -304,7 +304,7 @@ def damage(state: Path, how: str) -> None:
         path.write_text("something else")
     else:
         with sqlite3.connect(path) as db:
-            db.execute("UPDATE release SET loss_bit = loss_bit / 2")
+            db.execute("UPDATE query_answer SET time = time / 2")
         db.close()
 
 
@@ -392,7 +392,7 @@ def answered(out: Path) -> bool:
     for path in out.glob("*/state/ledger.sqlite"):
         try:
             with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
-                return bool(db.execute("SELECT count(DISTINCT device) = 200 FROM release").fetchone()[0])
+                return bool(db.execute("SELECT count(DISTINCT device) = 200 FROM query_answer").fetchone()[0])
         except sqlite3.Error:
             return False
     return False

@@ -130,7 +130,8 @@ class Devices:
         return answers
 
     def rows(self, index: int = 3) -> list[tuple[object, ...]]:
-        return [(e.attribute, e.stage, e.collection, e.report, e.loss) for e in self.state.ledger(index).entries(index)]
+        answers = self.state.ledger(index).answers(index)
+        return [(p.attribute, a.stage, a.collection, p.report, p.loss) for a in answers for p in a.parts]
 
     def copy(self, folder: Path) -> Devices:
         self.state.close()

@@ -45,7 +45,7 @@ def test_the_device_is_named_by_the_node_s_own_configuration(folder: Path, ask_f
         answer = wire.read_reply(say(wire.QUERY_TYPE, query, where))
         assert isinstance(answer, tuple) and answer[0] == index
     # Flower's node id (77 all along) played no part.
-    assert [len(State(folder).ledger(0).entries(i)) for i in (0, 1, 11)] == [3, 0, 3]
+    assert [len(State(folder).ledger(0).answers(i)) for i in (0, 1, 11)] == [1, 0, 1]
 
 
 def test_the_node_s_word_comes_before_the_run_s(folder: Path) -> None:
@@ -135,7 +135,7 @@ def test_an_exception_with_private_words_does_not_leave(
     assert isinstance(read, Refusal) and answer.error.reason == wire.TEXTS[read]
     out = capfd.readouterr()
     assert "PRIVATE" not in out.out + out.err + caplog.text + repr(answer)
-    assert State(folder).ledger(3).entries(3) == []
+    assert State(folder).ledger(3).answers(3) == []
 
 
 def test_damage_in_the_middle_of_an_answer(

@@ -222,7 +222,7 @@ def spoil(devices: Any, kind: str, index: int) -> None:
     path = devices.folder / "ledger.sqlite"
     if kind == "row":
         db = sqlite3.connect(path)
-        db.execute("UPDATE release SET report = x'00' WHERE device = ? AND attribute = 'label'", (index,))
+        db.execute("UPDATE query_answer SET packed_parts = x'00' WHERE device = ?", (index,))
         db.commit()
         db.close()
     else:
@@ -280,10 +280,10 @@ def test_an_answer_is_all_attributes_or_none(
 
 
 def test_half_a_row_is_never_entered(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
-    """The second of three rows cannot be written: the first is taken back, and nobody gets a report."""
+    """SQLite fails after the row is in the table: it is taken back, and nobody gets a report."""
     devices = enrolled()
     db = devices.state.ledger(3)._db
-    db.execute("CREATE TEMP TRIGGER t BEFORE INSERT ON release WHEN NEW.attribute = 'features' "
+    db.execute("CREATE TEMP TRIGGER t AFTER INSERT ON query_answer WHEN NEW.device = 3 "
                "BEGIN SELECT RAISE(FAIL, 'disk'); END")  # fmt: skip
     assert devices.ask(ask_for()) is Refusal.LEDGER_DAMAGED
     db.execute("DROP TRIGGER t")
@@ -433,7 +433,7 @@ def test_a_digest_in_the_ledger_is_keyed(
     state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
     for index in range(12):
         state.device(index).answer(ask_for())
-    digests = [e.data_digest for i in range(12) for e in state.ledger(0).entries(i)]
+    digests = [part.data_digest for i in range(12) for a in state.ledger(0).answers(i) for part in a.parts]
     assert len(set(digests)) == 36 and all(len(d) == 32 for d in digests)
     plain = {hashlib.sha256(int(v).to_bytes(8, "little", signed=True)).digest() for v in range(-1, 4)}
     assert not plain & set(digests)
@@ -561,4 +561,4 @@ def test_the_cap_of_a_user_holds_over_two_questions(
     assert device.answer(both) is Refusal.POLICY_REFUSED
     assert isinstance(device.answer(ask_for("one", attributes="a")), Report)
     assert device.answer(ask_for("two", attributes="f")) is Refusal.POLICY_REFUSED
-    assert [entry.attribute for entry in state.ledger(3).entries(3)] == ["adjacency"]
+    assert [part.attribute for answer in state.ledger(3).answers(3) for part in answer.parts] == ["adjacency"]

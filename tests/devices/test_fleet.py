@@ -38,7 +38,7 @@ def answers(folder: Path, messages: list[Message], batch: int = 512) -> list[Any
 
 
 def rows(folder: Path, index: int) -> int:
-    return len(State(folder).ledger(index).entries(index))
+    return sum(len(answer.parts) for answer in State(folder).ledger(index).answers(index))
 
 
 @pytest.mark.parametrize("batch", [1, 2, 5, 12, 512])
@@ -65,9 +65,9 @@ def test_no_reply_leaves_before_its_batch_is_committed(folder: Path, ask_for: Ca
     for index in range(12):
         reply = next(replies)
         assert wire.read_reply(reply)[0] == index  # type: ignore[index]
-        assert len(witness.entries(index)) == 3
+        assert len(witness.answers(index)) == 1
         assert max(asked) == min(index // 5 * 5 + 4, 11)  # the next batch was not even begun
-        assert sum(len(witness.entries(i)) for i in range(12)) == 3 * (max(asked) + 1)
+        assert sum(len(witness.answers(i)) for i in range(12)) == max(asked) + 1
 
 
 @pytest.mark.parametrize("kind", [wire.QUERY_TYPE])
@@ -112,7 +112,7 @@ def test_a_batch_that_cannot_be_committed_reports_nothing(
 
 def test_a_disk_that_fills_up_in_the_middle_of_a_batch(folder: Path, ask_for: Callable[..., Query]) -> None:
     db = open_state(str(folder), os.getpid()).ledger(0)._db
-    db.execute("CREATE TEMP TRIGGER t BEFORE INSERT ON release WHEN NEW.device = 7 AND NEW.attribute = 'label' "
+    db.execute("CREATE TEMP TRIGGER t BEFORE INSERT ON query_answer WHEN NEW.device = 7 "
                "BEGIN SELECT RAISE(ROLLBACK, 'full'); END")  # fmt: skip
     got = answers(folder, [message(ask_for(), i) for i in range(12)], batch=6)
     assert [isinstance(a, tuple) for a in got] == [True] * 6 + [False] * 6
@@ -124,7 +124,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_batch(folder: Path, ask_for: Ca
 
 def test_one_damaged_device_does_not_harm_the_batch(folder: Path, ask_for: Callable[..., Query]) -> None:
     answers(folder, [message(ask_for(), 5)])
-    open_state(str(folder), os.getpid()).ledger(5)._db.execute("UPDATE release SET seal = x''")
+    open_state(str(folder), os.getpid()).ledger(5)._db.execute("UPDATE query_answer SET seal = x''")
     got = answers(folder, [message(ask_for(), i) for i in range(12)])
     assert got[5] is Refusal.LEDGER_DAMAGED
     assert all(isinstance(a, tuple) and not a[1].replayed for i, a in enumerate(got) if i != 5)

@@ -15,6 +15,7 @@ from devices.data.population import Population
 from devices.datasets.generated import generate
 from devices.device import Refusal, Report, unpack_report
 from devices.enrolment.state import State, enrol
+from devices.ledger.chain import seal_of
 from devices.mechanisms import GRR
 from devices.policy.policy import policy_for
 from devices.query import Ask, InvalidQuery, Query
@@ -58,14 +59,14 @@ def test_it_is_a_release_without_protection_in_the_ledger(owners: State) -> None
     device = owners.device(3)
     first = device.hand_over(hand_over("first").to_bytes())
     assert isinstance(first, Report)
-    rows = owners.ledger(3).entries(3)
-    assert [row.attribute for row in rows] == ["adjacency", "features", "label"]
-    assert all(row.loss.vector == math.inf and row.loss.bit == math.inf for row in rows)
-    assert all(row.sealed_by(owners.seal_key(3)) == row.seal for row in rows)
+    (row,) = owners.ledger(3).answers(3)
+    assert [part.attribute for part in row.parts] == ["adjacency", "features", "label"]
+    assert all(part.loss_vector == math.inf and part.loss_bit == math.inf for part in row.parts)
+    assert row.seal == seal_of(row, b"", owners.seal_key(3))
     retry = device.hand_over(hand_over("first").to_bytes())
     assert retry == Report(first.data, replayed=True)
     assert device.hand_over(hand_over("second").to_bytes()) is Refusal.REPORT_COLLECTED
-    assert len(owners.ledger(3).entries(3)) == 3
+    assert len(owners.ledger(3).answers(3)) == 1
 
 
 def test_replay_gives_the_stored_bytes_to_another_collection(tmp_path: Path, people: Population) -> None:
@@ -84,7 +85,7 @@ def test_each_mode_refuses_the_other_s_message(owners: State, reporters: State) 
     assert reporters.device(0).answer(hand_over("first")) is Refusal.MODE_REFUSED
     assert owners.device(0).answer(hand_over("first")) is Refusal.MODE_REFUSED
     assert reporters.device(0).answer(hand_over("first").to_bytes()) is Refusal.UNKNOWN_QUERY
-    assert not reporters.ledger().entries(0) and not owners.ledger().entries(0)
+    assert not reporters.ledger().answers(0) and not owners.ledger().answers(0)
 
 
 def test_a_cap_below_the_raw_record_refuses_it(tmp_path: Path, people: Population) -> None:

@@ -127,7 +127,7 @@ def test_an_interrupted_enrolment_leaves_no_devices_and_is_done_again(
         enrol(tmp_path / "s", population, policy, seed=1)
     state = State(tmp_path / "s")
     assert len(state) == 12 and state.population.digest == population.digest
-    assert [len(state.ledger(i).entries(i)) for i in range(12)] == [0] * 12
+    assert [len(state.ledger(i).answers(i)) for i in range(12)] == [0] * 12
     assert state.device(11).index == 11
 
 
@@ -137,7 +137,7 @@ def test_leftovers_of_a_killed_enrolment(tmp_path: Path, population: Population,
         (tmp_path / name).write_bytes(b"left over")
     Ledger(tmp_path / ledger_name(1)).close()
     enrol(tmp_path, population, policy, seed=1)
-    assert State(tmp_path).ledger(0).entries(0) == []
+    assert State(tmp_path).ledger(0).answers(0) == []
     assert not (tmp_path / ledger_name(1)).exists()
 
 
@@ -213,7 +213,7 @@ def test_devices_of_a_state(tmp_path: Path, population: Population, policy: Poli
     assert np.array_equal(record.neighbours, population.record(3).neighbours)
     assert state.seal_key(3) == state.device(3)._seal_key != state.seal_key(4)
     state.close()
-    assert state.device(3).ledger.entries(3) == []  # opened again where it is needed
+    assert state.device(3).ledger.answers(3) == []  # opened again where it is needed
     (tmp_path / "ledger.sqlite").write_bytes(b"x" * 4096)
     with pytest.raises(LedgerDamaged):
         State(tmp_path).device(3)

@@ -18,7 +18,6 @@ from devices.enrolment.state import State, enrol
 from devices.federated.exchange import Sums
 from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, WEIGHTS, read_sender, round_content, weights_record
 from devices.fleet import Fleet
-from devices.ledger.rows import training_scope
 from devices.network import FloatArray
 from devices.policy.policy import policy_for_training
 from devices.training_task import STEPS, GaussianUpdate, Task
@@ -118,7 +117,7 @@ def test_a_fleets_round_is_that_of_its_devices_one_by_one(make: Make, sees: str,
     if sees == "ego":
         parts = [[np.frombuffer(part[1][-80:]) for part in side if part and part[1]] for side in sent]
         assert np.abs(np.stack(parts[0]) - np.stack(parts[1])).max() < 1e-10
-    rows = [[entry.loss for entry in state.ledger(0).all_entries()] for state in (fleet, alone)]
+    rows = [[a.loss for _, own in state.ledger(0).devices() for a in own] for state in (fleet, alone)]
     assert rows[0] == rows[1] and len(rows[0]) == PEOPLE
 
 
@@ -144,10 +143,10 @@ def test_losses_of_rounds_add_up_to_the_cap_and_not_beyond(make: Make) -> None:
         weights_of(one_by_one(state, messages(task, weights=start(task), number=number, devices=range(1))))
     (refused,) = one_by_one(state, messages(task, weights=start(task), number=4, devices=range(1)))
     assert refused.error.code == Refusal.POLICY_REFUSED.value
-    rows = state.ledger(0).entries(0)
-    assert [row.stage for row in rows] == [0, 1, 2] and {training_scope(row) for row in rows} == {("features", "label")}
-    number, spent = state.ledger(0).rounds(0, seal_key=state.seal_key(0))
-    assert number == 3 and math.isclose(spent.vector, sum(row.loss.vector for row in rows), abs_tol=1e-9)
+    rows = state.ledger(0).answers(0)
+    assert [row.number for row in rows] == [0, 1, 2] and {row.scope for row in rows} == {("features", "label")}
+    head, spent = state.ledger(0).training(0, seal_key=state.seal_key(0))
+    assert head.answers == 3 and math.isclose(spent.vector, sum(row.loss.vector for row in rows), abs_tol=1e-9)
     assert math.isclose(spent.vector, 6.0, abs_tol=1e-6) and math.isclose(spent.delta, 3e-3)
     # nothing without noise either: neither an update in clear nor an evaluation fits under the cap
     clear = messages(task_of(), weights=start(task), devices=range(1, 2))
@@ -187,7 +186,7 @@ def test_other_modes_and_malformed_rounds_are_refused_alike_alone_and_in_a_fleet
             message = Message(content, 1, kind)
             for replies in (one_by_one(state, [message]), list(Fleet(state.folder).answer([message]))):
                 assert [reply.error.code for reply in replies] == [refusal.value], (refusal, kind)
-    assert not list(training.ledger(0).all_entries())
+    assert not list(training.ledger(0).devices())
     (reply,) = one_by_one(training, [Message(RecordDict({"query": ConfigRecord({"query": b"{}"})}), 1, "query.report")])
     assert reply.has_error()
 
@@ -200,7 +199,7 @@ def test_sums_must_be_received_first_and_nothing_is_released_by_keeping_them(mak
     (reply,) = one_by_one(state, messages(task, RECEIVE_TYPE, own=lambda device: b"junk", devices=range(1)))
     assert reply.error.code == Refusal.UNKNOWN_QUERY.value
     (reply,) = one_by_one(state, messages(task, RECEIVE_TYPE, own=sums_for, devices=range(1)))
-    assert not reply.has_error() and not list(state.ledger(0).all_entries())
+    assert not reply.has_error() and not list(state.ledger(0).devices())
     weights_of(one_by_one(state, messages(task, weights=start(task), devices=range(1))))
 
 
@@ -213,7 +212,7 @@ def test_an_edited_row_of_a_training_damages_the_ledger(make: Make) -> None:
     state.close()
     release_states()
     with sqlite3.connect(state.folder / "ledger.sqlite") as db:
-        db.execute("UPDATE release SET loss_vector = 0 WHERE device = 0")
+        db.execute("UPDATE training_answer SET loss_vector = 0 WHERE device = 0")
     replies = one_by_one(state, messages(task, weights=start(task), number=2, devices=range(2)))
     assert replies[0].error.code == Refusal.LEDGER_DAMAGED.value and not replies[1].has_error()
 

@@ -157,11 +157,11 @@ def test_a_killed_collection_never_gives_two_reports(
     state = State(folder)
     entered: dict[str, int] = defaultdict(int)
     for index in range(SIZE):
-        rows = state.ledger(index).entries(index)
-        assert [row.attribute for row in rows] == ["adjacency", "features", "label"]
-        assert len({(row.collection, row.time, row.loss.bit) for row in rows}) == 1
+        (row,) = state.ledger(index).answers(index)
+        assert [part.attribute for part in row.parts] == ["adjacency", "features", "label"]
+        assert len({part.loss_bit for part in row.parts}) == 1
         assert state.ledger(index).readable(index, state.seal_key(index))
-        entered[str(rows[0].loss.bit)] += 1
+        entered[str(row.parts[0].loss_bit)] += 1
     assert set(entered) == {"1.0", "2.0"}, entered
 
 
@@ -184,4 +184,4 @@ def test_a_collection_killed_anywhere_is_finished_by_the_same_question(
     state = State(folder)
     answers: list[Any] = [state.device(i).answer(query) for i in range(SIZE)]
     assert [a.data for a in answers] == expected and all(a.replayed for a in answers)
-    assert len(list(Ledger(folder / "ledger.sqlite").all_entries())) == 3 * SIZE
+    assert len(list(Ledger(folder / "ledger.sqlite").devices())) == SIZE

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import itertools
 import json
 import os
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -21,7 +23,10 @@ import pytest
 from devices.data.population import Population, Record
 from devices.device import Device, Refusal, Report, unpack_report
 from devices.enrolment.state import enrol
-from devices.ledger.ledger import Collected, Ledger, LedgerDamaged, Release, Replay
+from devices.ledger.chain import checked, seal_of
+from devices.ledger.ledger import AlreadyCollected, EpochPassed, Ledger, LedgerDamaged, NewRelease, Replay
+from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
+from devices.ledger.schema import LAST
 from devices.mechanisms import Loss
 from devices.policy.policy import Policy
 from devices.query import Query
@@ -38,9 +43,21 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def release(ledger: Ledger, query: Query, device: int = 3, key: bytes = KEY) -> None:
     with ledger.transaction():
-        assert ledger.decide(device, query, seal_key=key, replay=False).__class__ is Release
+        decision = ledger.decide(device, query, seal_key=key, replay=False)
+        assert isinstance(decision, NewRelease)
         reports = {ask.attribute: f"{ask.attribute}{query.stage}".encode() for ask in query.asks}
-        ledger.enter(device, query, reports, dict.fromkeys(reports, b"d" * 32), seal_key=key)
+        answer = QueryAnswer.following(decision.head, device, query, reports, dict.fromkeys(reports, b"d" * 32))
+        ledger.enter(answer, after=decision.head, seal_key=key)
+
+
+def train(ledger: Ledger, device: int = 3, key: bytes = KEY, *, loss: float = 2.0) -> None:
+    with ledger.transaction():
+        head, spent = ledger.training(device, seal_key=key)
+        answer = TrainingAnswer.following(
+            head, spent, device, collection="training", kind="update", scope=("features", "label"),
+            fingerprint=b"f" * 32, loss=Loss(loss, loss, 1e-6), data_digest=b"d" * 64, size=100,
+        )  # fmt: skip
+        ledger.enter(answer, after=head, seal_key=key)
 
 
 def test_it_survives_power_loss_by_its_settings(ledger: Ledger) -> None:
@@ -58,24 +75,26 @@ def test_nobody_else_sees_a_row_before_the_commit(tmp_path: Path, ask_for: Calla
     first, second = Ledger(tmp_path / "l"), Ledger(tmp_path / "l")
     with first.transaction():
         release(first, ask_for())
-        assert len(first.entries(3)) == 3 and second.entries(3) == []
-    assert second.entries(3) == first.entries(3) != []
+        assert len(first.answers(3)) == 1 and second.answers(3) == []
+    assert second.answers(3) == first.answers(3) != []
 
 
 def test_a_row_holds_what_was_released(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
     query = ask_for()
     before = time.time()
     release(ledger, query)
-    rows = ledger.entries(3)
-    assert [(e.attribute, e.stage, e.collection, e.report, e.data_digest) for e in rows] == [
-        (name, 0, "first", f"{name}0".encode(), b"d" * 32) for name in ("adjacency", "features", "label")
+    (row,) = ledger.answers(3)
+    assert isinstance(row, QueryAnswer)
+    assert (row.device, row.number, row.stage, row.collection, row.grouping) == (3, 0, 0, "first", b"")
+    assert [(p.attribute, p.report, p.data_digest) for p in row.parts] == [
+        (name, f"{name}0".encode(), b"d" * 32) for name in ("adjacency", "features", "label")
     ]
-    assert [e.fingerprint for e in rows] == [query.fingerprint(name) for name in query.attributes]
-    assert [e.loss for e in rows] == [query.loss(name) for name in query.attributes] == [
+    assert [p.fingerprint for p in row.parts] == [query.fingerprint(name) for name in query.attributes]
+    assert [p.loss for p in row.parts] == [query.loss(name) for name in query.attributes] == [
         Loss(1.0, 11.0), Loss(1.0, 10.0), Loss(1.0, 1.0),
     ]  # fmt: skip
-    assert all(before <= e.time <= time.time() for e in rows) and list(ledger.all_entries()) == rows
-    assert ledger.entries(4) == []
+    assert before <= row.time <= time.time() and list(ledger.devices()) == [(3, [row])]
+    assert ledger.answers(4) == []
 
 
 def test_one_ended_rows_enter_their_own_loss(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
@@ -85,8 +104,9 @@ def test_one_ended_rows_enter_their_own_loss(tmp_path: Path, ask_for: Callable[.
     ledger = Ledger(tmp_path / "l")
     for device in range(12):
         release(ledger, one_end, device)
-        assert ledger.entries(device)[0].loss == Loss(min(device, 1), device)
-        assert ledger.entries(device)[0].loss == one_end.plan[0][0].mechanisms[0].loss(device=device)
+        (part,) = ledger.answers(device)[0].parts
+        assert part.loss == Loss(min(device, 1), device)
+        assert part.loss == one_end.plan[0][0].mechanisms[0].loss(device=device)
 
 
 def test_decisions(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
@@ -95,23 +115,23 @@ def test_decisions(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
     def decide(asked: Query, *, replay: bool = False, device: int = 3) -> object:
         return ledger.decide(device, asked, seal_key=KEY, replay=replay)
 
-    assert decide(query) == Release()
+    assert decide(query) == NewRelease()
     release(ledger, query)
     stored = Replay((b"adjacency0", b"features0"))
     assert decide(query) == decide(query, replay=True) == stored
     other = replace(query, collection="second")
-    assert decide(other) == Collected() and decide(other, replay=True) == stored
+    assert decide(other) == AlreadyCollected() and decide(other, replay=True) == stored
     # A subset, every fingerprint known; in the query's order.
     assert decide(ask_for(attributes="f")) == Replay((b"features0",))
-    assert decide(ask_for("second", attributes="f")) == Collected()
+    assert decide(ask_for("second", attributes="f")) == AlreadyCollected()
     # Joined with an attribute that was never released; and that one alone.
-    assert decide(ask_for(attributes="fl")) == decide(ask_for(attributes="fl"), replay=True) == Collected()
-    assert decide(ask_for("second", attributes="l")) == Release(spent=21.0)  # 11 bits and 10 features
+    assert decide(ask_for(attributes="fl")) == decide(ask_for(attributes="fl"), replay=True) == AlreadyCollected()
+    assert decide(ask_for("second", attributes="l")) == NewRelease(spent=21.0)  # 11 bits and 10 features
     # Another budget, under either policy, alone or beside a known one.
     for replay in (False, True):
-        assert decide(ask_for(attributes="a", eps=1.5), replay=replay) == Collected()
-        assert decide(ask_for(attributes="al", eps=1.5), replay=replay) == Collected()
-    assert decide(query, device=4) == Release()
+        assert decide(ask_for(attributes="a", eps=1.5), replay=replay) == AlreadyCollected()
+        assert decide(ask_for(attributes="al", eps=1.5), replay=replay) == AlreadyCollected()
+    assert decide(query, device=4) == NewRelease()
 
 
 def test_attributes_released_to_two_collections(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
@@ -119,7 +139,7 @@ def test_attributes_released_to_two_collections(ledger: Ledger, ask_for: Callabl
     release(ledger, ask_for("two", attributes="f"))
     for collection in ("one", "two", "three"):
         both = ask_for(collection, attributes="af")
-        assert ledger.decide(3, both, seal_key=KEY, replay=False) == Collected()
+        assert ledger.decide(3, both, seal_key=KEY, replay=False) == AlreadyCollected()
         assert ledger.decide(3, both, seal_key=KEY, replay=True) == Replay((b"adjacency0", b"features0"))
 
 
@@ -136,9 +156,9 @@ def test_a_plan_is_entered_whole_and_answered_in_order(ledger: Ledger, ask_for: 
         return ledger.decide(3, asked, seal_key=KEY, replay=replay)
 
     for replay in (False, True):
-        assert decide(plan.at_stage(1, (0, 1)), replay) == Collected()  # out of order
+        assert decide(plan.at_stage(1, (0, 1)), replay) == AlreadyCollected()  # out of order
     release(ledger, plan)
-    entered = {(e.attribute, e.stage): (e.loss, e.report) for e in ledger.entries(3)}
+    entered = {(p.attribute, a.stage): (p.loss, p.report) for a in ledger.answers(3) for p in a.parts}
     assert entered == {
         ("adjacency", 0): (plan.loss("adjacency"), b"adjacency0"), ("label", 0): (plan.loss("label"), b""),
     }  # fmt: skip
@@ -146,17 +166,17 @@ def test_a_plan_is_entered_whole_and_answered_in_order(ledger: Ledger, ask_for: 
     assert decide(plan) == Replay((b"adjacency0",))
     # The label is reserved: nothing else may be asked about it, nor the first stage alone.
     for other in (ask_for(attributes="l"), ask_for(attributes="a"), replace(plan, plan=plan.plan[:1])):
-        assert decide(other) == decide(other, True) == Collected()
-    assert decide(replace(plan.at_stage(1, (0, 1)), collection="second"), True) == Collected()
+        assert decide(other) == decide(other, True) == AlreadyCollected()
+    assert decide(replace(plan.at_stage(1, (0, 1)), collection="second"), True) == AlreadyCollected()
     release(ledger, plan.at_stage(1, (0, 1)))
-    assert [e.loss for e in ledger.entries(3) if e.stage == 1] == [Loss(0.0, 0.0)] * 2  # entered with stage 0
+    assert [part.loss for part in ledger.answers(3)[1].parts] == [Loss(0.0, 0.0)] * 2  # entered with stage 0
     again = Replay((b"adjacency1", b"label1"))
     assert decide(plan.at_stage(1, (0, 1))) == again
     for grouping in ((1, 0), None, (0, 1, 0)):
-        assert decide(plan.at_stage(1, grouping)) == decide(plan.at_stage(1, grouping), True) == Collected()
+        assert decide(plan.at_stage(1, grouping)) == decide(plan.at_stage(1, grouping), True) == AlreadyCollected()
     assert decide(plan) == Replay((b"adjacency0",))
     elsewhere = replace(plan, collection="second")
-    assert decide(elsewhere) == decide(elsewhere.at_stage(1, (0, 1))) == Collected()
+    assert decide(elsewhere) == decide(elsewhere.at_stage(1, (0, 1))) == AlreadyCollected()
     assert decide(elsewhere, True) == Replay((b"adjacency0",))
     assert decide(elsewhere.at_stage(1, (0, 1)), True) == again
 
@@ -165,7 +185,7 @@ def test_a_stage_is_not_skipped(ledger: Ledger, ask_for: Callable[..., Query]) -
     (a,) = ask_for(attributes="a").asks
     plan = Query("first", ((a,), (a,), (a,)))
     release(ledger, plan)
-    assert ledger.decide(3, plan.at_stage(2), seal_key=KEY, replay=False) == Collected()
+    assert ledger.decide(3, plan.at_stage(2), seal_key=KEY, replay=False) == AlreadyCollected()
     release(ledger, plan.at_stage(1))
     release(ledger, plan.at_stage(2))
 
@@ -173,11 +193,11 @@ def test_a_stage_is_not_skipped(ledger: Ledger, ask_for: Callable[..., Query]) -
 def test_a_transaction_is_all_or_nothing(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
     with pytest.raises(RuntimeError), ledger.transaction():
         release(ledger, ask_for())
-        assert len(ledger.entries(3)) == 3
+        assert len(ledger.answers(3)) == 1
         raise RuntimeError
-    assert ledger.entries(3) == [] and not ledger.in_transaction
+    assert ledger.answers(3) == [] and not ledger.in_transaction
     release(ledger, ask_for())
-    assert len(ledger.entries(3)) == 3
+    assert len(ledger.answers(3)) == 1
 
 
 def test_an_interrupt_leaves_no_transaction_open(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
@@ -194,50 +214,216 @@ def test_a_second_claim_within_a_transaction_sees_the_first(ledger: Ledger, ask_
         assert isinstance(ledger.decide(3, ask_for(), seal_key=KEY, replay=False), Replay)
 
 
+QUERY_EDITS = [
+    ("number", 1), ("stage", 1), ("collection", "second"), ("grouping", b"g"), ("packed_parts", b""), ("time", 0.0),
+    ("seal", b""), ("seal", b"s" * 32), ("packed_parts", "text"), ("collection", b"first"), ("time", "now"),
+    ("stage", "x"), ("device", 10**9),
+]  # fmt: skip
+TRAINING_EDITS = [
+    ("number", 2), ("collection", "second"), ("kind", "exchange"), ("attributes", "label"), ("fingerprint", b"g" * 32),
+    ("loss_bit", 0.5), ("loss_vector", 0.0), ("delta", 0.0), ("total_bit", 0.0), ("total_vector", 0.0),
+    ("total_delta", 0.0), ("data_digest", b""), ("size", 1), ("time", 0.0), ("seal", b"s" * 32), ("size", "much"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("attribute", "features"), ("stage", 1), ("collection", "second"), ("fingerprint", b"f" * 32),
-        ("grouping", b"g"), ("loss_bit", 0.5), ("loss_vector", 0.0), ("delta", 1e-9), ("report", b""),
-        ("report", b"adjacency1"), ("data_digest", b"e" * 32), ("time", 0.0), ("seal", b""), ("seal", b"s" * 32),
-        ("report", "text"), ("loss_bit", "much"), ("collection", b"first"), ("time", "now"), ("stage", "x"),
-    ],
-)  # fmt: skip
-def test_an_edited_row_is_noticed(ledger: Ledger, ask_for: Callable[..., Query], column: str, value: object) -> None:
-    release(ledger, ask_for(attributes="a"))
+    ("table", "column", "value"),
+    [("query_answer", *edit) for edit in QUERY_EDITS] + [("training_answer", *edit) for edit in TRAINING_EDITS],
+)
+def test_an_edited_row_is_noticed(
+    ledger: Ledger, ask_for: Callable[..., Query], table: str, column: str, value: object, first: bool
+) -> None:
+    for number in range(2):
+        if table == "query_answer":
+            release(ledger, ask_for(attributes="al"[number]))
+        else:
+            train(ledger)
     assert ledger.readable(3, KEY)
-    ledger._db.execute(f"UPDATE release SET {column} = ?", (value,))
+    number = 0 if first else 1
+    if column == "number" and value == number:
+        value = 7
+    with sqlite3.connect(ledger.path) as other:
+        if column == "number":
+            other.execute(f"DELETE FROM {table} WHERE number = {1 - number}")  # else the key is there twice
+        other.execute(f"UPDATE {table} SET {column} = ? WHERE number = {number}", (value,))
+    other.close()
+    if (column, first) == ("device", False):
+        return  # the last row was moved away: as good as deleted, and only a counter can tell
     assert not ledger.readable(3, KEY)
     with pytest.raises(LedgerDamaged):
         ledger.decide(3, ask_for(attributes="a"), seal_key=KEY, replay=True)
+    with pytest.raises(LedgerDamaged), ledger.transaction():
+        ledger.training(3, seal_key=KEY)
+
+
+def test_rows_deleted_moved_or_inserted_are_noticed(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
+    """Both tables are one chain: a row of either cannot be dropped or changed to the other's place."""
+    copied = (
+        "INSERT INTO query_answer SELECT device, {number}, collection, stage, grouping, packed_parts, time, seal "
+        "FROM query_answer WHERE device = 3 AND number = 0"
+    )
+    harms = [
+        "DELETE FROM query_answer WHERE device = 3 AND number = 0",
+        "DELETE FROM training_answer WHERE device = 3 AND number = 1",
+        "UPDATE query_answer SET number = 10 - number WHERE device = 3",
+        copied.format(number=3),
+        copied.format(number=1),
+        "UPDATE query_answer SET seal = (SELECT seal FROM query_answer WHERE number = 0) WHERE number = 2",
+    ]
+    for letter in "al":
+        release(ledger, ask_for(attributes=letter))
+        if letter == "a":
+            train(ledger)
+    assert [type(a).__name__ for a in ledger.answers(3)] == ["QueryAnswer", "TrainingAnswer", "QueryAnswer"]
+    assert ledger.readable(3, KEY)
+    for harm in harms:
+        with ledger.transaction():
+            ledger._db.execute("SAVEPOINT harm")
+            ledger._db.execute(harm)
+            assert not ledger.readable(3, KEY), harm
+            with pytest.raises(LedgerDamaged):
+                ledger.decide(3, ask_for(attributes="f"), seal_key=KEY, replay=True)
+            ledger._db.execute("ROLLBACK TO harm")
+    assert ledger.readable(3, KEY)
+    # The last row can go unnoticed; the head that a counter would hold is then another one.
+    head = ledger.head(3)
+    ledger._db.execute("DELETE FROM query_answer WHERE number = 2")
+    assert ledger.readable(3, KEY) and ledger.head(3) != head
 
 
 def test_a_row_of_another_device_is_noticed(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
     release(ledger, ask_for(attributes="a"), device=4, key=b"4" * 32)
-    ledger._db.execute("UPDATE release SET device = 3")
+    ledger._db.execute("UPDATE query_answer SET device = 3")
     assert not ledger.readable(3, KEY) and ledger.readable(4, b"4" * 32)
 
 
 def test_every_bit_of_a_row_is_under_the_seal(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
     release(ledger, ask_for(attributes="a"))
-    for column in ("fingerprint", "report", "data_digest", "seal"):
-        (blob,) = ledger._db.execute(f"SELECT {column} FROM release").fetchone()
+    for column in ("packed_parts", "seal"):
+        (blob,) = ledger._db.execute(f"SELECT {column} FROM query_answer").fetchone()
         for bit in range(8 * len(blob)):
             flipped = bytearray(blob)
             flipped[bit // 8] ^= 1 << bit % 8
-            ledger._db.execute(f"UPDATE release SET {column} = ?", (bytes(flipped),))
+            ledger._db.execute(f"UPDATE query_answer SET {column} = ?", (bytes(flipped),))
             assert not ledger.readable(3, KEY)
-        ledger._db.execute(f"UPDATE release SET {column} = ?", (blob,))
+        ledger._db.execute(f"UPDATE query_answer SET {column} = ?", (blob,))
     assert ledger.readable(3, KEY)
 
 
-def test_a_later_stage_without_the_first_contradicts_itself(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
-    plan = plan_of(ask_for)
-    release(ledger, plan)
-    release(ledger, plan.at_stage(1))
-    ledger._db.execute("DELETE FROM release WHERE stage = 0 AND attribute = 'label'")
-    with pytest.raises(LedgerDamaged, match="without the first"):
-        ledger.decide(3, plan, seal_key=KEY, replay=False)
+def test_the_head_of_a_chain(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
+    assert ledger.head(3) == Head()
+    release(ledger, ask_for(attributes="a"))
+    train(ledger)
+    train(ledger, device=4, key=b"4" * 32)
+    rows = ledger.answers(3)
+    assert ledger.head(3) == Head(2, rows[1].seal) == ledger.training(3, seal_key=KEY)[0]
+    assert rows[1].seal == seal_of(rows[1], rows[0].seal, KEY)
+    plan = "".join(str(row) for row in ledger._db.execute(f"EXPLAIN QUERY PLAN {LAST}", (3,)))
+    assert "SCAN query_answer" not in plan and "SCAN training_answer" not in plan
+
+
+def test_losses_of_a_training_add_up(ledger: Ledger) -> None:
+    for number in range(5):
+        head, spent = ledger.training(3, seal_key=KEY)
+        assert head.answers == number and spent.vector == 2.0 * number
+        train(ledger)
+    assert list(checked(ledger.answers(3), KEY))[-1].total == ledger.training(3, seal_key=KEY)[1]  # type: ignore[union-attr]
+
+
+def test_a_checked_training_is_checked_again_when_somebody_else_wrote(ledger: Ledger) -> None:
+    train(ledger)
+    with pytest.raises(RuntimeError), ledger.transaction():
+        ledger.training(3, seal_key=KEY)
+        head, spent = ledger.training(3, seal_key=KEY)
+        raise RuntimeError  # what was entered meanwhile would be given up
+    train(ledger)
+    train(ledger)
+    other = Ledger(ledger.path)
+    train(other)
+    train(ledger)
+    assert ledger.training(3, seal_key=KEY)[0].answers == 5
+    with sqlite3.connect(ledger.path) as stranger:
+        stranger.execute("UPDATE training_answer SET size = 1 WHERE number = 1")
+    stranger.close()
+    with pytest.raises(LedgerDamaged):
+        train(ledger)
+
+
+# --- epoch and form -------------------------------------------------------------------------
+
+
+def test_an_older_epoch_answers_nothing(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    lost = state.ledger(3)
+    assert lost.epoch == 0 and isinstance(state.device(3).answer(ask_for()), Report)
+    owner = Ledger(lost.path)
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match="not above"):
+            owner.raise_epoch(wrong)
+    owner.raise_epoch(4)
+    assert owner.epoch == Ledger(lost.path).epoch == Ledger(lost.path, epoch=4).epoch == 4
+    for question in (ask_for(), ask_for("second"), b"malformed"):
+        assert state.device(3).answer(question) is Refusal.LEDGER_DAMAGED
+    with pytest.raises(EpochPassed), lost.transaction():
+        pytest.fail("it began")
+    for epoch in (3, 5):
+        with pytest.raises(EpochPassed):
+            Ledger(lost.path, epoch=epoch)
+    state.close()
+    again = state.device(3).answer(ask_for())  # opened anew, under the present epoch
+    assert isinstance(again, Report) and again.replayed
+
+
+def test_an_epoch_that_changes_in_the_middle_of_a_transaction_cannot_be(ledger: Ledger) -> None:
+    other = Ledger(ledger.path)
+    other._db.execute("PRAGMA busy_timeout=0")
+    with ledger.transaction():
+        with pytest.raises(LedgerDamaged):  # the write lock is held
+            other.raise_epoch(1)
+    assert other.epoch == 0
+    other.raise_epoch(1)
+    assert other.epoch == 1
+
+
+TRIGGER = "CREATE TRIGGER t AFTER INSERT ON query_answer BEGIN DELETE FROM query_answer; END"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        TRIGGER, "CREATE VIEW v AS SELECT * FROM query_answer", "CREATE INDEX i ON query_answer (time)",
+        "CREATE TABLE more (x)", "ALTER TABLE query_answer ADD COLUMN more", "DROP TABLE training_answer",
+        "DELETE FROM header", "INSERT INTO header VALUES (1, 0, 0)", "UPDATE header SET id = 3",
+        "PRAGMA application_id=7", "PRAGMA user_version=3",
+    ],
+)  # fmt: skip
+def test_a_ledger_of_another_form_is_not_opened(ledger: Ledger, ask_for: Callable[..., Query], harm: str) -> None:
+    release(ledger, ask_for(attributes="a"))
+    with sqlite3.connect(ledger.path) as stranger:
+        stranger.execute(harm)
+    stranger.close()
+    with pytest.raises(LedgerDamaged):
+        Ledger(ledger.path)
+    if not harm.startswith("PRAGMA") and "id = 3" not in harm:
+        with pytest.raises(LedgerDamaged), ledger.transaction():  # nor served by who had it open before
+            pytest.fail("it began")
+
+
+def test_a_planted_trigger_does_not_make_a_device_answer_twice(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    state.device(3)
+    with sqlite3.connect(state.ledger(3).path) as stranger:
+        stranger.execute(TRIGGER)
+    stranger.close()
+    assert state.device(3).answer(ask_for()) is Refusal.LEDGER_DAMAGED
+    state.close()
+    with pytest.raises(LedgerDamaged, match="triggers"):
+        state.device(3)
 
 
 def damage(kind: str, path: Path) -> None:
@@ -282,7 +468,7 @@ def test_one_rotten_byte_anywhere_hides_nothing(tmp_path: Path, ask_for: Callabl
     devices = (2, 5, 6)  # with gaps, so that a rotten number can become another one
     for device in devices:
         release(ledger, ask_for(attributes="al"), device)
-    true = {device: ledger.entries(device) for device in devices}
+    true = {device: ledger.answers(device) for device in devices}
     ledger.close()
     data = path.read_bytes()
     rng = np.random.default_rng(0)
@@ -299,7 +485,7 @@ def test_one_rotten_byte_anywhere_hides_nothing(tmp_path: Path, ask_for: Callabl
             continue
         for device in devices:
             if ledger.readable(device, KEY):
-                assert ledger.entries(device) == true[device], at
+                assert ledger.answers(device) == true[device], at
             else:
                 damaged += 1
         ledger.close()
@@ -315,7 +501,7 @@ def test_files_of_other_kinds_and_versions_are_not_opened(tmp_path: Path) -> Non
     with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
         Ledger(path)
     newer = Ledger(tmp_path / "newer")
-    newer._db.execute("PRAGMA user_version=2")
+    newer._db.execute("PRAGMA user_version=3")
     newer.close()
     with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
         Ledger(tmp_path / "newer")
@@ -327,27 +513,55 @@ def test_files_of_other_kinds_and_versions_are_not_opened(tmp_path: Path) -> Non
         Ledger(tmp_path / "missing" / "ledger")
 
 
-def test_the_version_1_file_of_the_past_is_read_for_ever(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
-    """The table as version 1 defines it, written by hand: names, order, seal."""
+def test_the_schema_2_file_of_today_is_read_for_ever(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
+    """The tables as schema 2 defines them, written by hand: names, order, packed parts, seals."""
     path = tmp_path / "old"
     db = sqlite3.connect(path)
     db.execute("PRAGMA application_id=1818521683")
-    db.execute("PRAGMA user_version=1")
+    db.execute("PRAGMA user_version=2")
     db.execute(
-        "CREATE TABLE release (device INTEGER NOT NULL, attribute TEXT NOT NULL, stage INTEGER NOT NULL, "
-        "collection TEXT NOT NULL, fingerprint BLOB NOT NULL, grouping BLOB NOT NULL, loss_bit REAL NOT NULL, "
-        "loss_vector REAL NOT NULL, delta REAL NOT NULL, report BLOB NOT NULL, data_digest BLOB NOT NULL, "
-        "time REAL NOT NULL, seal BLOB NOT NULL, PRIMARY KEY (device, attribute, stage))"
+        "CREATE TABLE query_answer (device INTEGER NOT NULL, number INTEGER NOT NULL, collection TEXT NOT NULL, "
+        "stage INTEGER NOT NULL, grouping BLOB NOT NULL, packed_parts BLOB NOT NULL, time REAL NOT NULL, "
+        "seal BLOB NOT NULL, PRIMARY KEY (device, number))"
     )
+    db.execute(
+        "CREATE TABLE training_answer (device INTEGER NOT NULL, number INTEGER NOT NULL, collection TEXT NOT NULL, "
+        "kind TEXT NOT NULL, attributes TEXT NOT NULL, fingerprint BLOB NOT NULL, loss_bit REAL NOT NULL, "
+        "loss_vector REAL NOT NULL, delta REAL NOT NULL, total_bit REAL NOT NULL, total_vector REAL NOT NULL, "
+        "total_delta REAL NOT NULL, data_digest BLOB NOT NULL, size INTEGER NOT NULL, time REAL NOT NULL, "
+        "seal BLOB NOT NULL, PRIMARY KEY (device, number))"
+    )
+    db.execute(
+        "CREATE TABLE header (id INTEGER NOT NULL, epoch INTEGER NOT NULL, counted_before INTEGER NOT NULL, "
+        "PRIMARY KEY (id))"
+    )
+    db.execute("INSERT INTO header VALUES (0, 6, 0)")
     query = ask_for(attributes="l")
-    seal = bytes.fromhex("23398f3e1aa296efede105cd97088eafe38154e7c5bb5561c4b5219f7a4f53ed")
+    lengths = struct.pack("<ddd4I", 1.0, 1.0, 0.0, 5, 32, 2, 32)
+    packed = lengths + b"label" + query.fingerprint("label") + b"\x02\x00" + b"d" * 32
+    row = struct.pack("<qqqd3I", 3, 0, 0, 1.5, 5, 0, len(packed)) + b"first" + packed
+    first = hmac.digest(KEY, b"query_answer\0\0" + row, "sha256")
+    db.execute("INSERT INTO query_answer VALUES (3, 0, 'first', 0, x'', ?, 1.5, ?)", (packed, first))
+    row = struct.pack("<qqddddddqd5I", 3, 1, 1.0, 2.0, 0.5, 1.0, 2.0, 0.5, 9, 2.5, 1, 6, 8, 1, 1) + b"tupdatefeaturesFD"
+    second = hmac.digest(KEY, b"training_answer\0\x20" + first + row, "sha256")
     db.execute(
-        "INSERT INTO release VALUES (3, 'label', 0, 'first', ?, x'', 1.0, 1.0, 0.0, x'0200', ?, 1.5, ?)",
-        (query.fingerprint("label"), b"d" * 32, seal),
-    )
+        "INSERT INTO training_answer VALUES (3, 1, 't', 'update', 'features', x'46', 1, 2, 0.5, 1, 2, 0.5, x'44', 9, "
+        "2.5, ?)", (second,)
+    )  # fmt: skip
     db.commit()
     db.close()
-    assert Ledger(path).decide(3, query, seal_key=KEY, replay=False) == Replay((b"\x02\x00",))
+    ledger = Ledger(path)
+    assert ledger.epoch == 6 and ledger.decide(3, query, seal_key=KEY, replay=False) == Replay((b"\x02\x00",))
+    assert ledger.training(3, seal_key=KEY) == (Head(2, second), Loss(1.0, 2.0, 0.5))
+
+
+def test_a_ledger_of_schema_1_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    db = sqlite3.connect(tmp_path / "ledger.sqlite")
+    db.execute("PRAGMA application_id=1818521683")
+    db.execute("PRAGMA user_version=1")
+    db.close()
+    with pytest.raises(LedgerDamaged, match="ldpsim device migrate --state"):
+        Ledger(tmp_path / "ledger.sqlite")
 
 
 def test_making_a_ledger_leaves_a_whole_one_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,17 +582,19 @@ def test_a_full_disk_enters_nothing(ledger: Ledger, ask_for: Callable[..., Query
     ledger._db.execute(f"PRAGMA max_page_count={pages}")
     query = ask_for()
     with pytest.raises(LedgerDamaged, match="cannot be written"), ledger.transaction():
-        ledger.enter(3, query, {name: bytes(9000) for name in query.attributes}, {}, seal_key=KEY)
-    assert ledger.entries(3) == [] and not ledger.in_transaction
+        answer = QueryAnswer.following(Head(), 3, query, {name: bytes(9000) for name in query.attributes}, {})
+        ledger.enter(answer, after=Head(), seal_key=KEY)
+    assert ledger.answers(3) == [] and not ledger.in_transaction
 
 
 def test_rows_that_exist_are_never_replaced(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
     query = ask_for()
     release(ledger, query)
-    before = ledger.entries(3)
+    before = ledger.answers(3)
     with pytest.raises(LedgerDamaged), ledger.transaction():
-        ledger.enter(3, query, dict.fromkeys(query.attributes, b"other"), {}, seal_key=KEY)
-    assert ledger.entries(3) == before
+        answer = QueryAnswer.following(Head(), 3, query, dict.fromkeys(query.attributes, b"other"), {})
+        ledger.enter(answer, after=Head(), seal_key=KEY)
+    assert ledger.answers(3) == before
 
 
 # --- two threads, two processes ---------------------------------------------------------
@@ -405,7 +621,7 @@ def test_a_transaction_belongs_to_its_thread(
     thread.join()
     (answer,) = answers
     assert isinstance(answer, Report) and not answer.replayed
-    assert {e.collection for e in state.ledger(3).entries(3)} == {"second"}
+    assert {answer.collection for answer in state.ledger(3).answers(3)} == {"second"}
 
 
 def test_refusals_wait_for_the_thread_that_writes(

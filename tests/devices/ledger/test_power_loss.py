@@ -159,7 +159,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Calla
         with monkeypatch.context() as patch:
             names = {name: getattr(sqlite3, name) for name in dir(sqlite3) if not name.startswith("__")}
             shim = SimpleNamespace(**{**names, "connect": lambda address, **k: Connection(name, address, **k)})
-            for module in (devices.ledger, devices.ledger_file):
+            for module in (devices.ledger.ledger, devices.ledger.schema):
                 patch.setattr(module, "sqlite3", shim)
             work(disk)
         del vfs  # kept until here: SQLite knows it by its name alone
@@ -348,7 +348,7 @@ def check(
             letters = "afl" if index != 5 else attribute[0]
             assert device.answer(ask_for(attributes=letters)) == Report(bytes.fromhex(data), replayed=True)
             assert device.answer(ask_for("c", eps=2.0, attributes=letters)) is Refusal.REPORT_COLLECTED
-        rows = {entry.attribute for entry in ledger.entries(index)}
+        rows = {part.attribute for a in ledger.answers(index) for part in a.parts}
         assert index == 5 or len(rows) in (0, 3)  # an answer is whole or not there
         if not rows and not new:  # a person who was not asked is asked now
             assert isinstance(device.answer(ask_for("c", eps=2.0)), Report)

@@ -14,7 +14,7 @@ import pytest
 from devices.device import Refusal, Report
 from devices.query import MAX_BYTES
 from devices.vault import protocol as framing
-from devices.vault.protocol import FrameError, Kind
+from devices.vault.protocol import FrameError, FrameKind
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -91,11 +91,11 @@ def test_a_reader_that_takes_nothing_is_given_up(pair: Pair) -> None:
 
 
 def test_a_question_and_its_bytes() -> None:
-    payload = framing.pack_question(Kind.REPORT, 77, b'{"v":1}')
-    assert framing.unpack_question(payload) == framing.Asked(Kind.REPORT, 77, b'{"v":1}')
+    payload = framing.pack_question(FrameKind.REPORT, 77, b'{"v":1}')
+    assert framing.unpack_question(payload) == framing.Asked(FrameKind.REPORT, 77, b'{"v":1}')
     unknown = bytearray(payload)
     unknown[5] = 250
-    assert framing.unpack_question(bytes(unknown)).kind is Kind.UNKNOWN
+    assert framing.unpack_question(bytes(unknown)).kind is FrameKind.UNKNOWN
     for bad in (b"", payload[:9], b"ldpw" + payload[4:], payload[:4] + b"\x02" + payload[5:]):
         with pytest.raises(FrameError):
             framing.unpack_question(bad)

@@ -41,7 +41,7 @@ class Running:
         return VaultDevice(str(self.path), index, seconds)
 
     def rows(self, index: int = 3) -> list[object]:
-        return list(self.vault.state.ledger(index).entries(index))
+        return list(self.vault.state.ledger(index).answers(index))
 
     def connect(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -214,10 +214,10 @@ def test_who_drips_or_stays_silent_keeps_nobody_out(opened: Open, ask_for: Calla
 def test_who_never_takes_the_answer_loses_it_and_gets_it_again(opened: Open, ask_for: Callable[..., Query]) -> None:
     vault = opened(options={"seconds": 0.4})
     question = ask_for().to_bytes()
-    from devices.vault.protocol import Kind, pack_question, write_frame
+    from devices.vault.protocol import FrameKind, pack_question, write_frame
 
     with vault.connect() as connection:
-        write_frame(connection, pack_question(Kind.REPORT, 3, question), deadline=time.monotonic() + 5)
+        write_frame(connection, pack_question(FrameKind.REPORT, 3, question), deadline=time.monotonic() + 5)
     deadline = time.monotonic() + 10
     while not vault.rows() and time.monotonic() < deadline:
         time.sleep(0.02)

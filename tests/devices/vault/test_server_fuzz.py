@@ -132,7 +132,7 @@ class Watched:
         first = state.device(3).answer(question)
         assert isinstance(first, Report)
         self.stored = first.data
-        self.before = list(state.ledger(0).all_entries())
+        self.before = list(state.ledger(0).devices())
 
     def check(self, answer: Report | Refusal) -> None:
         # One who tampers with a good question may hit upon one that is good: its answer is the stored one.
@@ -140,7 +140,7 @@ class Watched:
             assert answer.replayed and (answer.data == self.stored or answer.data in self.stored)
 
     def check_ledger(self) -> None:
-        assert list(self.state.ledger(0).all_entries()) == self.before
+        assert list(self.state.ledger(0).devices()) == self.before
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 import devices.device
 from devices.enrolment.state import State
-from devices.ledger.ledger import Ledger, Release
+from devices.ledger.ledger import Ledger, NewRelease
 from devices.policy.policy import Policy
 from devices.wire import TEXTS
 from strategies.adversaries import ADVERSARIES, Target
@@ -36,6 +36,15 @@ TABLE = [
         else (on_requery, wide) == (("refuse", True) if name == "parallel" else ("replay", False))
     )
 ]
+
+
+def reports_in(state: State) -> dict[tuple[int, str, int], bytes]:
+    """Return the reports that stand in the ledger, by device, attribute and stage."""
+    own = [answer for _, answers in state.ledger().devices() for answer in answers]
+    entered = [(answer, part) for answer in own for part in answer.parts if part.report]
+    found = {(answer.device, part.attribute, answer.stage): part.report for answer, part in entered}
+    assert len(found) == len(entered)
+    return found
 
 
 def losses(outcome: Outcome, target: Target) -> dict[tuple[int, str], tuple[float, float]]:
@@ -72,14 +81,14 @@ def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: st
         assert known["user"]["max"] <= sum(target.query.loss(name).vector for name in target.query.attributes)
     # What the curator holds is in the ledgers, and nothing else is: one report of an attribute and stage.
     held = {(r.device, r.attribute, r.query.stage): r.parts for r in outcome}
-    entered = [e for e in state.ledger().all_entries() if e.report]
-    assert {(e.device, e.attribute, e.stage) for e in entered} == set(held)
-    for entry in entered:
-        assert devices.device.unpack_parts(entry.report) == held[entry.device, entry.attribute, entry.stage]
+    entered = reports_in(state)
+    assert set(entered) == set(held)
+    for key, report in entered.items():
+        assert devices.device.unpack_parts(report) == held[key]
     # And the device still gives its report to who asked for it first, or says that it has.
     before = len(entered)
     ADVERSARIES["repeats"].attack(target, asks=1)
-    after = [e for e in State(target.home).ledger().all_entries() if e.report]
+    after = reports_in(State(target.home))
     assert len(after) == before
 
 
@@ -101,8 +110,8 @@ def unprotected(monkeypatch: pytest.MonkeyPatch) -> None:
     def fresh(secret: bytes, *parts: bytes) -> bytes:
         return derive(secret, *parts, next(number).to_bytes(8, "little"))
 
-    def release(*_: Any, **__: Any) -> Release:
-        return Release()
+    def release(*_: Any, **__: Any) -> NewRelease:
+        return NewRelease()
 
     monkeypatch.setattr(Ledger, "decide", release)
     monkeypatch.setattr(Ledger, "enter", lambda *_, **__: None)

@@ -169,7 +169,7 @@ def test_the_clock_plays_no_part(counted: Callable[[bool], Target], monkeypatch:
             assert asked.answer(other) is Refusal.REPORT_COLLECTED
             assert asked.answer(target.query).data == first.data  # type: ignore[union-attr]
         later = State(target.home).device(20 + int(now == 0))
-        if later.ledger.entries(later.index):
+        if later.ledger.answers(later.index):
             continue
         assert later.answer(target.query).data  # type: ignore[union-attr]
         assert later.answer(other) is Refusal.REPORT_COLLECTED
@@ -213,4 +213,4 @@ def test_an_edited_app_reads_everything(counted: Callable[[bool], Target]) -> No
     said = ask_app(target.query, own, {}, edited)
     assert isinstance(said, tuple)
     assert np.array_equal(np.frombuffer(said[1].data, np.int32), State(target.home).population.record(3).neighbours)
-    assert State(target.home).ledger(3).entries(3) == []  # and nothing of it is in the ledger
+    assert State(target.home).ledger(3).answers(3) == []  # and nothing of it is in the ledger

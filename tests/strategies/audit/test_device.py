@@ -87,8 +87,8 @@ class MemoWithoutAttribute(Device):
         answer = super().answer(question)
         if answer is not Refusal.REPORT_COLLECTED:
             return answer
-        kept = self.ledger.entries(self.index)
-        return Report(pack_report((kept[0].report,)), replayed=True)
+        kept = self.ledger.answers(self.index)
+        return Report(pack_report((kept[0].parts[0].report,)), replayed=True)
 
 
 class Forgetful(Device):
@@ -106,8 +106,8 @@ class SaysMyDataChanged(Device):
     """Refuses a retry when the data are not those of its report."""
 
     def answer(self, question: bytes | Query) -> Report | Refusal:
-        for entry in self.ledger.entries(self.index):
-            if entry.data_digest and entry.data_digest != self._data_digest(entry.attribute):
+        for answer in self.ledger.answers(self.index):
+            if any(part.data_digest != self._data_digest(part.attribute) for part in answer.parts):
                 return Refusal.REPORT_COLLECTED
         return super().answer(question)
 

@@ -124,7 +124,7 @@ def main(grid, context):
             continue
         if "damage" in step:
             with sqlite3.connect(step["damage"]) as ledger:
-                ledger.execute("UPDATE release SET loss_bit = loss_bit / 2 WHERE device = 3")
+                ledger.execute("UPDATE query_answer SET time = time / 2 WHERE device = 3")
             continue
         sent = {}
         for device in step["devices"]:

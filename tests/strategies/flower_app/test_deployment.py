@@ -92,7 +92,10 @@ def test_four_devices_report_once(deployment: Flower, enrolled: Callable[[str], 
     deployment.start_run(ROOT, config).wait(240)
     assert "refused: none of 24 devices reported (REPORT_COLLECTED 4)" in log_of(deployment, start)
     assert len(list((tmp_path / "out").glob("*/result.json"))) == 1
-    held = {device: b"".join(entry.report for entry in state.ledger(device).entries(device)) for device in range(24)}
+    held = {
+        device: b"".join(p.report for a in state.ledger(device).answers(device) for p in a.parts)
+        for device in range(24)
+    }
     assert [device for device, report in held.items() if report] == [0, 1, 2, 3]
 
 

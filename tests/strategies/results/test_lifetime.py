@@ -45,6 +45,6 @@ def test_a_row_that_was_changed_makes_the_figures_incomplete(enrolled: Enrolled,
     collect(state.folder, ask(), devices=40)
     open_state.cache_clear()
     with sqlite3.connect(state.folder / "ledger.sqlite") as database:
-        database.execute("UPDATE release SET loss_bit = 0 WHERE device = 3 AND attribute = 'adjacency'")
+        database.execute("UPDATE query_answer SET collection = 'other' WHERE device = 3")
     assert lifetime(State(state.folder))["complete"] is False
     assert set(nothing_known(complete=False)) == {*ledger_levels(), "complete"}

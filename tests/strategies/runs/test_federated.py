@@ -162,7 +162,7 @@ def test_ldp_fedavgs_loss_is_the_sum_over_the_rounds_in_the_ledgers(tmp_path: Pa
     record = run(tmp_path, "ldp-fedavg", settings={"rounds": "8", "fraction": "0.25"}, state=tmp_path / "state",
                  epsilon=4.0)  # fmt: skip
     state = State(tmp_path / "state")
-    rows = list(state.ledger(0).all_entries())
+    rows = [answer for _, own in state.ledger(0).devices() for answer in own]
     spent: dict[int, float] = {}
     for row in rows:
         spent[row.device] = spent.get(row.device, 0.0) + row.loss.vector

@@ -100,7 +100,7 @@ def test_devices_hand_over_once(tmp_path: Path) -> None:
     open_state.cache_clear()
     division = divide_of(tmp_path)
     opened = State(state)
-    assert [len(opened.ledger(i).entries(i)) for i in range(160)] == [3 * (i in division.private) for i in range(160)]
+    assert [sum(len(a.parts) for a in opened.ledger(i).answers(i)) for i in range(160)] == [3 * (i in division.private) for i in range(160)]
     with pytest.raises(Refused, match="MODE_REFUSED"):
         simulate(RunOptions(method="hogs", clients=160, out=tmp_path / "c", state=state))
 
@@ -139,7 +139,7 @@ def test_a_kill_among_the_teachers_and_a_second_start(tmp_path: Path) -> None:
     assert result.record["devices"]["replayed"] == 64 and result.record["devices"]["reported"] == 0
     assert result.folder is not None
     opened = State(result.folder / "state")
-    assert sum(len(opened.ledger(i).entries(i)) for i in range(160)) == 3 * 64
+    assert sum(sum(len(a.parts) for a in opened.ledger(i).answers(i)) for i in range(160)) == 3 * 64
 
 
 def test_a_noise_seed_of_the_operating_system_is_kept_for_a_run_taken_up_again(tmp_path: Path) -> None:

@@ -1,0 +1,89 @@
+"""Migration of a state folder whose ledgers have schema 1.
+
+Every seal is checked before anything is written. Each ledger is then replaced as a whole;
+the old file stays beside it as ``ledger.sqlite.schema-1``. Population, secrets and
+``enrolment.json`` are not touched.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from devices.atomic_files import exclusive_lock, make_durable
+from devices.enrolment.state import State, ledger_name
+from devices.ledger import schema, schema_1
+from devices.ledger.columns import LedgerDamaged
+from devices.ledger.ledger import Ledger
+from devices.ledger.rows import Answer, Header
+
+KEPT = ".schema-1"
+
+
+def migrate(folder: Path) -> int:
+    """Give the ledgers of a folder schema 2, and return how many of them were of schema 1.
+
+    No process may serve the folder meanwhile. A migration that was interrupted is done again.
+
+    Raises:
+        ValueError: where the folder holds no devices, or a ledger is damaged, older than its
+            counter, or open in another process; nothing was replaced then.
+        OSError: where the folder cannot be written.
+    """
+    state = State(folder, any_schema=True)
+    paths = [folder / ledger_name(shard) for shard in range(-(-len(state) // state.shard))]
+    with exclusive_lock(folder):
+        found = []
+        for shard, path in enumerate(paths):
+            if schema.version_of(path) == schema_1.SCHEMA:
+                found.append((path, *_read(state, shard, path)))
+            elif not path.is_file():
+                raise ValueError(f"{path} is missing: what these devices released is not known")
+        for path, rows, answers in reversed(found):  # the first ledger last: it says whether all is done
+            _replace(state, path, rows, answers)
+    return len(found)
+
+
+def _read(state: State, shard: int, path: Path) -> tuple[int, list[list[Answer]]]:
+    try:
+        rows, answers = schema_1.read(path, state.seal_key)
+        if any(device[0].device // state.shard != shard for device in answers):
+            raise LedgerDamaged("it holds rows of devices that live in another ledger")
+    except LedgerDamaged as error:
+        raise ValueError(f"{path} is damaged ({error}); nothing was migrated") from error
+    counter = state.counter(shard)
+    if counter is not None and rows < counter.read():
+        raise ValueError(f"{path} is older than its counter: releases are missing; nothing was migrated")
+    return rows, answers
+
+
+def _replace(state: State, path: Path, rows: int, answers: list[list[Answer]]) -> None:
+    """Write the answers to a new file, keep the old one under another name, and give the new one its name."""
+    try:
+        db = sqlite3.connect(path, timeout=0)
+        db.execute("PRAGMA journal_mode=DELETE")  # fails where another connection is open; empties the log
+        db.close()
+    except sqlite3.Error as error:
+        raise ValueError(f"{path} is in use by another process: stop it first") from error
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    os.close(handle)
+    new = Path(name)
+    try:
+        schema.fill(new, Header(counted_before=rows - sum(map(len, answers))))
+        ledger = Ledger(new)
+        with ledger.transaction():
+            for own in answers:
+                key = state.seal_key(own[0].device)
+                for answer in own:
+                    ledger.enter(answer, after=ledger.head(answer.device), seal_key=key)
+        ledger.close()
+        make_durable(new)
+        kept = path.with_name(path.name + KEPT)
+        if not (kept.exists() and kept.samefile(path)):
+            os.link(path, kept)
+        os.replace(new, path)
+        make_durable(path.parent)
+    finally:
+        new.unlink(missing_ok=True)

@@ -1,0 +1,116 @@
+"""Columns of a table, derived from the fields of one dataclass.
+
+The SQL statements, the canonical bytes under a seal and the reading of a row all come from
+the same fields: a column is declared once, as a field. ``int`` is stored as INTEGER,
+``float`` as REAL, ``str`` as TEXT and ``bytes`` as BLOB.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, Generic, TypeVar, get_type_hints
+
+Row = TypeVar("Row")
+_SQL = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
+_NUMBERS = {int: "q", float: "d"}
+SEAL = "seal"
+
+
+class LedgerDamaged(Exception):
+    """The ledger cannot be read or written, or contradicts itself."""
+
+
+class Columns(Generic[Row]):
+    """The fields of a dataclass as canonical bytes.
+
+    The bytes are: all numbers in the order of the fields, the lengths of all texts and
+    blobs, then the texts and blobs. A field called ``seal`` is left out, because the seal
+    covers the others.
+
+    Args:
+        row: The dataclass.
+    """
+
+    def __init__(self, row: type[Row]) -> None:
+        self.row = row
+        self.kinds: dict[str, type] = {name: get_type_hints(row)[name] for name in _names(row)}
+        packed = {name: kind for name, kind in self.kinds.items() if name != SEAL}
+        numbers = [name for name, kind in packed.items() if kind in _NUMBERS]
+        self._texts = [name for name, kind in packed.items() if kind not in _NUMBERS]
+        self._packed_names = (*numbers, *self._texts)
+        self._head = struct.Struct("<" + "".join(_NUMBERS[packed[n]] for n in numbers) + "I" * len(self._texts))
+        self._count = len(numbers)
+        self._get_numbers, self._get_texts = _getter(numbers), _getter(self._texts)
+
+    def pack(self, row: Row) -> bytes:
+        """Return the canonical bytes of a row."""
+        texts = [value if type(value) is bytes else value.encode() for value in self._get_texts(row)]
+        return self._head.pack(*self._get_numbers(row), *map(len, texts)) + b"".join(texts)
+
+    def unpack(self, data: bytes) -> tuple[Row, ...]:
+        """Split the bytes of several rows, joined without a gap.
+
+        Raises:
+            LedgerDamaged: for bytes that are not of this form.
+        """
+        rows, at = [], 0
+        try:
+            while at < len(data):
+                head = self._head.unpack_from(data, at)
+                at += self._head.size
+                values = list(head[: self._count])
+                for name, size in zip(self._texts, head[self._count :], strict=True):
+                    if at + size > len(data):
+                        raise LedgerDamaged("a row is not of the ledger's form")
+                    part = data[at : at + size]
+                    values.append(part.decode() if self.kinds[name] is str else part)
+                    at += size
+                rows.append(self.row(**dict(zip(self._packed_names, values, strict=True))))
+        except (struct.error, UnicodeError) as error:
+            raise LedgerDamaged("a row is not of the ledger's form") from error
+        return tuple(rows)
+
+
+class Table(Columns[Row]):
+    """A table of the file: its statements, and rows read from it.
+
+    Args:
+        name: The table's name.
+        row: The dataclass whose fields are the columns. ``seal``, where there is one, is the last.
+        key: Names of the primary key's columns.
+    """
+
+    def __init__(self, name: str, row: type[Row], *, key: tuple[str, ...]) -> None:
+        super().__init__(row)
+        self.name = name
+        names = ", ".join(self.kinds)
+        columns = [f"{column} {_SQL[kind]} NOT NULL" for column, kind in self.kinds.items()]
+        self.create = f"CREATE TABLE {name} ({', '.join(columns)}, PRIMARY KEY ({', '.join(key)}))"
+        self.insert = f"INSERT INTO {name} ({names}) VALUES ({', '.join('?' * len(self.kinds))})"
+        self.select_all = f"SELECT {names} FROM {name} ORDER BY {', '.join(key)}"
+        self.select = f"SELECT {names} FROM {name} WHERE {key[0]} = ? ORDER BY {', '.join(key)}"
+        self.values = _getter(self.kinds)
+        self._types = tuple(self.kinds.values())
+
+    def read(self, values: tuple[Any, ...]) -> Row:
+        """Return the row that SQLite read.
+
+        Raises:
+            LedgerDamaged: where a value is not of its column's type.
+        """
+        if tuple(map(type, values)) != self._types:
+            raise LedgerDamaged("a row is not of the ledger's form")
+        return self.row(*values)
+
+
+def _getter(names: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that takes these fields of a row; attrgetter is quick, but one name gives it no tuple."""
+    wanted = tuple(names)
+    return attrgetter(*wanted) if len(wanted) > 1 else lambda row: tuple(getattr(row, name) for name in wanted)
+
+
+def _names(row: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(row))

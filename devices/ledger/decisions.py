@@ -1,0 +1,86 @@
+"""Decision about a query from the answers that a device gave before (``device.md``, "The answer")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from devices.ledger.columns import LedgerDamaged
+from devices.ledger.rows import Answer, Head, Part, QueryAnswer
+from devices.query import Query
+
+
+@dataclass(frozen=True)
+class NewRelease:
+    """Nothing of this was released: draw the report, enter it, then reply.
+
+    Args:
+        spent: Sum of the losses of the device's earlier answers when the whole record changes.
+        head: End of the device's chain; the new row follows it.
+    """
+
+    spent: float = 0.0
+    head: Head = field(default=Head(), compare=False)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The stored bytes of each attribute asked, in the query's order."""
+
+    reports: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class AlreadyCollected:
+    """The attribute was released to another question, or to the same question of another collection."""
+
+
+Decision = NewRelease | Replay | AlreadyCollected
+_Known = dict[tuple[str, int], tuple[QueryAnswer, Part]]
+
+
+def decide(answers: Sequence[Answer], head: Head, query: Query, *, replay: bool) -> Decision:
+    """Decide about a query that the device's policy allows.
+
+    Args:
+        answers: All answers of the device, their chain checked.
+        head: Its end.
+        query: The question.
+        replay: Whether a repeat from another collection gets the stored bytes.
+
+    Raises:
+        LedgerDamaged: where an attribute was entered twice.
+    """
+    known = _by_attribute(answers)
+    first = [known.get((name, 0)) for name in query.attributes]
+    if query.stage == 0 and not any(first):
+        return NewRelease(math.fsum(part.loss_vector for answer in answers for part in answer.parts), head)
+    # From here on something that the query asks was released or reserved before.
+    asked = [ask.attribute for ask in query.asks]
+    relevant = [known.get((name, 0)) for name in (query.attributes if query.stage else asked)]
+    found = [entry for entry in relevant if entry is not None]
+    if len(found) < len(relevant) or any(part.fingerprint != query.fingerprint(part.attribute) for _, part in found):
+        return AlreadyCollected()
+    same_collection = all(answer.collection == query.collection for answer, _ in found)
+    stored = [entry for name in asked if (entry := known.get((name, query.stage))) is not None]
+    if len(stored) == len(asked):
+        if any(answer.grouping != query.grouping_digest for answer, _ in stored):
+            return AlreadyCollected()
+        if not (same_collection or replay):
+            return AlreadyCollected()
+        return Replay(tuple(part.report for _, part in stored))
+    if stored or not same_collection or query.stage == 0:
+        return AlreadyCollected()
+    earlier = [(ask.attribute, stage) for stage in range(query.stage) for ask in query.plan[stage]]
+    return NewRelease(head=head) if all(key in known for key in earlier) else AlreadyCollected()
+
+
+def _by_attribute(answers: Sequence[Answer]) -> _Known:
+    known: _Known = {}
+    for answer in answers:
+        if isinstance(answer, QueryAnswer):
+            for part in answer.parts:
+                if known.setdefault((part.attribute, answer.stage), (answer, part)) != (answer, part):
+                    raise LedgerDamaged("an attribute was entered twice")
+    return known
