@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from devices.atomic_files import exclusive_lock, make_durable
@@ -62,9 +63,8 @@ def _read(state: State, shard: int, path: Path) -> tuple[int, list[list[Answer]]
 def _replace(state: State, path: Path, rows: int, answers: list[list[Answer]]) -> None:
     """Write the answers to a new file, keep the old one under another name, and give the new one its name."""
     try:
-        db = sqlite3.connect(path, timeout=0)
-        db.execute("PRAGMA journal_mode=DELETE")  # fails where another connection is open; empties the log
-        db.close()
+        with closing(sqlite3.connect(path, timeout=0)) as db:
+            db.execute("PRAGMA journal_mode=DELETE")  # fails where another connection is open; empties the log
     except sqlite3.Error as error:
         raise ValueError(f"{path} is in use by another process: stop it first") from error
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")

@@ -24,7 +24,7 @@ from devices.policy.policy import Policy
 from devices.query import Query
 from devices.vault import folder as vault_home
 from devices.vault import protocol as framing
-from devices.vault.protocol import Kind
+from devices.vault.protocol import FrameKind
 from devices.vault.server import Vault
 
 FEW, MANY = 1_200, 10_000
@@ -103,7 +103,7 @@ def _at(document: Any, path: tuple[Any, ...]) -> Any:
 
 def hostile_stream(rng: random.Random, question: bytes) -> bytes:
     """Bytes on the wire: frames that lie, break off, or hold a hostile question."""
-    payload = framing.pack_question(Kind.REPORT, 3, hostile_question(rng, question))
+    payload = framing.pack_question(FrameKind.REPORT, 3, hostile_question(rng, question))
     way = rng.randrange(8)
     if way == 0:
         return rng.randbytes(rng.randrange(60))
@@ -207,7 +207,7 @@ def attack_vault(watched: Watched, path: Path, number: int, caplog: pytest.LogCa
 
 
 def frame_of(question: bytes, device: int = 3) -> bytes:
-    payload = framing.pack_question(Kind.REPORT, device, question)
+    payload = framing.pack_question(FrameKind.REPORT, device, question)
     return struct.pack("<I", len(payload)) + payload
 
 

@@ -28,7 +28,7 @@ from devices.enrolment.state import State
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
 from devices.query import Ask, Query
 from devices.vault.client import VaultDevice
-from devices.vault.protocol import Kind
+from devices.vault.protocol import FrameKind
 
 app = ClientApp()
 
@@ -54,28 +54,31 @@ def report(message: Message, context: Context) -> Message:
     return Message(RecordDict({"loot": ConfigRecord({"loot": json.dumps(loot)})}), reply_to=message)
 
 
-def _variants(question: bytes) -> Iterator[tuple[Kind, bytes]]:
+def _variants(question: bytes) -> Iterator[tuple[FrameKind, bytes]]:
     query = Query.from_bytes(question)
     facts = json.loads(question)["plan"][0][0]["mechanisms"][0]
     n = facts["n"]
-    yield Kind.REPORT, question
+    yield FrameKind.REPORT, question
     for i in range(25):
-        yield Kind.REPORT, Query(f"again-{i}", query.plan).to_bytes()
+        yield FrameKind.REPORT, Query(f"again-{i}", query.plan).to_bytes()
     for ask in query.asks:  # one attribute at a time
-        yield Kind.REPORT, Query("part", ((ask,),)).to_bytes()
+        yield FrameKind.REPORT, Query("part", ((ask,),)).to_bytes()
     for epsilon in (0.01, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 40.0):  # other budgets, other mechanisms, one stage or two
         row = Ask("adjacency", (RandomizedResponse.from_epsilon(epsilon, n=n),))
         label = Ask("label", (GRR.from_epsilon(epsilon, categories=2),))
         for plan in (((row,),), ((label,),), ((row, label),), ((row,), (label,))):
-            yield Kind.REPORT, Query("greedy", plan).to_bytes()
+            yield FrameKind.REPORT, Query("greedy", plan).to_bytes()
         for d in (8, 16, 32):
-            yield Kind.REPORT, Query("greedy", ((Ask("features", (OneBit.from_epsilon(epsilon, d=d),)),),)).to_bytes()
-    yield Kind.REPORT, Query("staged", query.plan + query.plan, 1).to_bytes()
-    yield Kind.HANDOVER, handover.hand_over("mine").to_bytes()
-    yield Kind.REPORT, handover.hand_over("mine").to_bytes()
+            yield (
+                FrameKind.REPORT,
+                Query("greedy", ((Ask("features", (OneBit.from_epsilon(epsilon, d=d),)),),)).to_bytes(),
+            )
+    yield FrameKind.REPORT, Query("staged", query.plan + query.plan, 1).to_bytes()
+    yield FrameKind.HANDOVER, handover.hand_over("mine").to_bytes()
+    yield FrameKind.REPORT, handover.hand_over("mine").to_bytes()
     for junk in (b"", b"{}", b"\x80\x04\x95", question[:-1], question + b" ", b"[" * 50_000, b"0" * 5_000_000):
-        yield Kind.REPORT, junk
-    for kind in Kind:
+        yield FrameKind.REPORT, junk
+    for kind in FrameKind:
         yield kind, b""
 
 

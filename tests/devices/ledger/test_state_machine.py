@@ -1,0 +1,252 @@
+"""Random lives of a state folder: asks, crashes, reopenings, copies and restores, against a simple model.
+
+The invariants after every step: a device gives at most one distinct answer about an
+attribute, unless its ledger was put back to an older state; and every answer that left
+stands in the ledger of the folder it came from, unless that ledger was put back since.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from devices.data.population import Population, build_population
+from devices.device import Refusal, Report, unpack_report
+from devices.enrolment.state import State, enrol
+from devices.ledger.ledger import Ledger
+from devices.mechanisms import GRR, OneBit
+from devices.policy.policy import Cap, Policy
+from devices.query import Ask, Query
+
+PEOPLE, D = 3, 16
+DEVICES = st.integers(0, PEOPLE - 1)
+ATTRIBUTES = st.sampled_from(("f", "l", "fl"))
+BUDGETS = st.sampled_from((0.5, 2.0))
+COLLECTIONS = st.sampled_from(("one", "two"))
+
+
+class Crash(BaseException):
+    """The process dies at this point."""
+
+
+@dataclass
+class Folder:
+    """A state folder and what is known of it.
+
+    Args:
+        path: Where it is.
+        held: Answers that left and have to be in its ledger: (device, attribute) -> bytes.
+        old: Devices whose answers were forgotten, because the ledger is an older one.
+    """
+
+    path: Path
+    held: dict[tuple[int, str], bytes] = field(default_factory=dict)
+    backup: dict[tuple[int, str], bytes] | None = None
+    restored: bool = False
+
+
+def query(collection: str, attributes: str, epsilon: float) -> Query:
+    asks = {"f": Ask("features", (OneBit.from_epsilon(epsilon, d=D),)),
+            "l": Ask("label", (GRR.from_epsilon(epsilon, categories=3),))}  # fmt: skip
+    return Query(collection, (tuple(asks[letter] for letter in attributes),))
+
+
+def people() -> Population:
+    return build_population(
+        "few", n=PEOPLE, d=D, edges=[[0, 1], [1, 2]], feature_indptr=[0, 4, 8, 12], feature_indices=list(range(12)),
+        feature_values=None, labels=[0, 1, 2], classes=3,
+    )  # fmt: skip
+
+
+class Lives(RuleBasedStateMachine):
+    """Folders that are enrolled, asked, killed, copied and put back."""
+
+    folders: Bundle[Folder] = Bundle("folders")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = Path(tempfile.mkdtemp())
+        self.number = 0
+        self.open: dict[Path, State] = {}
+        self.known: list[Folder] = []
+
+    def teardown(self) -> None:
+        for state in self.open.values():
+            state.close()
+        shutil.rmtree(self.home)
+
+    def _place(self) -> Path:
+        self.number += 1
+        return self.home / f"state-{self.number}"
+
+    def _state(self, folder: Folder) -> State:
+        if folder.path not in self.open:
+            self.open[folder.path] = State(folder.path)
+        return self.open[folder.path]
+
+    def _close(self, folder: Folder) -> None:
+        if folder.path in self.open:
+            self.open.pop(folder.path).close()
+
+    @initialize(target=folders, replay=st.booleans())
+    def enrol(self, replay: bool) -> Folder:
+        given, path = people(), self._place()
+        caps = dict.fromkeys(("features", "label"), Cap(100.0, 1e6, 1e6))
+        policy = Policy("report", caps, frozenset({"one_bit", "grr"}), given.facts,
+                        on_requery="replay" if replay else "refuse")  # fmt: skip
+        enrol(path, given, policy, seed=1).close()
+        self.known.append(Folder(path))
+        return self.known[-1]
+
+    @rule(folder=folders, device=DEVICES, attributes=ATTRIBUTES, budget=BUDGETS, collection=COLLECTIONS)
+    def ask(self, folder: Folder, device: int, attributes: str, budget: float, collection: str) -> None:
+        asked = query(collection, attributes, budget)
+        self._take(folder, device, asked, self._state(folder).device(device).answer(asked))
+
+    @rule(folder=folders, attributes=ATTRIBUTES, budget=BUDGETS, collection=COLLECTIONS, dies=st.booleans())
+    def ask_everybody_at_once(
+        self, folder: Folder, attributes: str, budget: float, collection: str, dies: bool
+    ) -> None:
+        asked = query(collection, attributes, budget)
+        state, answers = self._state(folder), []
+        with suppress(Crash):
+            with state.ledger().transaction():
+                answers = [state.device(index).answer(asked) for index in range(PEOPLE)]
+                if dies:
+                    raise Crash
+            for index, answer in enumerate(answers):
+                self._take(folder, index, asked, answer)
+        if dies:
+            self._close(folder)
+
+    @rule(folder=folders, device=DEVICES, attributes=ATTRIBUTES, budget=BUDGETS, committed=st.booleans())
+    def die_while_answering(self, folder: Folder, device: int, attributes: str, budget: float, committed: bool) -> None:
+        """The process is killed before or after the commit; in neither case does a reply leave."""
+        ledger = self._state(folder).ledger()
+        real = ledger.transaction
+
+        @contextmanager
+        def dying() -> Any:
+            with real():
+                yield
+                if not committed:
+                    raise Crash
+            raise Crash
+
+        ledger.transaction = dying  # type: ignore[method-assign]
+        with pytest.raises(Crash):
+            self._state(folder).device(device).answer(query("one", attributes, budget))
+        self._close(folder)
+
+    @rule(folder=folders)
+    def reopen(self, folder: Folder) -> None:
+        self._close(folder)
+
+    @rule(target=folders, folder=folders)
+    def copy(self, folder: Folder) -> Folder:
+        """A copied folder has its own future; from now on it is another device with the same past."""
+        self._close(folder)
+        path = self._place()
+        shutil.copytree(folder.path, path)
+        self.known.append(Folder(path, dict(folder.held), None, folder.restored))
+        return self.known[-1]
+
+    @rule(folder=folders)
+    def back_up(self, folder: Folder) -> None:
+        self._close(folder)
+        shutil.copy(folder.path / "ledger.sqlite", folder.path.with_suffix(".backup"))
+        folder.backup = dict(folder.held)
+
+    @rule(folder=folders)
+    def restore(self, folder: Folder) -> None:
+        """An older ledger is put back: what was answered since is forgotten, and the promise with it."""
+        if folder.backup is not None:
+            self._close(folder)
+            shutil.copy(folder.path.with_suffix(".backup"), folder.path / "ledger.sqlite")
+            folder.restored |= folder.held != folder.backup
+            folder.held = dict(folder.backup)
+
+    def _take(self, folder: Folder, device: int, asked: Query, answer: Report | Refusal) -> None:
+        if isinstance(answer, Refusal):
+            assert answer is Refusal.REPORT_COLLECTED
+            assert any((device, ask.attribute) in self._entered(folder) for ask in asked.asks)
+            return
+        parts = unpack_report(answer.data, asked)
+        for attribute, given in parts.items():
+            data = b"".join(given)
+            before = folder.held.setdefault((device, attribute), data)
+            assert before == data or folder.restored, "a second distinct answer"
+
+    def _entered(self, folder: Folder) -> dict[tuple[int, str], bytes]:
+        """Return what stands in the ledger, read by a connection of its own."""
+        state = State(folder.path)
+        try:
+            own = [answer for _, answers in state.ledger().devices() for answer in answers]
+            assert all(state.ledger().readable(i, state.seal_key(i)) for i in range(PEOPLE))
+            found = [((a.device, part.attribute), part.report[4:]) for a in own for part in a.parts]
+            assert len(dict(found)) == len(found), "an attribute was entered twice"
+            return dict(found)
+        finally:
+            state.close()
+
+    @invariant()
+    def every_answer_is_in_the_ledger(self) -> None:
+        for folder in self.known:
+            entered = self._entered(folder)
+            for key, data in folder.held.items():
+                assert entered.get(key) == data, "an answer left that the ledger does not have"
+
+
+QUICK = settings(max_examples=15, stateful_step_count=20, deadline=None, derandomize=True, database=None,
+                 suppress_health_check=list(HealthCheck))  # fmt: skip
+
+
+def test_lives_of_a_state_folder() -> None:
+    run_state_machine_as_test(Lives, settings=QUICK)
+
+
+def _replies_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    """The transaction of an answer is never committed: what left is not in the ledger."""
+
+    @contextmanager
+    def forgetful(ledger: Ledger) -> Any:
+        outermost = not ledger._db.in_transaction
+        if outermost:
+            ledger._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            if outermost:
+                ledger._db.execute("ROLLBACK")
+
+    patch.setattr(Ledger, "transaction", forgetful)
+
+
+def _decides_without_reading(patch: pytest.MonkeyPatch) -> None:
+    """The decision does not look at attributes that were released with others."""
+    from devices.ledger import decisions
+
+    real = decisions.decide
+
+    def blind(answers: Any, head: Any, asked: Query, *, replay: bool) -> Any:
+        alone = [a for a in answers if {p.attribute for p in a.parts} == set(asked.attributes)]
+        return real(alone, head, asked, replay=replay)
+
+    patch.setattr(decisions, "decide", blind)
+
+
+@pytest.mark.parametrize("broken", [_replies_before_the_commit, _decides_without_reading])
+def test_a_broken_ledger_is_found(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power: replies before the commit, and a decision that forgets."""
+    broken(monkeypatch)
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(Lives, settings=settings(QUICK, phases=[Phase.generate]))
