@@ -39,11 +39,13 @@ class Columns(Generic[Row]):
         self.kinds: dict[str, type] = {name: get_type_hints(row)[name] for name in _names(row)}
         packed = {name: kind for name, kind in self.kinds.items() if name != SEAL}
         numbers = [name for name, kind in packed.items() if kind in _NUMBERS]
-        self._texts = [name for name, kind in packed.items() if kind not in _NUMBERS]
-        self._packed_names = (*numbers, *self._texts)
-        self._head = struct.Struct("<" + "".join(_NUMBERS[packed[n]] for n in numbers) + "I" * len(self._texts))
+        texts = [name for name, kind in packed.items() if kind not in _NUMBERS]
+        self._head = struct.Struct("<" + "".join(_NUMBERS[packed[name]] for name in numbers) + "I" * len(texts))
         self._count = len(numbers)
-        self._get_numbers, self._get_texts = _getter(numbers), _getter(self._texts)
+        self._get_numbers, self._get_texts = _getter(numbers), _getter(texts)
+        names = [*numbers, *texts]
+        self._order = [names.index(name) for name in packed]
+        self._decoded = [place for place, name in enumerate(names) if packed[name] is str]
 
     def pack(self, row: Row) -> bytes:
         """Return the canonical bytes of a row."""
@@ -56,21 +58,22 @@ class Columns(Generic[Row]):
         Raises:
             LedgerDamaged: for bytes that are not of this form.
         """
-        rows, at = [], 0
+        rows, at, total = [], 0, len(data)
         try:
-            while at < len(data):
+            while at < total:
                 head = self._head.unpack_from(data, at)
                 at += self._head.size
                 values = list(head[: self._count])
-                for name, size in zip(self._texts, head[self._count :], strict=True):
-                    if at + size > len(data):
-                        raise LedgerDamaged("a row is not of the ledger's form")
-                    part = data[at : at + size]
-                    values.append(part.decode() if self.kinds[name] is str else part)
+                for size in head[self._count :]:
+                    values.append(data[at : at + size])
                     at += size
-                rows.append(self.row(**dict(zip(self._packed_names, values, strict=True))))
+                for place in self._decoded:
+                    values[place] = values[place].decode()
+                rows.append(self.row(*[values[place] for place in self._order]))
         except (struct.error, UnicodeError) as error:
             raise LedgerDamaged("a row is not of the ledger's form") from error
+        if at > total:
+            raise LedgerDamaged("a row is cut off")
         return tuple(rows)
 
 

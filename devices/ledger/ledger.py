@@ -71,6 +71,7 @@ class Ledger:
         self._holder = 0  # the thread whose transaction it is
         self._counter = counter
         self._data_version = -1
+        self._any_training = 1
         self._trainings: dict[int, tuple[Head, Loss]] = {}  # checked while nobody else wrote to the file
         try:
             if not path.exists():
@@ -97,7 +98,7 @@ class Ledger:
         found = self._db.execute(PRESENT).fetchall()
         if len(found) != 1:
             raise LedgerDamaged(f"{self.path.name} has no header, or more than one")
-        ((epoch, form, data_version),) = found
+        ((epoch, form, data_version, self._any_training),) = found
         if epoch != self.epoch:
             raise EpochPassed(f"{self.path.name} is in epoch {epoch}; this process answers for epoch {self.epoch}")
         if form != self._form:
@@ -215,7 +216,9 @@ class Ledger:
         try:
             with self._lock:  # never the uncommitted rows of another thread
                 queries = self._db.execute(QUERY_ANSWERS.select, (device,)).fetchall()
-                trainings = self._db.execute(TRAINING_ANSWERS.select, (device,)).fetchall()
+                # In a transaction it is known whether anybody trains at all: a look-up less for each device.
+                look = self._any_training or not self.in_transaction
+                trainings = self._db.execute(TRAINING_ANSWERS.select, (device,)).fetchall() if look else []
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be read") from error
         answers: list[Answer] = [QUERY_ANSWERS.read(row) for row in queries]
@@ -299,5 +302,6 @@ class Ledger:
         except _FAILURES as error:
             raise LedgerDamaged("the ledger cannot be written") from error
         self._trainings.pop(answer.device, None)
+        self._any_training |= isinstance(answer, TrainingAnswer)
         if isinstance(answer, TrainingAnswer) and self.in_transaction:
             self._trainings[answer.device] = Head(answer.number + 1, seal), answer.total

@@ -17,6 +17,7 @@ from devices.mechanisms.base import Loss
 from devices.query import Query
 
 TRAINING = "training"  # stands in the place of an attribute: the name of a training's losses, also in policies
+_PAID_BEFORE = Loss(0.0, 0.0)  # a later stage's loss was entered with the first
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class QueryAnswer:
         """Return the next row of a device, without its seal; with stage 0 the losses of all stages are entered."""
         parts = []
         for name in query.attributes if query.stage == 0 else tuple(reports):
-            loss = query.loss(name, device=device) if query.stage == 0 else Loss(0.0, 0.0)
+            loss = query.loss(name, device=device) if query.stage == 0 else _PAID_BEFORE
             report, digest = reports.get(name, b""), digests.get(name, b"")
             parts.append(Part(name, query.fingerprint(name), loss.bit, loss.vector, loss.delta, report, digest))
         packed = b"".join(map(PARTS.pack, parts))

@@ -22,9 +22,9 @@ from devices.ledger.rows import HEADER, QUERY_ANSWERS, TABLES, TRAINING_ANSWERS,
 SCHEMA = 2
 APPLICATION = 0x6C647053  # "ldpS"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-# What other connections may change while a file is open. SQLite counts changes of the form and of the data.
+# State that other connections may change while a file is open. SQLite counts changes of the form and of the data.
 PRESENT = f"""
-SELECT h.epoch, s.schema_version, d.data_version
+SELECT h.epoch, s.schema_version, d.data_version, EXISTS (SELECT 1 FROM {TRAINING_ANSWERS.name})
 FROM {HEADER.name} h, pragma_schema_version s, pragma_data_version d
 """
 COUNT = f"""

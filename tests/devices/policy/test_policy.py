@@ -13,8 +13,9 @@ import pytest
 from devices.data.population import Population
 from devices.facts import PublicFacts
 from devices.mechanisms import GRR, Loss, Mechanism, OneBit, RandomizedResponse
-from devices.policy.policy import Cap, Policy, policy_for
+from devices.policy.policy import Cap, Policy, policy_for, policy_for_training
 from devices.query import Ask, Query
+from devices.training_task import GaussianUpdate, Task
 
 FACTS = PublicFacts(9, 4, 3)
 RR = RandomizedResponse.from_epsilon(2.0, n=9)
@@ -195,3 +196,45 @@ def test_the_cap_of_a_user_bounds_the_sum_of_all_releases(
     assert policy.allows_total(adjacency - 0.5, one, device=3) and not policy.allows_total(adjacency, one, device=3)
     assert Policy.from_dict(policy.to_dict()).user_cap == policy.user_cap
     assert Policy.from_dict(policy_for([both], population.facts).to_dict()).user_cap == math.inf
+
+
+# --- rounds of a federated training -----------------------------------------------------
+
+TASK = Task("t", "own", 4, 3, 3, 0.1, 1, noise=GaussianUpdate.from_epsilon(2.0, clip=0.5, delta=1e-3))
+EACH = TASK.loss("update")
+
+
+def training_policy(**changes: object) -> Policy:
+    return replace(policy_for_training(TASK, FACTS, answers=3), **changes)  # type: ignore[arg-type]
+
+
+def test_rounds_are_allowed_up_to_the_cap_of_the_training() -> None:
+    policy = training_policy()
+    assert set(policy.caps) == {"training"} and policy.mode == "federated"
+    spent = Loss(0.0, 0.0)
+    for _ in range(3):
+        assert policy.allows_round(TASK, "update", spent)
+        spent = spent + EACH
+    assert not policy.allows_round(TASK, "update", spent)
+    assert not policy.allows_round(TASK, "evaluation", Loss(0.0, 0.0))  # nothing bounds what it loses
+    assert not training_policy(caps={}).allows_round(TASK, "update", Loss(0.0, 0.0))
+
+
+def test_the_cap_of_the_whole_person_bounds_rounds_too() -> None:
+    """Wide caps on the training do not help where the person's own cap is reached."""
+    wide = {"training": Cap(math.inf, math.inf, math.inf, 1.0)}
+    for answers in (1, 2):
+        policy = training_policy(caps=wide, user_cap=answers * EACH.vector * (1 + 1e-9))
+        spent = Loss(0.0, 0.0)
+        for _ in range(answers):
+            assert policy.allows_round(TASK, "update", spent)
+            spent = spent + EACH
+        assert not policy.allows_round(TASK, "update", spent)
+    assert training_policy(caps=wide).allows_round(TASK, "update", Loss(1e9, 1e9))
+
+
+def test_a_training_of_other_facts_or_another_mechanism_is_refused() -> None:
+    policy, nothing = training_policy(), Loss(0.0, 0.0)
+    assert not policy.allows_round(replace(TASK, d=5), "update", nothing)
+    assert not policy.allows_round(replace(TASK, noise=None), "update", nothing)
+    assert not training_policy(mechanisms=frozenset()).allows_round(TASK, "update", nothing)

@@ -1,0 +1,43 @@
+"""The file of a ledger: made whole, and of exactly the expected form (``test_ledger.py`` plants other forms)."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from devices.ledger import schema
+from devices.ledger.columns import LedgerDamaged
+from devices.ledger.rows import Header
+
+
+def test_an_empty_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    schema.create(path, Header(epoch=3, counted_before=2))
+    schema.create(path)  # one that is there stays
+    assert [p.name for p in tmp_path.iterdir()] == ["ledger"]
+    with sqlite3.connect(path) as db:
+        assert schema.check(db, path) == Header(epoch=3, counted_before=2)
+        assert db.execute(schema.PRESENT).fetchall()[0][0] == 3
+        assert db.execute(schema.COUNT).fetchone() == (2,)
+        db.execute(schema.SET_EPOCH, (9,))
+        assert schema.check(db, path) == Header(epoch=9, counted_before=2)
+        assert db.execute(schema.LAST, (1,)).fetchall() == []
+    db.close()
+
+
+def test_the_version_is_read_from_the_bytes_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    schema.create(path)
+    assert schema.version_of(path) == schema.SCHEMA == 2
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version=1")
+        with pytest.raises(LedgerDamaged, match="schema 1: migrate it once with ldpsim device migrate --state"):
+            schema.check(db, path)
+    db.close()
+    assert schema.version_of(path) == 1
+    (tmp_path / "text").write_text("no ledger" * 100)
+    sqlite3.connect(tmp_path / "other").execute("CREATE TABLE x (y)")
+    for name in ("text", "other", "missing"):
+        assert schema.version_of(tmp_path / name) is None
