@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, on the disk before anybody goes on."""
+"""Files that are written whole or not at all, and are on the disk before the call returns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_durable(path: Path) -> None:
 
 @contextmanager
 def exclusive_lock(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock, or wait for who holds it; the lock goes with the process."""
+    """Hold an flock on a folder; blocks. The lock ends with the process."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

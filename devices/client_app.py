@@ -1,14 +1,14 @@
 """The Flower ``ClientApp``: decode, call the device, encode.
 
 Which device a message is for comes from the node's own configuration: ``partition-id``
-(the device's key in its state folder) and ``state-dir``. Only where the node says
-nothing about a state folder, as in Flower's simulation runtime, the run's configuration
-is used. Flower's node id is never an identity, and Flower's ``Context.state`` is never a
-ledger. Where the node names a ``socket``, the device lives behind it in a vault, and the
-ClientApp only carries messages (:mod:`devices.vault.relay`).
+(the device's key in its state folder) and ``state-dir``. The run's configuration is used
+only where the node names no state folder, as in Flower's simulation runtime. Flower's node
+id is never an identity, and Flower's ``Context.state`` is never a ledger. Where the node
+names a ``socket``, the device lives behind it in a vault, and the ClientApp only carries
+messages (:mod:`devices.vault.relay`).
 
 Flower puts the text of an exception into its reply. Nothing may therefore escape from
-here: whatever goes wrong is one of the fixed refusals.
+here: every failure becomes one of the fixed refusals.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def release_states() -> None:
 
 
 def state_folder(context: Context) -> str:
-    """Return where this node's devices live; the node's own word comes first."""
+    """Return the folder of this node's devices; the node's own configuration comes before the run's."""
     named = context.node_config.get("state-dir") or context.run_config.get("state-dir")
     return str(named) if named else str(default_state_folder(context.run_id))
 
 
 def default_state_folder(run_id: int) -> Path:
-    """Where a simulation started by ``flwr run`` alone keeps the devices of one run."""
+    """Return the folder in which a simulation started by ``flwr run`` alone keeps the devices of one run."""
     home = Path(os.environ.get("LDPSIM_HOME", Path.home() / ".ldpsim"))
     return home / "flwr" / f"run-{run_id}" / "state"
 
@@ -140,32 +140,32 @@ def _answer(message: Message, context: Context, *, raw: bool) -> Message:
 
 @app.query("whoami")
 def whoami(message: Message, context: Context) -> Message:
-    """Say which device this node is: a public number from its configuration; nothing private is opened."""
+    """Return the number of this node's device, public and from its configuration; nothing private is opened."""
     own_state = bool(context.node_config.get("state-dir"))
     return introduction(message, device=int(context.node_config["partition-id"]), own_state=own_state)
 
 
 @app.train()
 def train(message: Message, context: Context) -> Message:
-    """Train where the device was enrolled for it (or the node is a silo); a reporting device has no other answer."""
+    """Train, if the device was enrolled for it or the node is a silo; a reporting device refuses."""
     return _answer_training(message, context, "update")
 
 
 @app.evaluate()
 def evaluate(message: Message, context: Context) -> Message:
-    """Evaluate, likewise: a release, for a crafted model makes the accuracy return the label."""
+    """Evaluate, likewise. This is a release: a crafted model makes the accuracy return the label."""
     return _answer_training(message, context, "evaluation")
 
 
 @app.query("exchange")
 def exchange(message: Message, context: Context) -> Message:
-    """Send what other parties of a federated training need."""
+    """Send the values that other parties of a federated training need."""
     return _answer_training(message, context, "exchange")
 
 
 @app.query("receive")
 def receive(message: Message, context: Context) -> Message:
-    """Keep what other parties sent, for the rounds to come; nothing is released."""
+    """Keep the values that other parties sent, for later rounds; nothing is released."""
     return _answer_training(message, context, None)
 
 

@@ -1,8 +1,8 @@
-"""One person's device: policy, ledger, mechanism, ledger, reply.
+"""One person's device: it checks policy and ledger, draws the report, enters it, and replies.
 
-What is answered, which code and which path is taken depend on the query, the ledger and
-the policy alone, never on the present private values: a refusal that says "my data
-changed" would be a noiseless release. Usable with no Flower at all.
+The answer, its code and the path taken depend on the query, the ledger and the policy
+alone, never on the present private values: a refusal that says "my data changed" would be
+a noiseless release. This module works without Flower.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LENGTH = struct.Struct("<I").pack
 
 
 class Refusal(Enum):
-    """Why a device says no: a code for Flower's ``Error`` and a fixed text."""
+    """Reason of a refusal: a code for Flower's ``Error``, to which a fixed text belongs."""
 
     UNKNOWN_QUERY = 4001
     MODE_REFUSED = 4002
@@ -79,8 +79,8 @@ class Device:
         index: The person's public number, 0 .. n - 1.
         record: The private data; only read when a report is drawn.
         secret: 32 bytes that never leave the device.
-        policy: What was agreed at enrolment.
-        ledger: Where releases are entered.
+        policy: The rules agreed at enrolment.
+        ledger: The file in which answers are entered.
     """
 
     __slots__ = ("_policy", "_record", "_seal_key", "_secret", "index", "ledger")
@@ -97,7 +97,7 @@ class Device:
         """Answer a query, following the table of ``device.md`` row by row.
 
         The release is committed when this returns, unless the caller holds
-        ``ledger.transaction()`` for a batch: then when that ends, and no reply may leave before.
+        ``ledger.transaction()`` for a batch. Then it is committed when that ends, and no reply may leave before.
 
         Raises:
             LedgerDamaged: only inside a caller's transaction, which has to be given up whole.
@@ -139,7 +139,7 @@ class Device:
 
     @property
     def mode(self) -> str:
-        """What the device was enrolled for."""
+        """The mode that the device was enrolled for."""
         return self._policy.mode
 
     def join(self, task: Task, kind: AnswerKind, question: bytes) -> RoundPermit | Refusal:
@@ -186,7 +186,7 @@ class Device:
         return self._refuse(Refusal.UNKNOWN_QUERY)
 
     def _refuse(self, refusal: Refusal) -> Refusal:
-        # A damaged ledger answers everything alike, also what would be refused anyway.
+        # With a damaged ledger every question gets the same answer, also one that would be refused anyway.
         return refusal if self.ledger.readable(self.index, self._seal_key) else Refusal.LEDGER_DAMAGED
 
     def _claim(self, query: Query) -> Report | Refusal:

@@ -1,8 +1,8 @@
 """Many devices in one process: one commit a batch, before any reply leaves.
 
-The fleet hands every message to the ClientApp itself, one by one, inside one ledger
-transaction. If the transaction fails, nothing was released, and every message of the
-batch is answered so. Rounds of a federated training are computed for all devices of a
+The fleet hands the messages to the ClientApp one by one, inside one ledger transaction. If
+the transaction fails, nothing was released, and every message of the batch is answered
+``LEDGER_DAMAGED``. Rounds of a federated training are computed for all devices of a
 batch at once (:mod:`devices.federated.participation`), with the results they have one by one.
 """
 
@@ -61,8 +61,8 @@ class Fleet:
             except Exception:
                 if not together:
                     raise
-                # A training message that nobody foresaw. Nothing was committed, so all are answered
-                # again, one by one: that message gets a fixed refusal, and the others what they would get.
+                # A malformed training message. Nothing was committed, so all are answered again, one by
+                # one: that message gets a fixed refusal, and the others their own answers.
                 return self._answer(state, shard, [], messages)
         except (LedgerDamaged, ValueError, OSError):
             return [reply(Refusal.LEDGER_DAMAGED, message, device=-1) for message in messages]

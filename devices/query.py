@@ -1,8 +1,9 @@
-"""Queries: plans, canonical bytes and fingerprints, without Flower.
+"""Queries to a device: stages, canonical bytes and fingerprints. No Flower in it.
 
-A query names a *collection* and a *plan*: one or more stages, each a list of attributes
-with the mechanisms to be used on them. Most plans have one stage. The plan is fixed with
-stage 0; a later stage may only fill in a public ``grouping`` of the nodes.
+A query names a *collection* and its stages (``plan``), each a list of attributes with the
+mechanisms to be used on them. Most queries have one stage; one with several is a *staged
+query*. All stages are fixed with stage 0; a later stage may only fill in a public
+``grouping`` of the nodes.
 
 The fingerprint of an attribute covers all that is asked about it in every stage and
 nothing else: not the collection, not the other attributes. Unknown fields make a query
@@ -93,21 +94,21 @@ class Query:
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """The asks of this stage."""
+        """Attributes and mechanisms of this stage."""
         return self.plan[self.stage]
 
     @cached_property
     def answerable(self) -> bool:
-        """Whether each mechanism of this stage is given the grouping that it needs."""
+        """Return whether each mechanism of this stage is given the grouping that it needs."""
         return all(mechanism.takes(self.grouping) for ask in self.asks for mechanism in ask.mechanisms)
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """Attributes of the whole plan, in canonical order."""
+        """Attributes of all stages, in canonical order."""
         return tuple(sorted({ask.attribute for stage in self.plan for ask in stage}))
 
     def loss(self, attribute: str, *, device: int | None = None) -> Loss:
-        """Loss of one attribute over the whole plan: what the ledger enters with stage 0."""
+        """Return the loss of one attribute over all stages; the ledger enters it with stage 0."""
         # A one-end row has a loss of its own for each device; all else is the same for everybody.
         own = device if self._one_end else None
         loss = self._losses.get((attribute, own))
@@ -129,7 +130,7 @@ class Query:
         return {name: self._fingerprint(name) for name in self.attributes}
 
     def fingerprint(self, attribute: str) -> bytes:
-        """SHA-256 of the canonical bytes of all that the plan asks about this attribute."""
+        """Return SHA-256 of the canonical bytes of all that the stages ask about this attribute."""
         return self._fingerprints[attribute]
 
     def _fingerprint(self, attribute: str) -> bytes:
@@ -142,10 +143,9 @@ class Query:
         return hashlib.sha256(_canonical(self.grouping)).digest() if self.grouping is not None else b""
 
     def question(self, attribute: str) -> bytes:
-        """Return the identity of what this stage asks of an attribute. The noise is bound to it.
+        """Return what the noise is bound to: the fingerprint, with stage and grouping after the first stage.
 
-        This is the fingerprint; after the first stage, a digest of fingerprint, stage and
-        grouping. The collection has no part in it.
+        The collection plays no part.
         """
         if self.stage == 0:
             return self.fingerprint(attribute)
@@ -158,7 +158,7 @@ class Query:
         return hashlib.sha256(b"".join(self.fingerprint(name) for name in self.attributes)).digest()
 
     def at_stage(self, stage: int, grouping: tuple[int, ...] | None = None) -> Query:
-        """Return the same plan at another stage."""
+        """Return the same query at another stage."""
         return replace(self, stage=stage, grouping=grouping)
 
     def to_bytes(self) -> bytes:

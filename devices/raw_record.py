@@ -47,7 +47,7 @@ class HandedOver(Mechanism):
         return frozenset({self.attribute})
 
     def agrees_with(self, facts: PublicFacts) -> bool:
-        """It says nothing about the facts."""
+        """Return True: it makes no use of the facts."""
         return True
 
     def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> Any:
@@ -87,7 +87,7 @@ def hand_over(collection: str) -> Query:
 
 
 def is_hand_over(query: Query) -> bool:
-    """Whether this is the question for a whole record."""
+    """Return whether this is the question for a whole record."""
     return any(isinstance(m, HandedOver) for stage in query.plan for ask in stage for m in ask.mechanisms)
 
 

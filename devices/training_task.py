@@ -1,4 +1,4 @@
-"""What a device enrolled as federated is asked to take part in: the task, and what an answer costs.
+"""Task of a federated training, and the loss of an answer to it.
 
 A task is one public description for a whole training: the network, the local steps, what
 the device looks at, and whether it clips its update and adds noise. Unknown fields make it
@@ -168,11 +168,11 @@ class Task:
         return tuple(name for name in seen if name != "label") if kind == "exchange" else seen
 
     def loss(self, kind: AnswerKind) -> Loss:
-        """What one answer of this kind loses; without noise nothing bounds it."""
+        """Return the loss of one answer of this kind; without noise nothing bounds it."""
         return self.noise.loss if kind == "update" and self.noise is not None else UNPROTECTED
 
     def agrees_with(self, facts: PublicFacts) -> bool:
-        """Whether the public facts in the task are the ones given."""
+        """Return whether the public facts in the task are the ones given."""
         small = self.noise is None or self.noise.delta * facts.n < 1
         return (self.d, self.classes) == (facts.d, facts.classes) and small
 

@@ -1,14 +1,14 @@
 """A state folder: the data, secrets, policy and ledger of the devices that live in it.
 
 Enrolment happens once. ``enrolment.json`` is written last and by an atomic rename, so a
-folder either holds enrolled devices or holds none. A later run changes none of it.
+folder either holds enrolled devices or holds none. Later runs do not change it.
 
     enrolment.json    format, policy, number of devices, whether the secrets were seeded
     population/       the records, memory-mapped
     secrets.bin       32 bytes a device, readable by the owner alone
-    ledger.sqlite     what devices 0 .. 1023 released; ledger-0001.sqlite the next 1,024, ...
+    ledger.sqlite     answers of devices 0 .. 1023; ledger-0001.sqlite those of the next 1,024, ...
     collection.json   ids of the collections that have no result yet
-    received/         what devices were sent in a federated training, for its later rounds
+    received/         values sent to the devices in a federated training, for its later rounds
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FORMAT = 1
 # A folder where only some of the people live. A version that does not know this form must
 # not read it: it would answer for the others, whose records are empty there.
 PARTIAL = 2
-COUNTED = 3  # as the others, and the ledgers are counted elsewhere: who does not count must not serve them
+COUNTED = 3  # the answers are counted elsewhere: a version that does not count must not serve the folder
 # Devices of one shard share a ledger file. A shard is served by one process at a time, so
 # processes (and machines) that hold different shards never wait for each other's locks.
 SHARD = 1024
@@ -49,7 +49,7 @@ def ledger_name(shard: int) -> str:
 
 
 def is_enrolled(folder: Path) -> bool:
-    """Whether the folder holds devices."""
+    """Return whether the folder holds devices."""
     return (folder / "enrolment.json").is_file()
 
 
@@ -74,11 +74,11 @@ def enrol(
     Args:
         folder: Missing, empty, or left over from an enrolment that was interrupted.
         population: The records.
-        policy: What every device agrees to.
+        policy: The rules of every device.
         seed: Derives the secrets in a simulation; None takes them from the operating system.
         residents: Numbers of the people who live in this folder; None: everybody.
         counters: A folder in a place that is not rolled back, copied or deleted with ``folder``:
-            what was released is counted there (:mod:`devices.ledger.counter`). None counts nothing.
+            answers are counted there (:mod:`devices.ledger.counter`). None counts nothing.
 
     Raises:
         ValueError: where the folder holds devices already, or something else, or the counters'
@@ -185,7 +185,7 @@ class State:
 
     @cached_property
     def head(self) -> dict[str, Any]:
-        """What ``enrolment.json`` says."""
+        """Content of ``enrolment.json``."""
         try:
             return dict(json.loads((self.folder / "enrolment.json").read_text()))
         except (OSError, ValueError, TypeError) as error:
@@ -260,12 +260,12 @@ class State:
 
     @property
     def received(self) -> Path:
-        """Where devices keep what they were sent in a federated training."""
+        """Folder in which devices keep values that they were sent in a federated training."""
         return self.folder / "received"
 
     @property
     def shard(self) -> int:
-        """How many devices share a ledger file."""
+        """Number of devices that share a ledger file."""
         return SHARD
 
     def seal_key(self, index: int) -> bytes:
@@ -285,7 +285,7 @@ class State:
         return collections[key]
 
     def close_collection(self, key: str) -> None:
-        """Say that the result of the collection under ``key`` is written."""
+        """Forget the collection under ``key``, because its result is written."""
         collections = self._open_collections()
         if collections.pop(key, None) is not None:
             if collections:

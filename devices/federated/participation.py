@@ -1,8 +1,8 @@
-"""A device's part in a federated training: leave, computation, ledger, reply.
+"""A device's part in a federated training: permission, computation, ledger, reply.
 
-Alone (:func:`answer_as_device`) or with the other devices of a fleet (:func:`answer_together`):
-the same decisions, the same ledger rows, and weights that agree to rounding. What is
-answered depends on the task, the ledger and the policy alone.
+A device answers alone (:func:`answer_as_device`) or with the other devices of a fleet
+(:func:`answer_together`): the decisions and the ledger rows are the same, and the weights
+agree to rounding. The decision depends on the task, the ledger and the policy alone.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def answer_as_device(received: Path, device: Device, message: Message, kind: Ans
     """Answer one message.
 
     Args:
-        received: Where devices of this folder keep what they are sent.
-        device: Whose answer it is.
+        received: Folder in which the devices keep values that they are sent.
+        device: The device that answers.
         message: The message.
-        kind: What is asked; None: to keep what is sent.
+        kind: The answer that is wanted; None: only keep the values that are sent.
 
     Raises:
         LedgerDamaged: only inside a caller's transaction, which has to be given up whole.
@@ -127,7 +127,7 @@ def _answer_round(state: State, messages: Sequence[Message], kind: AnswerKind) -
 
 
 class _Parts:
-    """How the parts of one round are computed."""
+    """Computation of one round's answers, for one device or for many."""
 
     def __init__(self, received: Path, asked: Round, kind: AnswerKind) -> None:
         self.received, self.asked, self.kind = received, asked, kind
@@ -137,7 +137,7 @@ class _Parts:
             raise InvalidQuery("devices that see their own features have nothing to exchange")
 
     def inputs(self, record: Record, index: int, own: bytes | None) -> Inputs:
-        """Return what a device trains on; InvalidQuery where it was not sent what it needs."""
+        """Return the inputs that a device trains on; InvalidQuery where values it needs were not sent."""
         asked, task = self.asked, self.asked.task
         dtype = np.dtype(np.float32) if asked.weights is None else asked.weights.dtype
         label = local_steps.class_of(record, task)
@@ -206,7 +206,7 @@ class _Parts:
                 yield self._update(device, permit, message, weights, part, FlatArray)
 
     def _representation(self, record: Record, own: Inputs, hidden: FloatArray, *, first_time: bool) -> bytes:
-        """What neighbours need: x W1 and the hidden units, both over the root of the degree plus one."""
+        """Values for the neighbours: x W1 and the hidden units, both over the root of the degree plus one."""
         weights = self.asked.weights
         assert weights is not None
         root = np.sqrt(own.weights[0])  # own.weights is 1 / (degree + 1), and so is the scale of the own row
@@ -237,7 +237,7 @@ class _Parts:
 
 
 def keep(received: Path, asked: Round, index: int) -> None:
-    """Keep the sums that a device was sent; InvalidQuery for bytes that are none."""
+    """Keep the sums that a device was sent; InvalidQuery for other bytes."""
     if asked.task.sees != "sums" or asked.own is None:
         raise InvalidQuery("there is nothing to keep")
     Sums.from_bytes(asked.own)

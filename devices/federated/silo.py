@@ -38,7 +38,7 @@ _ARRAYS = ("members", "indptr", "columns", "values", "neighbour_indptr", "neighb
 
 @dataclass(frozen=True)
 class SiloTask:
-    """What silos are asked: the GCN of a round and its local steps (SGD with weight decay and dropout).
+    """Task of the silos: the GCN of a round and its local steps (SGD with weight decay and dropout).
 
     Raises:
         InvalidQuery: for anything that is not of this form.
@@ -145,7 +145,7 @@ class Silo:
         return csr_array(((root[rows] * root[columns]).astype(np.float32), (rows, columns)), shape=(m, m))
 
     def contribution(self, d: int) -> tuple[NDArray[np.int64], Any]:
-        """What the members add to the sums: ids j, CSR rows of sums over i in N(j) and j of x_i / root(d_i + 1)."""
+        """Return the members' part of the sums: ids j, rows of sums over i in N(j) and j of x_i / root(d_i + 1)."""
         from scipy.sparse import csr_array, diags_array
 
         m = len(self.members)

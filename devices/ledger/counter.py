@@ -1,13 +1,13 @@
-"""A count of releases kept apart from the ledger, by which a device knows that its ledger is an old one.
+"""Counter of answers, kept apart from the ledger: it shows that a ledger is an old one.
 
-A ledger that is deleted, put back from a backup or copied along with its folder looks
-like any good ledger; only something that does not go back with it can tell. The counter
-is raised after each commit and before the reply leaves. A ledger with fewer rows than
-the counter has lost releases: the device answers ``LEDGER_DAMAGED``, to everything. One
-with more rows was committed just before a crash, and no reply of that commit ever left.
+A ledger that was deleted, put back from a backup or copied along with its folder looks
+like any good ledger. The counter is raised after each commit and before the reply leaves.
+A ledger with fewer answers than the counter has lost some: the device answers
+``LEDGER_DAMAGED``, to everything. A ledger with more answers was committed just before a
+crash, and no reply of that commit left.
 
-The counter is as good as the place where it is kept: it has to be one that is not rolled
-back, copied or deleted together with the state folder.
+The counter has to be in a place that is not rolled back, copied or deleted together with
+the state folder.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ class Ledger:
             self._db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
             try:
                 self._db.execute(f"PRAGMA synchronous={synchronous}")
-                header = check(self._db, path)
-                self.epoch = header.epoch if epoch is None else epoch
+                present = check(self._db, path).epoch
+                self.epoch = present if epoch is None else epoch
                 (self._form,) = self._db.execute("PRAGMA schema_version").fetchone()
                 self._check_present()
             except BaseException:
@@ -121,7 +121,7 @@ class Ledger:
         return int(rows)
 
     def _raise_counter(self, rows: int) -> None:
-        # Also where this transaction wrote nothing: a crash may have come between an earlier commit and here.
+        # Also where this transaction wrote nothing: an earlier one may have crashed after its commit.
         if self._counter is not None:
             try:
                 self._counter.raise_to(rows)
@@ -195,11 +195,11 @@ class Ledger:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether the calling thread holds a transaction; one of another thread has to be waited for."""
+        """Return whether the calling thread holds a transaction; another thread's has to be waited for."""
         return self._holder == threading.get_ident()
 
     def readable(self, device: int, seal_key: bytes) -> bool:
-        """Whether the rows of this device can be read and form an unbroken chain."""
+        """Return whether the rows of this device can be read and form an unbroken chain."""
         try:
             if not self.in_transaction:
                 with self._lock:
@@ -241,8 +241,7 @@ class Ledger:
     def head(self, device: int) -> Head:
         """Return the end of a device's chain: two index look-ups, however long the chain is.
 
-        A counter that is kept apart can hold this: it names every answer of the device, because
-        seal k covers seal k - 1. Nothing is checked here.
+        A counter kept apart can hold it: seal k covers seal k - 1, so it names every answer.
         """
         try:
             with self._lock:

@@ -1,4 +1,4 @@
-"""A policy in a JSON file: what a person lets a device agree to, in the form of ``Policy.to_dict``."""
+"""A policy in a JSON file, in the form of ``Policy.to_dict``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIELDS = {"mode", "caps", "mechanisms", "facts", "reporting", "on_requery", "us
 
 
 def read_policy(path: Path) -> Policy:
-    """Read a policy; nothing is taken for granted, because a slip here is a loss of privacy.
+    """Read a policy and check every field, because a slip here is a loss of privacy.
 
     Raises:
         ValueError: one line, where the file is missing or not of this form.

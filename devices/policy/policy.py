@@ -37,7 +37,7 @@ class Cap:
     delta: float = 0.0
 
     def allows(self, loss: Loss) -> bool:
-        """Whether a report of this loss stays under the cap."""
+        """Return whether a report of this loss stays under the cap."""
         return loss.bit <= self.bit and loss.vector <= min(self.vector, self.user) and loss.delta <= self.delta
 
 
@@ -65,7 +65,7 @@ class Policy:
     _verdicts: dict[tuple[bytes, int], bool] = field(default_factory=dict, init=False, repr=False)
 
     def allows(self, query: Query, *, device: int) -> bool:
-        """Whether the whole plan of this query is inside the policy of this device."""
+        """Return whether all stages of this query are inside the policy of this device."""
         # Only a one-end row has a loss of its own for each device.
         key = (query.digest, device if self.reporting == "one-end" else -1)
         verdict = self._verdicts.get(key)
@@ -76,14 +76,14 @@ class Policy:
         return verdict
 
     def allows_total(self, spent: float, query: Query, *, device: int) -> bool:
-        """Whether a query still fits under the cap of the whole person, after ``spent``."""
+        """Return whether a query still fits under the cap of the whole person, after ``spent``."""
         if math.isinf(self.user_cap):
             return True
         asked = math.fsum(query.loss(name, device=device).vector for name in query.attributes)
         return round_up(spent + asked) <= self.user_cap
 
     def allows_round(self, task: Task, kind: AnswerKind, spent: Loss) -> bool:
-        """Whether an answer in a federated training stays inside the policy, after ``spent`` in earlier ones."""
+        """Return whether an answer in a federated training stays inside the policy, after ``spent`` in earlier ones."""
         cap = self.caps.get(TRAINING)
         if cap is None or task.mechanism not in self.mechanisms or not task.agrees_with(self.facts):
             return False

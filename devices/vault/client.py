@@ -1,4 +1,4 @@
-"""A device that lives in a vault, as the ClientApp sees it: a number and a socket, no data."""
+"""Client side of a vault: a device's number and a socket, no data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAUSE = 0.1
 
 @dataclass(frozen=True)
 class VaultDevice:
-    """Takes questions to the vault and brings its answers back; the same verbs as ``Device``.
+    """Device in a vault, with the methods of ``Device``: each sends a question and returns the answer.
 
     A question is asked again while the vault cannot be reached or breaks off: whatever it
     released stands in its ledger, so a second time the same question gets the same bytes.
@@ -57,11 +57,11 @@ class VaultDevice:
         return self._ask(FrameKind.HANDOVER, question)
 
     def refuse_mode(self) -> Refusal:
-        """Ask what the device says to a message of another mode."""
+        """Ask for the device's answer to a message of another mode."""
         return self._refusal(FrameKind.OTHER_MODE)
 
     def refuse_unknown(self) -> Refusal:
-        """Ask what the device says to a message that is no question."""
+        """Ask for the device's answer to a message that is no question."""
         return self._refusal(FrameKind.UNKNOWN)
 
     def _refusal(self, kind: FrameKind) -> Refusal:

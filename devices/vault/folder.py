@@ -1,4 +1,4 @@
-"""Where a vault lives: a state folder that it alone serves, and a socket that it alone opens."""
+"""Folder and socket of a vault: a state folder that it alone serves, and a socket that it alone opens."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ BACKLOG = 64
 
 
 def harden() -> None:
-    """Keep what this process makes and remembers to itself: private files, no core dumps."""
+    """Make new files private and switch core dumps off."""
     os.umask(0o077)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 @contextmanager
 def served_alone(folder: Path) -> Iterator[None]:
-    """Hold a state folder for this process; the lock goes with the process, however it ends.
+    """Hold a state folder for this process; the lock ends with the process.
 
     Raises:
         ValueError: where another vault serves the folder, it is another user's, or others may enter it.
@@ -53,12 +53,12 @@ def served_alone(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def listening(path: Path, *, group: int | None = None) -> Iterator[socket.socket]:
-    """Open a socket that this user alone, or a group too, may talk to; it is removed at the end.
+    """Open a socket for this user alone, or for a group too; it is removed at the end.
 
     A socket that nobody listens on any more, left by a process that was killed, is replaced.
 
     Args:
-        path: Where.
+        path: Path of the socket.
         group: Id of the group whose members may talk to it too.
 
     Raises:

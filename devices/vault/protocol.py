@@ -37,7 +37,7 @@ class FrameError(Exception):
 
 
 class FrameKind(IntEnum):
-    """What a question is."""
+    """Kind of a question in a frame."""
 
     REPORT = 1
     HANDOVER = 2

@@ -1,4 +1,4 @@
-"""What a ClientApp does where its device lives in a vault: it carries messages, and has nothing itself."""
+"""ClientApp of a device that lives in a vault: it only carries messages."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 A curator ships the ClientApp, so a refusal written in it binds only a curator who does not
 edit it. The vault is outside the app: it answers a query over a local socket
-(:mod:`devices.vault.protocol`) and nothing else. What it answers is what the device answers; that
-a question came through a socket changes nothing.
+(:mod:`devices.vault.protocol`) and nothing else. It gives the same answers as the device itself.
 
 It protects only where the app cannot read the vault's files: run it as an operating
 system user of its own.
@@ -108,7 +107,7 @@ class Vault:
         return self.state.device(index)
 
     def serve(self, listener: socket.socket) -> None:
-        """Answer until :meth:`stop`; who is being served then still gets an answer."""
+        """Answer until :meth:`stop`; open connections are still answered then."""
         listener.setblocking(True)
         workers = [threading.Thread(target=self._work, args=(listener,), daemon=True) for _ in range(self._connections)]
         for worker in workers:
