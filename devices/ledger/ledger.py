@@ -26,7 +26,7 @@ from devices.ledger.columns import LedgerDamaged
 from devices.ledger.counter import MonotonicCounter
 from devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay
 from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, Head, TrainingAnswer, values_of
-from devices.ledger.schema import COUNT, LAST, PRESENT, SET_EPOCH, check, create
+from devices.ledger.schema import COUNT, LAST, PRESENT, SET_EPOCH, connect, create
 from devices.mechanisms.base import Loss
 from devices.query import Query
 
@@ -78,17 +78,13 @@ class Ledger:
                 if counter is not None and counter.read():
                     raise LedgerDamaged(f"{path.name} is gone")
                 create(path)
-            # mode=rw: a file that vanishes in between is not made anew, blank.
-            address = f"{path.absolute().as_uri()}?mode=rw"
-            self._db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
+            self._db, header = connect(path, synchronous)
             try:
-                self._db.execute(f"PRAGMA synchronous={synchronous}")
-                present = check(self._db, path).epoch
-                self.epoch = present if epoch is None else epoch
+                self.epoch = header.epoch if epoch is None else epoch
                 (self._form,) = self._db.execute("PRAGMA schema_version").fetchone()
                 self._check_present()
             except BaseException:
-                self._db.close()  # else its -wal and -shm files stay beside the ledger
+                self._db.close()
                 raise
         except (*_FAILURES, OSError) as error:
             raise LedgerDamaged(f"{path.name} cannot be opened") from error

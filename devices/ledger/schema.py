@@ -77,6 +77,24 @@ def _expected_objects() -> frozenset[tuple[Any, ...]]:
         db.close()
 
 
+def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, Header]:
+    """Open a ledger that is there, check it whole, and return it with its header.
+
+    Raises:
+        LedgerDamaged: as :func:`check`.
+        sqlite3.Error: where SQLite cannot read the file.
+    """
+    # mode=rw: a file that vanishes in between is not made anew, blank.
+    address = f"{path.absolute().as_uri()}?mode=rw"
+    db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
+    try:
+        db.execute(f"PRAGMA synchronous={synchronous}")
+        return db, check(db, path)
+    except BaseException:
+        db.close()  # else its -wal and -shm files stay beside the ledger
+        raise
+
+
 def check(db: Any, path: Path) -> Header:
     """Check an open file whole, and return its header.
 

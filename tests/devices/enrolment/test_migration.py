@@ -2,7 +2,7 @@
 
 The two .sql files are ledgers that a program of schema 1 wrote, for the small population and
 seed 7: of reporting devices (3, 5 and 7; 7 in two stages) and of devices that train (2 and 4,
-two updates each).
+two updates each). This file also covers ``devices/ledger/schema_1.py``.
 """
 
 from __future__ import annotations

@@ -100,7 +100,9 @@ def test_devices_hand_over_once(tmp_path: Path) -> None:
     open_state.cache_clear()
     division = divide_of(tmp_path)
     opened = State(state)
-    assert [sum(len(a.parts) for a in opened.ledger(i).answers(i)) for i in range(160)] == [3 * (i in division.private) for i in range(160)]
+    assert [sum(len(a.parts) for a in opened.ledger(i).answers(i)) for i in range(160)] == [
+        3 * (i in division.private) for i in range(160)
+    ]
     with pytest.raises(Refused, match="MODE_REFUSED"):
         simulate(RunOptions(method="hogs", clients=160, out=tmp_path / "c", state=state))
 
