@@ -1,4 +1,8 @@
-"""The vault: what a device answers is answered through a socket too, and nothing else ever is."""
+"""The vault: a device gives the same answers through a socket, and nothing else is ever answered.
+
+Also covers ``devices/vault/client.py``, ``folder.py`` and ``relay.py``, which are one way from
+the ClientApp to the vault.
+"""
 
 from __future__ import annotations
 
