@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,79 +13,31 @@ from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.progress import Progress
 from cli.run import stdout_to_stderr
+from strategies.setup.option_spec import RUNNING
+from strategies.setup.options import RunOptions
 
 PAGE = "compare.html"
 
 
+@o.with_run_options(
+    leave_out=("method", "reference", "engine", "from_reports"),
+    hidden=("state",),
+    after={"reference": "device", "engine": "repeats_vary", "as_json": "out"},
+)
 def compare(
     methods: Annotated[list[str], typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).")],
     match: o.Match = None,
-    dataset: o.Dataset = "generated",
-    clients: o.Clients = None,
-    data_dir: o.DataDir = None,
-    split: o.SplitName = "random",
-    label_rate: o.LabelRate = None,
-    epsilon: o.Epsilon = None,
-    eps_adjacency: o.EpsAdjacency = None,
-    eps_features: o.EpsFeatures = None,
-    eps_labels: o.EpsLabels = None,
-    feature_share: o.FeatureShare = None,
-    public_features: o.PublicFeatures = False,
-    private_labels: o.PrivateLabels = False,
-    reporting: o.Reporting = "both",
-    gnn: o.Gnn = None,
-    tuned: o.Tuned = False,
-    settings: o.Settings = None,
-    queries: o.Queries = None,
-    gamma: o.Gamma = None,
-    lambda_: o.Lambda = None,
-    delta: o.Delta = None,
-    sampling: o.Sampling = None,
-    query_selection: o.QuerySelection = None,
-    device: o.TrainOn = "auto",
+    *,
+    options: RunOptions,
     reference: o.Reference = False,
-    seed: o.Seed = 0,
-    population_seed: o.PopulationSeed = None,
-    split_seed: o.SplitSeed = None,
-    noise_seed: o.NoiseSeed = None,
-    training_seed: o.TrainingSeed = None,
-    repeats: o.Repeats = 1,
-    repeats_vary: o.RepeatsVary = "all",
     engine: Annotated[
-        str, o._option(o.RUNNING, "--engine", metavar="auto|local|ray", help="Where methods run: processes, or Ray.")
+        str, o.in_panel(RUNNING, "--engine", metavar="auto|local|ray", help="Where methods run: processes, or Ray.")
     ] = "auto",
-    workers: o.Workers = None,
-    ray_address: o.RayAddress = None,
-    dropout: o.Dropout = 0.0,
-    state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
-    on_requery: o.OnRequery = "refuse",
-    cap: o.Caps = None,
-    out: o.Out = Path("runs"),
     as_json: o.AsJson = False,
-    save_reports: o.SaveReports = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
     """Run several methods on the same people with the same splits, and put them side by side."""
-    given = o.pairs("--set", settings)
-    owner = {"queries": queries, "gamma": gamma, "lambda_": lambda_, "delta": delta, "sampling": sampling,
-             "query_selection": query_selection}  # fmt: skip
-    given |= {name: str(value) for name, value in owner.items() if value is not None}
-    caps = o.caps(cap)
-    seeds = o.seeds(seed, noise_seed, population=population_seed, split=split_seed, training=training_seed)
-
-    from strategies import RunOptions
-
-    asked = RunOptions(
-        dataset=dataset, clients=clients, data_dir=data_dir, split=split, label_rate=label_rate, epsilon=epsilon,
-        eps_adjacency=eps_adjacency, eps_features=eps_features, eps_labels=eps_labels, feature_share=feature_share,
-        public_features=public_features, private_labels=private_labels, reporting=reporting, gnn=gnn, tuned=tuned,
-        device=device, reference=reference, seed=seed, seeds=seeds, repeats=repeats, repeats_vary=repeats_vary,
-        dropout=dropout, on_requery=on_requery, caps=caps, out=out, save_reports=save_reports,
-    )  # fmt: skip
-    if state is not None:
-        raise ValueError(f"--state {state} with compare: each method needs people of its own")
-
     with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
         progress("starting", None)
         from cli.report.gather import gather
@@ -94,8 +45,8 @@ def compare(
         from strategies.experiments.compare import compare as run
 
         result = run(
-            methods, replace(asked, settings=given), matching=match, engine=engine, workers=workers,
-            ray_address=ray_address, progress=progress,
+            methods, replace(options, reference=reference), matching=match, engine=engine, workers=options.workers,
+            ray_address=options.ray_address, progress=progress,
         )  # fmt: skip
         page = result.folder / PAGE
         found = None

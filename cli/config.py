@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import typer
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Make what a config.toml says the defaults of this command (an option's callback).
+    """Make the values of a config.toml the defaults of this command (an option's callback).
 
     Raises:
         ValueError: for a file that cannot be read, or a key that no run has.
@@ -27,23 +28,24 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
-def as_parameters(values: dict[str, Any], path: Path) -> dict[str, Any]:
+def as_parameters(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Return the values of a config.toml (fields of RunOptions) by the names of ``run``'s parameters."""
-    from dataclasses import fields
-
     from curator.names import nearest
-    from strategies import RunOptions
+    from strategies.setup.option_spec import declared
+    from strategies.setup.options import RunOptions
 
-    known = {entry.name for entry in fields(RunOptions)}
-    for key in values:
-        if key not in known:
-            raise ValueError(f"--config {path}: a run has no {key}{nearest(key, known)}")
-    found = dict(values)
-    for key, given in (("settings", "settings"), ("caps", "cap")):
-        if key in found:
-            found[given] = [f"{name}={value}" for name, value in dict(found.pop(key)).items()]
-    for name, value in dict(found.pop("seeds", {})).items():
-        found[f"{name}_seed"] = str(value) if name == "noise" else value
-    if "reference" in found:
-        found["no_reference"] = not found.pop("reference")
+    known = declared(RunOptions)
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known:
+            raise ValueError(f"--config {path}: a run has no {name}{nearest(name, known)}")
+        spec = known[name]
+        if name == "seeds":
+            found |= {f"{seed}_seed": str(number) if seed == "noise" else number for seed, number in value.items()}
+        elif spec.is_table:
+            found[name] = [f"{key}={entry}" for key, entry in value.items()]
+        elif spec.option.startswith("--no-"):
+            found[f"no_{name}"] = not value
+        else:
+            found[name] = value
     return found

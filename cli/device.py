@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.errors import ask_for_debug
-from cli.options import caps
+from cli import options as o
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from devices.data.population import Population
     from devices.enrolment.state import State
-    from devices.policy.policy import Policy
+    from devices.policy.policy import OnRequery, Policy
 
 device = typer.Typer(help="A device that lives in a vault: its data, secret and ledger in a process of its own.",
                      no_args_is_help=True)  # fmt: skip
-Debug = Annotated[
-    bool, typer.Option("--debug", help="Show the traceback of a failure.", callback=ask_for_debug, is_eager=True)
-]
-
-
+Debug = Annotated[bool, o.debug()]
 StateFolder = Annotated[Path, typer.Option("--state", metavar="DIR", help="Folder of the devices; it must be private.")]
 PolicyFile = Annotated[
     Path | None,
@@ -218,15 +215,13 @@ def policy(
     from devices.policy.file import write_policy
     from strategies.flower_app.deployed import PublicFile, agreed_policy
 
-    if on_requery not in ("refuse", "replay"):
-        raise ValueError(f"--on-requery {on_requery}: refuse or replay is wanted")
-    for name, value in (("epsilon", epsilon), ("eps-labels", eps_labels)):
-        if value is not None and not 0 < value < float("inf"):
-            raise ValueError(f"--{name} must be a finite number above 0, not {value}")
+    if eps_labels == float("inf"):
+        raise ValueError("--eps-labels inf: a policy needs a finite number above 0")
+    caps = o.table(declared(RunOptions)["caps"], cap)
+    asked = RunOptions(epsilon=epsilon, eps_labels=eps_labels, on_requery=on_requery, caps=caps)
     config = {"method": method, "epsilon": epsilon, "eps-labels": eps_labels}
-    agreed = agreed_policy(
-        config, PublicFile.load(facts), on_requery="replay" if on_requery == "replay" else "refuse", caps=caps(cap)
-    )
+    again: OnRequery = "replay" if asked.on_requery == "replay" else "refuse"
+    agreed = agreed_policy(config, PublicFile.load(facts), on_requery=again, caps=asked.caps)
     typer.echo(write_policy(agreed), nl=False)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.errors import ask_for_debug
+from cli import options as o
 
 if TYPE_CHECKING:
     from curator.privacy.accountant import Account, Figure
@@ -60,9 +60,7 @@ def epsilon(
         bool, typer.Option("--as-printed", help="Put the paper's table first; privgnn: at ten times delta.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of a failure.", callback=ask_for_debug, is_eager=True)
-    ] = False,
+    debug: Annotated[bool, o.debug()] = False,
 ) -> None:
     """Account for PrivGnn or PATE: what the paper prints, and what holds for a person and for an edge.
 

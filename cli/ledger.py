@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.errors import ask_for_debug
+from cli import options as o
 
 if TYPE_CHECKING:
     from devices.enrolment.state import State
@@ -128,7 +128,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
     debug: Annotated[
         bool,
-        typer.Option("--debug", help="Show the traceback of a failure.", callback=ask_for_debug, is_eager=True),
+        o.debug(),
     ] = False,
 ) -> None:
     """Show what devices released: when, what, the loss by level, and the policy with its caps."""

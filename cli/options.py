@@ -1,13 +1,15 @@
-"""The options that ``run`` has, as types. Commands that simulate share them.
+"""Options of the commands, made from the declarations of :class:`strategies.RunOptions`.
 
-Values are checked where they are used (``strategies.RunOptions`` and below), so that the
-command line, a sweep file and a Python caller get the same line for the same mistake.
-Here only text is read: ``LEVEL=X``, ``key=value``, a seed or the word ``os``.
+Values are checked where they are declared, so that the command line, a sweep file and a
+Python caller get the same line for the same mistake. Here only text is read: ``LEVEL=X``,
+``KEY=VALUE``, a seed or the word ``os``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,52 +17,70 @@ import typer
 
 from cli.config import read_config
 from cli.errors import ask_for_debug
+from strategies.setup.option_spec import BUDGET, MODEL, OUTPUT, OptionSpec, declared
+from strategies.setup.options import RunOptions, Seeds
 
-_SEED_BOUND = 1 << 63
+_OWNER = "PrivGnn and PATE"
+# Parameters of an owner's methods that have an option of their own beside --set.
+OF_AN_OWNER: dict[str, tuple[Any, OptionSpec]] = {
+    "queries": (int, OptionSpec(help="Public nodes asked about.", panel=_OWNER, metavar="N", shown="1000")),
+    "gamma": (float, OptionSpec(help="Probability that a person is drawn.", panel=_OWNER, metavar="G", shown="0.3")),
+    "lambda_": (
+        float,
+        OptionSpec(help="1 / scale of the noise.", panel=_OWNER, metavar="X", shown="0.4", flag="--lambda"),
+    ),
+    "delta": (
+        float,
+        OptionSpec(help="Below 1 / n.", panel=_OWNER, metavar="D", shown="a power of ten below 1 / n"),
+    ),
+    "sampling": (
+        str,
+        OptionSpec(help="A sample a query, or one.", panel=_OWNER, values=("fresh", "once"), shown="fresh"),
+    ),
+    "query_selection": (
+        str,
+        OptionSpec(
+            help="Which nodes are asked about.", panel=_OWNER, shown="random",
+            values=("random", "pagerank", "degree", "cluster"), flag="--query-selection",
+        ),
+    ),
+}  # fmt: skip
 
 
-def _option(panel: str, *names: str, **more: Any) -> Any:
+def in_panel(panel: str, *names: str, **more: Any) -> Any:
+    """Return a Typer option under a heading of ``--help``."""
     return typer.Option(*names, rich_help_panel=panel, **more)
 
 
-POPULATION, BUDGET, MODEL = "Population", "Budget", "Model"
-OWNER = "PrivGnn and PATE"
-REPETITION, RUNNING, DEVICES, OUTPUT = "Repetition", "Running", "Devices", "Output"
+def debug(**more: Any) -> Any:
+    """Return the option ``--debug``."""
+    return typer.Option(
+        "--debug", help="Show the traceback of a failure.", callback=ask_for_debug, is_eager=True, **more
+    )
 
-Dataset = Annotated[
-    str,
-    _option(POPULATION, "--dataset", metavar="NAME|FILE", help="A data set (see `ldpsim datasets`) or your own .npz."),
-]
-Clients = Annotated[
-    int | None,
-    _option(
-        POPULATION,
-        "--clients",
-        metavar="N",
-        help="How many devices; real data: an induced sample.",
-        show_default="all; generated: 3000",
-    ),
-]
-DataDir = Annotated[
-    Path | None, _option(POPULATION, "--data-dir", metavar="DIR", envvar="LDPSIM_DATA", help="Where raw data lie.")
-]
-SplitName = Annotated[
-    str, _option(POPULATION, "--split", metavar="random|split42|file", help="Who trains, validates, is scored.")
-]
-LabelRate = Annotated[
-    float | None,
-    _option(
-        POPULATION,
-        "--label-rate",
-        metavar="R",
-        help="Share of the training nodes that keep their label.",
-        show_default="all",
-    ),
-]
+
+def _typer_option(name: str, spec: OptionSpec, *, hidden: bool = False) -> Any:
+    return in_panel(
+        spec.panel, spec.flag or f"--{name.replace('_', '-')}", metavar=spec.metavar or "|".join(spec.values) or None,
+        help=spec.help, show_default=spec.shown or True, envvar=spec.envvar, hidden=hidden,
+    )  # fmt: skip
+
+
+def _shared(name: str) -> Any:
+    return _typer_option(name, declared(RunOptions)[name])
+
+
+Dataset = Annotated[str, _shared("dataset")]
+Clients = Annotated[int | None, _shared("clients")]
+DataDir = Annotated[Path | None, _shared("data_dir")]
+Seed = Annotated[int, _shared("seed")]
+Workers = Annotated[int | None, _shared("workers")]
+RayAddress = Annotated[str | None, _shared("ray_address")]
+Out = Annotated[Path, _shared("out")]
 
 Config = Annotated[
     Path | None,
-    _option(
+    in_panel(
         OUTPUT,
         "--config",
         metavar="FILE",
@@ -69,18 +89,25 @@ Config = Annotated[
         is_eager=True,
     ),
 ]
-
-Method = Annotated[str, _option(MODEL, "--method", metavar="NAME", help="A method (see `ldpsim methods`).")]
-Gnn = Annotated[
-    str | None, _option(MODEL, "--gnn", metavar="gcn|sage|gat", help="The network.", show_default="the method's own")
+AsJson = Annotated[bool, in_panel(OUTPUT, "--json", help="The result as one JSON document on standard output.")]
+Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet", help="Print nothing but the path of the result.")]
+Debug = Annotated[bool, debug(rich_help_panel=OUTPUT)]
+Reference = Annotated[
+    bool, in_panel(MODEL, "--reference/--no-reference", help="Train each method's network without noise, too.")
 ]
-Tuned = Annotated[bool, _option(MODEL, "--tuned", help="Take the stored hyper-parameters for this method and data.")]
-Settings = Annotated[
-    list[str] | None, _option(MODEL, "--set", metavar="KEY=VALUE", help="A parameter of the method or the training.")
+Match = Annotated[
+    tuple[str, float] | None,
+    in_panel(
+        BUDGET,
+        "--match",
+        metavar="LEVEL X",
+        help="Solve for budgets at which X holds at LEVEL.",
+        show_default="each method's own",
+    ),
 ]
 Grid = Annotated[
     list[str] | None,
-    _option(
+    in_panel(
         MODEL,
         "--grid",
         metavar="KEY=V1,V2",
@@ -90,154 +117,91 @@ Grid = Annotated[
 ]
 TuneQuery = Annotated[
     list[str] | None,
-    _option(
+    in_panel(
         BUDGET,
         "--tune-query",
         metavar="KEY[=V1,V2]",
-        help="Values of what people are asked with (left out: the method's own); new people for each.",
-    ),
-]
-TrainOn = Annotated[str, _option(MODEL, "--device", metavar="auto|cpu|cuda", help="Where the network trains.")]
-NoReference = Annotated[bool, _option(MODEL, "--no-reference", help="Do not train the reference without noise.")]
-
-Reference = Annotated[
-    bool, _option(MODEL, "--reference/--no-reference", help="Train each method's network without noise, too.")
-]
-
-Epsilon = Annotated[
-    float | None,
-    _option(
-        BUDGET,
-        "--epsilon",
-        metavar="X",
-        help="Total budget, in the method's own sense.",
-        show_default="the method's own",
-    ),
-]
-EpsAdjacency = Annotated[
-    float | None, _option(BUDGET, "--eps-adjacency", metavar="X", help="Of one entry of a neighbour list.")
-]
-EpsFeatures = Annotated[
-    float | None, _option(BUDGET, "--eps-features", metavar="X", help="Of the features, in the method's own sense.")
-]
-EpsLabels = Annotated[float | None, _option(BUDGET, "--eps-labels", metavar="X", help="Of the label.")]
-FeatureShare = Annotated[
-    float | None,
-    _option(
-        BUDGET,
-        "--feature-share",
-        metavar="S",
-        help="Share of epsilon for the features.",
-        show_default="the method's own",
-    ),
-]
-PublicFeatures = Annotated[
-    bool, _option(BUDGET, "--public-features", help="Features are public; all of epsilon goes to the adjacency.")
-]
-PrivateLabels = Annotated[
-    bool,
-    _option(BUDGET, "--private-labels/--public-labels", help="Ask for labels under noise, or take them as public."),
-]
-Reporting = Annotated[
-    str, _option(BUDGET, "--reporting", metavar="both|one-end", help="Whether both ends of a pair report it.")
-]
-
-Match = Annotated[
-    tuple[str, float] | None,
-    _option(
-        BUDGET,
-        "--match",
-        metavar="LEVEL X",
-        help="Solve for budgets at which X holds at LEVEL.",
-        show_default="each method's own",
+        help="Values of a query parameter (left out: the method's own); new people for each.",
     ),
 ]
 
-Queries = Annotated[
-    int | None, _option(OWNER, "--queries", metavar="N", help="Public nodes asked about.", show_default="1000")
-]
-Gamma = Annotated[
-    float | None,
-    _option(OWNER, "--gamma", metavar="G", help="Probability that a person is drawn.", show_default="0.3"),
-]
-Lambda = Annotated[
-    float | None, _option(OWNER, "--lambda", metavar="X", help="1 / scale of the noise.", show_default="0.4")
-]
-Delta = Annotated[
-    float | None,
-    _option(OWNER, "--delta", metavar="D", help="Below 1 / n.", show_default="a power of ten below 1 / n"),
-]
-Sampling = Annotated[
-    str | None,
-    _option(OWNER, "--sampling", metavar="fresh|once", help="A sample a query, or one.", show_default="fresh"),
-]
-QuerySelection = Annotated[
-    str | None,
-    _option(
-        OWNER,
-        "--query-selection",
-        metavar="random|pagerank|degree|cluster",
-        help="Which nodes are asked about.",
-        show_default="random",
-    ),
-]
 
-Seed = Annotated[int, _option(REPETITION, "--seed", metavar="N", help="Derives the four seeds below.")]
-PopulationSeed = Annotated[int | None, _option(REPETITION, "--population-seed", metavar="N", help="Of the graph.")]
-SplitSeed = Annotated[int | None, _option(REPETITION, "--split-seed", metavar="N", help="Of the split.")]
-NoiseSeed = Annotated[
-    str | None,
-    _option(REPETITION, "--noise-seed", metavar="N|os", help="Of the devices' secrets; os: from the operating system."),
-]
-TrainingSeed = Annotated[int | None, _option(REPETITION, "--training-seed", metavar="N", help="Of the training.")]
-Repeats = Annotated[int, _option(REPETITION, "--repeats", metavar="N", help="How often, each on devices of its own.")]
-RepeatsVary = Annotated[
-    str, _option(REPETITION, "--repeats-vary", metavar="noise|split|all", help="What changes between repeats.")
-]
+def with_run_options(
+    *, leave_out: Sequence[str] = (), hidden: Sequence[str] = (), after: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a run.
 
-Engine = Annotated[
-    str, _option(RUNNING, "--engine", metavar="auto|local|ray|flower", help="Where the devices run; same bytes on all.")
-]
-Workers = Annotated[
-    int | None, _option(RUNNING, "--workers", metavar="N", help="Processes.", show_default="as cores allow")
-]
-RayAddress = Annotated[str | None, _option(RUNNING, "--ray-address", metavar="A", help="A Ray cluster to use.")]
-Dropout = Annotated[float, _option(RUNNING, "--dropout", metavar="P", help="Share of the devices that never answer.")]
+    The command has a parameter ``options``. On the command line, the options of
+    :class:`strategies.RunOptions` stand in its place.
 
-StateDir = Annotated[
-    Path | None,
-    _option(
-        DEVICES,
-        "--state",
-        metavar="DIR",
-        help="Enrolled devices to ask; an empty folder: enrol there.",
-        show_default="inside the run's folder",
-    ),
-]
-OnRequery = Annotated[
-    str, _option(DEVICES, "--on-requery", metavar="refuse|replay", help="What new devices do when asked again.")
-]
-Caps = Annotated[
-    list[str] | None,
-    _option(
-        DEVICES,
-        "--cap",
-        metavar="LEVEL=X",
-        help="Largest loss new devices ever allow: bit, vector or user.",
-        show_default="this query's loss",
-    ),
-]
+    Args:
+        leave_out: Options that the command does not have.
+        hidden: Options that ``--help`` does not show.
+        after: Parameter of the command -> option of a run that it follows in ``--help``.
+    """
 
-Out = Annotated[Path, _option(OUTPUT, "--out", metavar="DIR", help="Where the run's folder is made.")]
-AsJson = Annotated[bool, _option(OUTPUT, "--json", help="The result as one JSON document on standard output.")]
-SaveReports = Annotated[bool, _option(OUTPUT, "--save-reports", help="Keep the reports in the run's folder.")]
-FromReports = Annotated[
-    Path | None, _option(OUTPUT, "--from-reports", metavar="DIR", help="Work on kept reports; nobody is asked.")
-]
-Quiet = Annotated[bool, _option(OUTPUT, "--quiet", help="Print nothing but the path of the result.")]
-Debug = Annotated[
-    bool, _option(OUTPUT, "--debug", help="Show the traceback of a failure.", callback=ask_for_debug, is_eager=True)
-]
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        own = dict(inspect.signature(function, eval_str=True).parameters)
+        moved = {name: own.pop(name) for name in after or {}}
+        several: list[inspect.Parameter] = []
+        for parameter in own.values():
+            if parameter.name != "options":
+                several.append(parameter)
+                continue
+            for made in _parameters(leave_out, hidden):
+                several.append(made)
+                several += [moved[name] for name, before in (after or {}).items() if before == made.name]
+        shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in several]
+
+        @wraps(function)
+        def command(**given: Any) -> None:
+            mine = {name: given.pop(name) for name in list(given) if name in own or name in moved}
+            function(**mine, options=_options(given))
+
+        command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+        return command
+
+    return decorate
+
+
+def _parameters(leave_out: Sequence[str], hidden: Sequence[str]) -> Iterator[inspect.Parameter]:
+    for spec in declared(RunOptions).values():
+        if spec.name in leave_out:
+            continue
+        if spec.name == "seeds":
+            for seed in declared(Seeds).values():
+                kind: Any = str if seed.name == "noise" else int  # a number, or the word os
+                yield _parameter(f"{seed.name}_seed", kind | None, None, seed)
+        elif spec.is_table:
+            yield _parameter(spec.name, list[str] | None, None, spec)
+        elif spec.option.startswith("--no-"):
+            yield _parameter(f"no_{spec.name}", bool, False, spec)
+        else:
+            yield _parameter(spec.name, spec.kind, spec.default, spec, hidden=spec.name in hidden)
+        if spec.name == "settings":
+            for name, (kind, owner) in OF_AN_OWNER.items():
+                if name not in leave_out:
+                    yield _parameter(name, kind | None, None, owner)
+
+
+def _parameter(name: str, kind: Any, default: Any, spec: OptionSpec, *, hidden: bool = False) -> inspect.Parameter:
+    annotation = Annotated[kind, _typer_option(name, spec, hidden=hidden)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _options(given: Mapping[str, Any]) -> RunOptions:
+    """Return the options that the generated parameters stand for."""
+    values: dict[str, Any] = {}
+    for name, spec in declared(RunOptions).items():
+        if name == "seeds":
+            values[name] = seeds({seed: given.get(f"{seed}_seed") for seed in declared(Seeds)})
+        elif f"no_{name}" in given:
+            values[name] = not given[f"no_{name}"]
+        elif name in given:
+            values[name] = table(spec, given[name]) if spec.is_table else given[name]
+    owner = {name: str(given[name]) for name in OF_AN_OWNER if given.get(name) is not None}
+    return RunOptions(**{**values, "settings": {**values.get("settings", {}), **owner}})
 
 
 def pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
@@ -257,43 +221,33 @@ def pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def caps(given: Sequence[str] | None) -> dict[str, float]:
-    """Read ``--cap LEVEL=X``.
+def table(spec: OptionSpec, given: Sequence[str] | None) -> dict[str, Any]:
+    """Read ``KEY=VALUE`` texts as values of the option's type.
 
     Raises:
-        ValueError: for an unknown level, or a cap that is no number of 0 or more.
+        ValueError: as :func:`pairs`, and for a value of another type.
     """
-    from devices.policy.policy import CAP_LEVELS
-
-    found: dict[str, float] = {}
-    for level, text in pairs("--cap", given).items():
-        if level not in CAP_LEVELS:
-            raise ValueError(f"--cap {level}={text}: the level must be one of {', '.join(CAP_LEVELS)}")
+    (kind,) = spec.types
+    found: dict[str, Any] = {}
+    for key, text in pairs(spec.option, given).items():
         try:
-            value = float(text)
+            found[key] = kind(text)
         except ValueError:
-            value = -1.0
-        if not value >= 0:
-            raise ValueError(f"--cap {level}={text}: a cap is a number of 0 or more")
-        found[level] = value
+            raise ValueError(f"{spec.option} {key}={text}: not a number") from None
     return found
 
 
-def seeds(seed: int, noise: str | None, **others: int | None) -> dict[str, int | None]:
-    """Return the named seeds that were given; ``noise`` None stands for the operating system.
+def seeds(given: Mapping[str, Any]) -> dict[str, int | None]:
+    """Return the named seeds that were given; the word ``os`` becomes None.
 
     Raises:
-        ValueError: for a seed outside 0 .. 2^63 - 1, or a noise seed that is neither one nor ``os``.
+        ValueError: for a seed that is neither a whole number nor that word.
     """
-    found: dict[str, int | None] = {name: value for name, value in others.items() if value is not None}
-    if noise is not None and noise.lower() == "os":
-        found["noise"] = None
-    elif noise is not None:
+    found: dict[str, int | None] = {}
+    for name, value in given.items():
         try:
-            found["noise"] = int(noise)
+            if value is not None:
+                found[name] = None if str(value).lower() == "os" else int(value)
         except ValueError:
-            raise ValueError(f"--noise-seed {noise}: must be a whole number, or the word os") from None
-    for option, value in [("--seed", seed), *((f"--{name}-seed", value) for name, value in found.items())]:
-        if value is not None and not 0 <= value < _SEED_BOUND:
-            raise ValueError(f"{option} {value}: must be 0 or more and below 2^63")
+            raise ValueError(f"--{name}-seed {value}: must be a whole number, or the word os") from None
     return found

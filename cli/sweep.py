@@ -14,6 +14,7 @@ from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.progress import Progress
 from cli.run import stdout_to_stderr
+from strategies.setup.option_spec import OUTPUT, RUNNING
 
 _SHOWN = 40
 
@@ -21,17 +22,17 @@ _SHOWN = 40
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The grid; docs/commands.md has its form.")],
     engine: Annotated[
-        str, o._option(o.RUNNING, "--engine", metavar="auto|local|ray", help="Where cells run: processes, or Ray.")
+        str, o.in_panel(RUNNING, "--engine", metavar="auto|local|ray", help="Where cells run: processes, or Ray.")
     ] = "auto",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
     out: Annotated[
-        Path, o._option(o.OUTPUT, "--out", metavar="DIR", help="Where the sweep's folder, sweep-<FILE>, is made.")
+        Path, o.in_panel(OUTPUT, "--out", metavar="DIR", help="Where the sweep's folder, sweep-<FILE>, is made.")
     ] = Path("runs"),
     as_json: Annotated[
-        bool, o._option(o.OUTPUT, "--json", help="The table as one JSON document on standard output.")
+        bool, o.in_panel(OUTPUT, "--json", help="The table as one JSON document on standard output.")
     ] = False,
-    quiet: Annotated[bool, o._option(o.OUTPUT, "--quiet", help="Print nothing but the path of the table.")] = False,
+    quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet", help="Print nothing but the path of the table.")] = False,
     debug: o.Debug = False,
 ) -> None:
     """Run a grid of simulations; cells that have a result are not run again."""

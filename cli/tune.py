@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,43 +14,41 @@ from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
 from cli.progress import Progress
 from cli.run import stdout_to_stderr
+from strategies.setup.option_spec import OUTPUT
+from strategies.setup.options import RunOptions
 
 _SHOWN = 10
 
 
+@o.with_run_options(
+    leave_out=(
+        "method",
+        "tuned",
+        "reference",
+        "engine",
+        "workers",
+        "ray_address",
+        "state",
+        "on_requery",
+        "caps",
+        "out",
+        "save_reports",
+        "from_reports",
+        *o.OF_AN_OWNER,
+    ),
+    after={"tune_query": "reporting", "grid": "gnn"},
+)
 def tune(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="A method (see `ldpsim methods`).")],
-    dataset: o.Dataset = "generated",
-    clients: o.Clients = None,
-    data_dir: o.DataDir = None,
-    split: o.SplitName = "random",
-    label_rate: o.LabelRate = None,
-    epsilon: o.Epsilon = None,
-    eps_adjacency: o.EpsAdjacency = None,
-    eps_features: o.EpsFeatures = None,
-    eps_labels: o.EpsLabels = None,
-    feature_share: o.FeatureShare = None,
-    public_features: o.PublicFeatures = False,
-    private_labels: o.PrivateLabels = False,
-    reporting: o.Reporting = "both",
+    *,
+    options: RunOptions,
     tune_query: o.TuneQuery = None,
-    gnn: o.Gnn = None,
     grid: o.Grid = None,
-    settings: o.Settings = None,
-    device: o.TrainOn = "auto",
-    seed: o.Seed = 0,
-    population_seed: o.PopulationSeed = None,
-    split_seed: o.SplitSeed = None,
-    noise_seed: o.NoiseSeed = None,
-    training_seed: o.TrainingSeed = None,
-    repeats: o.Repeats = 1,
-    repeats_vary: o.RepeatsVary = "all",
-    dropout: o.Dropout = 0.0,
     out: Annotated[
-        Path | None, o._option(o.OUTPUT, "--out", metavar="FILE", help="Add the best setting to a file of stored ones.")
+        Path | None, o.in_panel(OUTPUT, "--out", metavar="FILE", help="Add the best setting to a file of stored ones.")
     ] = None,
     as_json: o.AsJson = False,
-    quiet: Annotated[bool, o._option(o.OUTPUT, "--quiet", help="Print nothing but the setting, as TOML.")] = False,
+    quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet", help="Print nothing but the setting, as TOML.")] = False,
     debug: o.Debug = False,
 ) -> None:
     """Compare settings of a method on one set of reports, by validation accuracy as the curator sees it."""
@@ -60,20 +59,9 @@ def tune(
         if not name or name in asked:
             raise ValueError(f"--tune-query {name}: must be a name, or KEY=V1,V2, and stand there once")
         asked[name] = None
-    given = o.pairs("--set", settings)
-    seeds = o.seeds(seed, noise_seed, population=population_seed, split=split_seed, training=training_seed)
-
-    from strategies import RunOptions
-
-    options = RunOptions(
-        method=method, dataset=dataset, clients=clients, data_dir=data_dir, split=split, label_rate=label_rate,
-        epsilon=epsilon, eps_adjacency=eps_adjacency, eps_features=eps_features, eps_labels=eps_labels,
-        feature_share=feature_share, public_features=public_features, private_labels=private_labels,
-        reporting=reporting, gnn=gnn, settings=given, device=device, reference=False, seed=seed, seeds=seeds,
-        repeats=repeats, repeats_vary=repeats_vary, dropout=dropout, out=None,
-    )  # fmt: skip
-    if "feature_share" in asked and feature_share is not None:
-        raise ValueError(f"--feature-share {feature_share:g} with --tune-query feature_share: one of the two")
+    options = replace(options, method=method, reference=False, out=None)
+    if "feature_share" in asked and options.feature_share is not None:
+        raise ValueError(f"--feature-share {options.feature_share:g} with --tune-query feature_share: one of the two")
 
     with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
         progress("starting", None)

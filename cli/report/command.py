@@ -10,6 +10,7 @@ import typer
 
 from cli import options as o
 from cli.progress import Progress
+from strategies.setup.option_spec import OUTPUT
 
 
 def report(
@@ -18,12 +19,12 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        o._option(
-            o.OUTPUT, "--out", metavar="FILE", help="The page.", show_default="report.html in DIR; of several: here"
+        o.in_panel(
+            OUTPUT, "--out", metavar="FILE", help="The page.", show_default="report.html in DIR; of several: here"
         ),
     ] = None,
     as_json: Annotated[
-        bool, o._option(o.OUTPUT, "--json", help="The results and the page's path as one JSON document.")
+        bool, o.in_panel(OUTPUT, "--json", help="The results and the page's path as one JSON document.")
     ] = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,

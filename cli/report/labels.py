@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report.rows import text
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
 
-_SHORT = {"epsilon": "ε", "eps_adjacency": "ε edges", "eps_features": "ε features", "eps_labels": "ε labels"}
-# Where a run happened sets nothing apart; the rest of a configuration may.
-_SAME = {"data_dir", "engine", "workers", "ray_address", "state", "out", "save_reports", "from_reports", "reference",
-         "device", "budget", "parameters", "reference_training", "provenance", "sampler", "method"}  # fmt: skip
+# An option that is the reader's own business sets nothing apart; every row names its method already.
+_OPTIONS = {name: spec for name, spec in declared(RunOptions).items() if not spec.personal and name != "method"}
 
 
 def name_rows(rows: Sequence[dict[str, Any]], records: Sequence[Mapping[str, Any]]) -> None:
@@ -37,17 +37,18 @@ def name_rows(rows: Sequence[dict[str, Any]], records: Sequence[Mapping[str, Any
 
 def _options(record: Mapping[str, Any]) -> dict[str, str]:
     config = record.get("config")
+    given: Mapping[str, Any] = config if isinstance(config, Mapping) else {}
     found: dict[str, str] = {}
-    for key, value in config.items() if isinstance(config, Mapping) else ():
-        if key in _SAME:
-            continue
-        if isinstance(value, Mapping):
-            found |= {f"{inner}": text(entry) for inner, entry in value.items()}
-        else:
-            found[key] = text(value)
+    for name, spec in _OPTIONS.items():
+        if spec.is_table:
+            entries = given.get(name)
+            found |= {str(key): text(entry) for key, entry in entries.items()} if isinstance(entries, Mapping) else {}
+        elif name in given:
+            found[name] = text(given[name])
     found["gnn"] = text(record.get("gnn", ""))
     return found
 
 
 def _said(options: Mapping[str, str], keys: Sequence[str]) -> list[str]:
-    return [f"{_SHORT.get(key, key.replace('_', ' '))} {options[key]}" for key in keys if options[key] != "None"][:4]
+    words = {name: spec.label for name, spec in _OPTIONS.items() if spec.label}
+    return [f"{words.get(key, key.replace('_', ' '))} {options[key]}" for key in keys if options[key] != "None"][:4]

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from cli.report.rows import number, text
-from strategies.setup.options import RunOptions
-
-# Where a run happens and what is kept of it is the reader's own business.
-_NOT_SAID = ("data_dir", "engine", "workers", "ray_address", "state", "out", "save_reports", "from_reports",
-             "settings", "seeds", "caps", "reference", "device")  # fmt: skip
-_ON = {"public_features": "--public-features", "private_labels": "--private-labels", "tuned": "--tuned"}
-_DEFAULTS = {entry.name: entry.default for entry in fields(RunOptions)}
+from strategies.setup.option_spec import OptionSpec, declared
+from strategies.setup.options import RunOptions, Seeds
 
 
 def command_of(record: Mapping[str, Any]) -> str:
@@ -22,25 +16,24 @@ def command_of(record: Mapping[str, Any]) -> str:
     config = record.get("config")
     given: Mapping[str, Any] = config if isinstance(config, Mapping) else {}
     words = ["ldpsim", "run", "--method", text(record.get("method", "")), "--dataset", _dataset(given, record)]
-    for name, default in _DEFAULTS.items():
+    for name, spec in declared(RunOptions).items():
         value = given.get(name)
-        if name in _NOT_SAID or name in ("method", "dataset") or value is None or value == default:
-            continue
-        if name in _ON:
-            words += [_ON[name]] if value is True else []
-        else:
-            words += [f"--{name.replace('_', '-')}", _word(value)]
-    for option, table in (("--set", "settings"), ("--cap", "caps")):
-        for key, value in _pairs(given.get(table)):
-            words += [option, f"{text(key)}={_word(value)}"]
-    for name, value in _pairs(given.get("seeds")):
-        if name in ("population", "split", "noise", "training"):
-            words += [f"--{name}-seed", "os" if name == "noise" and value is None else _word(value)]
+        if not (spec.personal or name in ("method", "dataset") or value is None or value == spec.default):
+            words += _said(spec, value)
     return " ".join(shlex.quote(word) for word in words)
 
 
-def _pairs(found: Any) -> list[tuple[Any, Any]]:
-    return list(found.items()) if isinstance(found, Mapping) else []
+def _said(spec: OptionSpec, value: Any) -> list[str]:
+    """Return an option and its value as words of a command."""
+    if spec.is_table:
+        entries = list(value.items()) if isinstance(value, Mapping) else []
+        if spec.name == "seeds":
+            named = [(name, "os" if seed is None else _word(seed)) for name, seed in entries if name in declared(Seeds)]
+            return [word for name, seed in named for word in (f"--{name}-seed", seed)]
+        return [word for key, entry in entries for word in (spec.option, f"{text(key)}={_word(entry)}")]
+    if spec.kind is bool:
+        return [spec.option] if value is True else []
+    return [spec.option, _word(value)]
 
 
 def _dataset(config: Mapping[str, Any], record: Mapping[str, Any]) -> str:

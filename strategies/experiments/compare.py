@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,14 @@ from devices.atomic_files import write_atomically
 from strategies.experiments.match_budgets import match
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell
+from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
 from strategies.results.levels import level_named
-from strategies.setup.fingerprint import config_hash
+from strategies.setup.fingerprint import config_hash, hashed_options
 from strategies.setup.options import GNNS, RunOptions
 from strategies.setup.run_setup import load_population
 
 FORMAT = 1
-Progress = Callable[[str, float | None], None]
-# What makes two comparisons one about the same people: these name the folder.
-_SAME = ("dataset", "clients", "split", "label_rate", "seed", "seeds", "repeats", "repeats_vary", "dropout")
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ def compare(
     engine: str = "auto",
     workers: int | None = None,
     ray_address: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
 ) -> Comparison:
     """Run methods on the same people and write ``compare.json`` and the table.
 
@@ -99,11 +97,10 @@ def compare(
         raise ValueError(f"--state {options.state} with compare: each method needs people of its own")
     if options.out is None:
         raise ValueError("a comparison is written: it needs a folder")
-    tell = progress or (lambda phase, share: None)
     cells = _cells(methods, options)
     made = None
     if matching is not None:
-        tell("matching", 0.0)
+        progress("matching", 0.0)
         cells, made = _matched(cells, *matching)
     folder = options.out / _name(options)
     swept = run_sweep(cells, folder, engine=engine, workers=workers, ray_address=ray_address, progress=progress)
@@ -171,7 +168,7 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
 
 
 def _name(options: RunOptions) -> str:
-    people = {name: getattr(options, name) for name in _SAME}
+    people = hashed_options(options, lambda spec: spec.people)
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(options.dataset).stem or "data")
     return f"compare-{plain}-{config_hash(people)}"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,11 +19,11 @@ from typing import Any
 from strategies.experiments.pool import Failed, Pool, failure, on_ray, processes
 from strategies.experiments.sweep_file import Cell
 from strategies.experiments.sweep_table import Row, failed_row, row_of, write_tables
+from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
 from strategies.setup.options import RunOptions
 
 ENGINES = ("auto", "local", "ray")
-Progress = Callable[[str, float | None], None]
 Results = Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]]
 
 
@@ -54,7 +54,7 @@ def run_sweep(
     engine: str = "auto",
     workers: int | None = None,
     ray_address: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
 ) -> SweepResult:
     """Run the cells that have no result in ``folder`` and write the table of all.
 
@@ -75,10 +75,9 @@ def run_sweep(
         raise ValueError(f"--engine {engine}: must be one of {', '.join(ENGINES)}: cells run in processes or on Ray")
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers}: must be 1 or more")
-    tell = progress or (lambda phase, share: None)
     over_ray = engine == "ray" or (engine == "auto" and ray_address is not None)
     with on_ray(workers, ray_address) if over_ray else processes(workers) as pool:
-        digests = _check(cells, pool, tell)
+        digests = _check(cells, pool, progress)
         run_folder.prepare(folder)
         with _alone_in(folder):
             outcomes = _earlier(cells, digests, results_in(folder))
@@ -88,10 +87,10 @@ def run_sweep(
                 for place, cell in enumerate(cells)
                 if place not in outcomes
             ]
-            tell("cells", len(outcomes) / len(cells))
+            progress("cells", len(outcomes) / len(cells))
             for place, outcome in pool.each(run_cell, tasks):
                 outcomes[place] = outcome
-                tell("cells", len(outcomes) / len(cells))
+                progress("cells", len(outcomes) / len(cells))
             rows = [_row(place, cell, digests[place], outcomes[place], folder) for place, cell in enumerate(cells)]
             table, parquet = write_tables(folder, rows)
     failures = [
@@ -130,13 +129,13 @@ def run_cell(options: RunOptions) -> str | Failed:
     return folder.name
 
 
-def _check(cells: Sequence[Cell], pool: Pool, tell: Progress) -> list[str | Failed]:
+def _check(cells: Sequence[Cell], pool: Pool, progress: Progress) -> list[str | Failed]:
     """Return every cell's config hash; nothing is written.
 
     Raises:
         ValueError: where two cells have one hash, or no cell can be run.
     """
-    tell("checking", 0.0)
+    progress("checking", 0.0)
     together: dict[tuple[Any, ...], list[int]] = {}
     for place, cell in enumerate(cells):
         together.setdefault(_people(cell.options), []).append(place)
@@ -146,7 +145,7 @@ def _check(cells: Sequence[Cell], pool: Pool, tell: Progress) -> list[str | Fail
     for number, several in pool.each(check_cells, tasks):
         places = groups[number]
         found.update(zip(places, [several] * len(places) if isinstance(several, Failed) else several, strict=True))
-        tell("checking", len(found) / len(cells))
+        progress("checking", len(found) / len(cells))
     first: dict[str, Cell] = {}
     for place, cell in enumerate(cells):
         digest = found[place]

@@ -22,26 +22,23 @@ then ``cells`` as written. Nothing here touches the disk but for reading the fil
 from __future__ import annotations
 
 import itertools
-import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from curator.methods import find
 from curator.names import nearest
 from devices import datasets
-from devices.policy.policy import CAP_LEVELS
-from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
 
 TABLES = ("fixed", "grid", "cells")
-# Where and how the cells run is said once, on the command line.
+# Options of the whole sweep: the command line has them.
 _OF_THE_COMMAND = ("engine", "workers", "ray_address", "out")
-_MAPPINGS = ("settings", "seeds", "caps")
-_HINTS = get_type_hints(RunOptions)
-_FIELDS = tuple(entry.name for entry in fields(RunOptions))
-_SEED_BOUND = 1 << 63
+_OPTIONS = declared(RunOptions)
+_TABLES = tuple(name for name, spec in _OPTIONS.items() if spec.is_table)
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ def _flat(where: str, table: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
-        if name in _MAPPINGS and isinstance(value, Mapping):
+        if name in _TABLES and isinstance(value, Mapping):
             entries = {f"{name}.{inner}": entry for inner, entry in value.items()}
         else:
             entries = {name if "." not in name else key: value}
@@ -128,20 +125,17 @@ def _check_key(where: str, key: str) -> None:
         raise ValueError(f"{where} state: a sweep cannot use enrolled devices, each cell needs people of its own")
     if name in _OF_THE_COMMAND:
         raise ValueError(f"{where} {name}: belongs on the command line, --{name.replace('_', '-')}")
-    if name in _MAPPINGS and inner:
-        known = {"seeds": [f.name for f in fields(Seeds)], "caps": list(CAP_LEVELS)}.get(name)
-        if known is not None and inner not in known:
-            raise ValueError(f"{where} {key}: {name} has no {inner}{nearest(inner, known)} ({', '.join(known)})")
+    if name in _TABLES and inner:
         return
-    if name in _MAPPINGS:
+    if name in _TABLES:
         raise ValueError(f"{where} {key}: is a table, write {name}.KEY")
-    if dot or key not in _FIELDS:
-        known = [field for field in _FIELDS if field != "state" and field not in _OF_THE_COMMAND]
+    if dot or key not in _OPTIONS:
+        known = [field for field in _OPTIONS if field != "state" and field not in _OF_THE_COMMAND]
         raise ValueError(f"{where} {key}: a run has no such option{nearest(key, known)}")
 
 
 def _place(key: str) -> tuple[int, str]:
-    return _FIELDS.index(key.partition(".")[0]), key
+    return list(_OPTIONS).index(key.partition(".")[0]), key
 
 
 def _cell(where: str, fixed: Mapping[str, Any], own: Mapping[str, Any]) -> Cell:
@@ -166,34 +160,24 @@ def _cell(where: str, fixed: Mapping[str, Any], own: Mapping[str, Any]) -> Cell:
 
 
 def _typed(where: str, key: str, given: Any) -> Any:
-    """Return a value as the field's type; TOML knows types, so text is never read as a number."""
-    name, _, inner = key.partition(".")
+    """Return a value as the option's type; TOML knows types, so text is never read as a number."""
+    name = key.partition(".")[0]
     value: Any = given
     wrong = f"{where} {key} = {_shown(given)}"
     if name == "settings":
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, (int, float, str)):
-            return str(value)
-        raise ValueError(f"{wrong}: must be one number, text or truth value")
-    if name == "seeds" and inner == "noise" and value == "os":
+        if not isinstance(value, (bool, int, float, str)):
+            raise ValueError(f"{wrong}: must be one number, text or truth value")
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if key == "seeds.noise" and value == "os":
         return None
-    if name == "caps" or name == "seeds":
-        allowed: tuple[type, ...] = (float,) if name == "caps" else (int,)
-    else:
-        allowed = tuple(kind for kind in get_args(_HINTS[name]) or (_HINTS[name],) if kind is not type(None))
+    allowed = _OPTIONS[name].types
     if Path in allowed and isinstance(value, str):
         return Path(value)
     if float in allowed and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    fits = isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool))
-    if not fits:
+    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         words = {str: "text", int: "a whole number", float: "a number", bool: "true or false", Path: "a path"}
         raise ValueError(f"{wrong}: must be {' or '.join(words[kind] for kind in allowed)}")
-    if name in ("seed", "seeds") and not 0 <= value < _SEED_BOUND:
-        raise ValueError(f"{wrong}: must be 0 or more and below 2^63")
-    if name == "caps" and not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{wrong}: a cap is a number of 0 or more")
     return value
 
 

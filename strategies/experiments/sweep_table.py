@@ -13,18 +13,18 @@ from typing import Any
 
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
-from strategies.setup.options import RunOptions
+from strategies.setup.option_spec import BUDGET, declared
+from strategies.setup.options import RunOptions, Seeds
 
 Row = dict[str, Any]
 # Of the machine and the moment: these differ when the same cell is run again.
 MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "seconds_train", "seconds_total",
             "peak_rss_bytes")  # fmt: skip
-_BUDGET = ("epsilon", "eps_adjacency", "eps_features", "eps_labels", "feature_share", "public_features",
-           "private_labels", "reporting")  # fmt: skip
-_OPTIONS = ("split", "label_rate", "tuned", "dropout", "seed", "repeats", "repeats_vary")
-_SEEDS = ("population", "split", "noise", "training")
+_COLUMNS = {name: spec for name, spec in declared(RunOptions).items() if spec.column and not spec.personal}
+_OPTIONS = sorted(_COLUMNS, key=lambda name: _COLUMNS[name].panel != BUDGET)  # budgets come first
+_SEEDS = tuple(declared(Seeds))
 _FIRST = (
-    "cell", "status", "method", "dataset", "gnn", "nodes", "edges", "features", "classes", *_BUDGET, *_OPTIONS,
+    "cell", "status", "method", "dataset", "gnn", "nodes", "edges", "features", "classes", *_OPTIONS,
     *(f"{name}_seed" for name in _SEEDS), "config_hash", "test", "val", "macro_f1", "std", "nonprivate_test", "trust",
     "claimed", "holds", "collections",
     "asked", "answered", "refused", "silent", "failed", "rounds", "messages", "downlink_bytes", "uplink_bytes",
@@ -40,7 +40,7 @@ def failed_row(number: int, options: RunOptions, digest: str | None, line: str) 
     return {
         "cell": number,
         "status": "failed",
-        **{name: asked[name] for name in ("method", "dataset", "gnn", *_BUDGET, *_OPTIONS)},
+        **{name: asked[name] for name in ("method", "dataset", "gnn", *_OPTIONS)},
         **{f"{name}_seed": value for name, value in options.seeds_of(0).to_dict().items()},
         **{f"param_{name}": _read(value) for name, value in options.settings.items()},
         "config_hash": digest,
@@ -65,8 +65,7 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> Row:
         "dataset": made["name"],
         "gnn": record["gnn"],
         **{name: made[name] for name in ("nodes", "edges", "features", "classes")},
-        **{name: config["budget"][name] for name in _BUDGET},
-        **{name: config[name] for name in _OPTIONS},
+        **{name: {**config, **config["budget"]}.get(name) for name in _OPTIONS},
         **{f"{name}_seed": record["seeds"][name] for name in _SEEDS},
         **{f"param_{name}": value for name, value in config["parameters"].items() if name != "gnn"},
         "config_hash": record["config_hash"],

@@ -20,6 +20,7 @@ from curator.methods import Question, Reference, find
 from curator.methods.owner.owner import OwnerMethod
 from curator.names import nearest
 from strategies.experiments.trial import Trial, gather
+from strategies.progress import Progress, quiet
 from strategies.runs.set_up import set_up
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
@@ -27,7 +28,6 @@ from strategies.setup.settings import Settings, resolve
 
 Values = Mapping[str, Any]
 Grid = Mapping[str, Sequence[Any]]
-Progress = Callable[[str, float | None], None]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def search(
     query: Grid | None = None,
     *,
     collect: Callable[[RunOptions], Sequence[Trial]] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
 ) -> Found:
     """Try every combination of a grid and return them by validation accuracy.
 
@@ -113,7 +113,6 @@ def search(
             that does not fit, a grid parameter that changes what is asked, a query parameter that
             does not; or no validation label to compare by.
     """
-    tell = progress or (lambda phase, share: None)
     collect = collect or (lambda asked: [gather(asked, repeat) for repeat in range(asked.repeats)])
     queries = list(_products(query or {}))
     setups = _setups(options, stages, queries, query or {})
@@ -126,7 +125,7 @@ def search(
     for number, stage in enumerate(stages):
         for values, setup in zip(queries, setups, strict=True):
             if number == 0:
-                tell("asking", None)
+                progress("asking", None)
                 trials = collect(setup.options)
                 collections += 0 if nobody else len(trials)
             elif best is not None and values == best.query:
@@ -137,7 +136,7 @@ def search(
             leading: Candidate | None = None
             for candidate in _score(setup, trials, values, base, stage):
                 steps += 1
-                tell("comparing", steps / total)
+                progress("comparing", steps / total)
                 tried.setdefault((repr(candidate.query), repr(sorted(candidate.values.items()))), candidate)
                 if leading is None or candidate.val_accuracy > leading.val_accuracy:
                     leading = candidate

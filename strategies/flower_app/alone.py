@@ -5,21 +5,21 @@ nodes have devices of their own, nobody is enrolled: ``state-dir`` tells the cur
 rehearsal on one machine where they live, ``facts`` the curator of a deployment what is
 public.
 
-The keys of the run's configuration, empty or 0 where not given:
+The keys of the run's configuration, empty or 0 where not given, are the options of a run that
+are declared for Flower (:mod:`strategies.setup.options`), with these words of their own:
 
     state-dir      folder of the enrolled devices; in a simulation they are enrolled there
     facts          file with what is public (:mod:`strategies.flower_app.deployed`)
-    method, dataset, data-dir, split, seed, epsilon      as for ``ldpsim run``
-    eps-labels     budget of the labels: given, they are private and asked for
+    eps-labels     given, labels are private and asked for
     collection     id of an interrupted collection from a deployment, to go on with it
     minimum-nodes  how many nodes to wait for (default: one a device)
     timeout        seconds after which a device that has not answered counts as silent
-    out            parent of the result's folder (default: beside the simulation's devices)
+    out            default: beside the simulation's devices
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,11 @@ from strategies.flower_app.deployed import PublicFile, run_deployed
 from strategies.flower_app.roster import collection_of, introduce, wait_for_nodes
 from strategies.rounds.collect_once import Collected, run_collection
 from strategies.rounds.stages import Stages
+from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
+
+# Keys that are no options of a run; `job` is read by strategies/server_app.py.
+OWN_KEYS = ("job", "state-dir", "facts", "collection", "minimum-nodes", "timeout")
 
 
 def run_alone(grid: Grid, context: Context) -> None:
@@ -76,6 +80,12 @@ def run_alone(grid: Grid, context: Context) -> None:
     _simulate(config, state or default_state_folder(context.run_id), enrolled or len(nodes), collect)
 
 
+def options_given(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run that a configuration gives."""
+    flower = [spec for spec in declared(RunOptions).values() if spec.flower]
+    return {spec.name: spec.types[0](config[spec.key]) for spec in flower if config.get(spec.key)}
+
+
 def _simulate(config: Any, state: Path, people: int, collect: Any) -> None:
     from strategies.runs.simulate import simulate
 
@@ -86,20 +96,10 @@ def _simulate(config: Any, state: Path, people: int, collect: Any) -> None:
             'for more, --federation-config "num-supernodes=200 client-resources-num-cpus=1"'
         )
         people = SMALLEST_GENERATED
-    options = RunOptions(
-        method=str(config.get("method") or "hogs"),
-        dataset=dataset,
-        clients=people,
-        data_dir=Path(str(config["data-dir"])) if config.get("data-dir") else None,
-        split=str(config.get("split") or "random"),
-        epsilon=float(config["epsilon"]) if config.get("epsilon") else None,
-        eps_labels=float(config["eps-labels"]) if config.get("eps-labels") else None,
-        private_labels=bool(config.get("eps-labels")),
-        seed=int(config.get("seed") or 0),
-        engine="flower",
-        state=state,
-        out=Path(str(config.get("out") or state.parent)),
-    )
+    given = options_given(config)
+    private = given.get("eps_labels") is not None
+    options = RunOptions(**{"out": state.parent, **given, "dataset": dataset, "clients": people, "engine": "flower",
+                            "private_labels": private, "state": state})  # fmt: skip
     result = simulate(options, progress=lambda phase, share: print(f"{phase} ...", flush=True), collect=collect)
     record = result.record
     counts = ", ".join(f"{name} {record['devices'][name]}" for name in ("asked", "reported", "replayed", "silent"))

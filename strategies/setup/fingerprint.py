@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from curator.methods.base import Budget
 from devices.data.population import Population
 from devices.noise import SAMPLER_VERSION
+from strategies.setup.option_spec import OptionSpec, declared
 from strategies.setup.options import RunOptions
 from strategies.setup.settings import Settings
 
 SCHEMA = 1  # of result.json
-
-# What changes where a run happens or what is kept of it, and what is hashed in the form that is in force.
-_NOT_HASHED = {"data_dir", "seed", "seeds", "engine", "workers", "ray_address", "state", "out", "save_reports",
-               "from_reports", "reference", "settings", "tuned", "clients", "epsilon", "eps_adjacency", "eps_features",
-               "eps_labels", "feature_share", "public_features", "private_labels", "reporting", "gnn"}  # fmt: skip
 
 
 def config_hash(parameters: Mapping[str, Any]) -> str:
@@ -38,15 +34,27 @@ def ldpsim_version() -> str:
 
 
 def configuration(options: RunOptions) -> dict[str, Any]:
-    """Return the options as plain values, those left out included."""
-    return {f.name: getattr(options, f.name) for f in fields(options)}
+    """Return all options by name, those with their default included."""
+    return {name: getattr(options, name) for name in declared(type(options))}
+
+
+def hashed_options(options: RunOptions, wanted: Callable[[OptionSpec], bool]) -> dict[str, Any]:
+    """Return the wanted options, in the form that goes into a hash.
+
+    An option that a later version brought is left out at its default: older hashes stay valid.
+    """
+    return {
+        name: getattr(options, name)
+        for name, spec in declared(type(options)).items()
+        if wanted(spec) and not (spec.hashed == "unless default" and getattr(options, name) == spec.default)
+    }
 
 
 def hashed_parameters(
     options: RunOptions, population: Population, settings: Settings, budget: Budget
 ) -> dict[str, Any]:
     """Return every parameter that can change the result (``config_hash`` is over this)."""
-    chosen = {name: value for name, value in configuration(options).items() if name not in _NOT_HASHED}
+    chosen = hashed_options(options, lambda spec: spec.hashed in ("always", "unless default"))
     chosen["dataset"] = population.digest
     if options.split == "file" and population.own_split is not None:
         parts = population.own_split

@@ -1,8 +1,8 @@
-"""What a run was asked to do, checked.
+"""Options of a run, declared and checked.
 
 The command line, a sweep file, ``compare`` and Python callers all make one
-:class:`RunOptions`; whatever is wrong is one ``ValueError`` line that names the option,
-the value and what is allowed.
+:class:`RunOptions`. A mistake is one ``ValueError`` line that names the option, the value
+and what is allowed.
 """
 
 from __future__ import annotations
@@ -10,24 +10,42 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ENGINES = ("auto", "local", "ray", "flower")
-SPLITS = ("random", "split42", "file")
+from strategies.setup.option_spec import (
+    BUDGET,
+    DEVICES,
+    MODEL,
+    OUTPUT,
+    POPULATION,
+    REPETITION,
+    RUNNING,
+    declared,
+    option,
+)
+
 GNNS = ("gcn", "sage", "gat")
-VARY = ("noise", "split", "all")
+_OWN = "the method's own"
+_SEED_BOUND = 1 << 63
+_SEED = "must be 0 or more and below 2^63"
+_PART: dict[str, Any] = {
+    "allows": lambda epsilon: epsilon > 0, "must": "a budget must be a number above 0", "hashed": "in force",
+}  # fmt: skip
+_COUNT: dict[str, Any] = {"allows": lambda count: count >= 1, "must": "must be 1 or more"}
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """The four named seeds of a run. ``noise`` None: secrets come from the operating system."""
+    """The four named seeds of a run. With ``noise`` None the operating system gives the devices' secrets."""
 
-    population: int
-    split: int
-    noise: int | None
-    training: int
+    population: int = option(help="Of the graph.", panel=REPETITION, metavar="N")
+    split: int = option(help="Of the split.", panel=REPETITION, metavar="N")
+    noise: int | None = option(
+        help="Of the devices' secrets; os: from the operating system.", panel=REPETITION, metavar="N|os"
+    )
+    training: int = option(help="Of the training.", panel=REPETITION, metavar="N")
 
     @classmethod
     def derive(cls, seed: int, **given: int | None) -> Seeds:
@@ -36,115 +54,157 @@ class Seeds:
         def derived(name: str) -> int:
             return int.from_bytes(hashlib.sha256(f"ldpsim {name} {seed}".encode()).digest()[:6], "little")
 
-        values: dict[str, Any] = {f.name: given[f.name] if f.name in given else derived(f.name) for f in fields(cls)}
+        values: dict[str, Any] = {name: given[name] if name in given else derived(name) for name in declared(cls)}
         return cls(**values)
 
     def to_dict(self) -> dict[str, int | None]:
         """Return the four seeds by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: getattr(self, name) for name in declared(Seeds)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Everything one run needs; defaults are those of ``ldpsim run``.
+    """Everything one run needs. A field is declared once, here; its help says what it means.
 
-    Args:
-        method: Name in the method table.
-        dataset: Name in the data set table, or a path to the person's own file.
-        clients: Number of devices; None for all there are (``generated``: 3,000).
-        data_dir: Where raw data lie.
-        split: ``random`` (50/25/25 by seed), ``split42`` or ``file``.
-        label_rate: Share of the training nodes that keep their label, None for all.
-        epsilon: The method's total budget in its paper's sense.
-        eps_adjacency, eps_features, eps_labels: The finer budgets.
-        feature_share: Share of epsilon for the features (HoGS's delta).
-        public_features, private_labels: What is public.
-        reporting: ``both`` or ``one-end``.
-        gnn: ``gcn``, ``sage``, ``gat``; None for the method's default.
-        tuned: Take the stored hyper-parameters.
-        settings: ``--set`` parameters, as given.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        reference: Whether to train the noiseless reference too.
-        seed: Derives the seeds that ``seeds`` does not give.
-        seeds: Named seeds given one by one; ``noise`` may be None (operating system).
-        repeats, repeats_vary: How often, and what changes between repeats.
-        engine, workers, ray_address: Where the devices run.
-        dropout: Share of devices that never answer.
-        state: Folder with enrolled devices, None for one inside the run's folder.
-        on_requery, caps: Policy of devices enrolled by this run.
-        out: Parent of the run's folder; None writes nothing.
-        save_reports, from_reports: Keep the reports, or work on kept ones.
+    A new option is one field, and the code that uses it.
+
+    >>> RunOptions(method="blink", clients=500, epsilon=4.0).dataset
+    'generated'
     """
 
-    method: str = "hogs"
-    dataset: str = "generated"
-    clients: int | None = None
-    data_dir: Path | None = None
-    split: str = "random"
-    label_rate: float | None = None
-    epsilon: float | None = None
-    eps_adjacency: float | None = None
-    eps_features: float | None = None
-    eps_labels: float | None = None
-    feature_share: float | None = None
-    public_features: bool = False
-    private_labels: bool = False
-    reporting: str = "both"
-    gnn: str | None = None
-    tuned: bool = False
-    settings: Mapping[str, str] = field(default_factory=dict)
-    device: str = "auto"
-    reference: bool = True
-    seed: int = 0
-    seeds: Mapping[str, int | None] = field(default_factory=dict)
-    repeats: int = 1
-    repeats_vary: str = "all"
-    engine: str = "auto"
-    workers: int | None = None
-    ray_address: str | None = None
-    dropout: float = 0.0
-    state: Path | None = None
-    on_requery: str = "refuse"
-    caps: Mapping[str, float] = field(default_factory=dict)
-    out: Path | None = Path("runs")
-    save_reports: bool = False
-    from_reports: Path | None = None
+    method: str = option(
+        "hogs", "A method (see `ldpsim methods`).", MODEL, "NAME", hashed="always", column=False, flower=True
+    )
+    dataset: str = option(
+        "generated", "A data set (see `ldpsim datasets`) or your own .npz.", POPULATION, "NAME|FILE",
+        hashed="in force", column=False, people=True, flower=True,
+    )  # fmt: skip
+    clients: int | None = option(
+        None, "Number of devices; real data: an induced sample.", POPULATION, "N", shown="all; generated: 3000",
+        allows=lambda n: n >= 4, must="at least 4 devices are needed", hashed="in force", column=False, people=True,
+    )  # fmt: skip
+    data_dir: Path | None = option(
+        None, "Folder of the raw data.", POPULATION, "DIR", envvar="LDPSIM_DATA", hashed="never", personal=True,
+        flower=True,
+    )  # fmt: skip
+    split: str = option(
+        "random", "Division into training, validation and test.", POPULATION, values=("random", "split42", "file"),
+        hashed="always", people=True, flower=True,
+    )  # fmt: skip
+    label_rate: float | None = option(
+        None, "Share of the training nodes that keep their label.", POPULATION, "R", shown="all",
+        allows=lambda rate: 0 < rate <= 1, must="must be above 0 and at most 1", hashed="always", people=True,
+    )  # fmt: skip
+    epsilon: float | None = option(
+        None, "Total budget, in the method's own sense.", BUDGET, "X", shown=_OWN, label="ε", flower=True,
+        allows=lambda epsilon: 0 < epsilon < math.inf, must="the total budget must be a finite number above 0",
+        hashed="in force",
+    )  # fmt: skip
+    eps_adjacency: float | None = option(
+        None, "Budget of one entry of a neighbour list.", BUDGET, "X", label="ε edges", **_PART
+    )
+    eps_features: float | None = option(
+        None, "Budget of the features, in the method's own sense.", BUDGET, "X", label="ε features", **_PART
+    )
+    eps_labels: float | None = option(None, "Budget of the label.", BUDGET, "X", label="ε labels", flower=True, **_PART)
+    feature_share: float | None = option(
+        None, "Share of epsilon for the features.", BUDGET, "S", shown=_OWN,
+        allows=lambda share: 0 < share < 1, must="must lie between 0 and 1, both excluded", hashed="in force",
+    )  # fmt: skip
+    public_features: bool = option(
+        False, "Features are public; all of epsilon goes to the adjacency.", BUDGET, hashed="in force"
+    )
+    private_labels: bool = option(
+        False, "Ask for labels under noise, or take them as public.", BUDGET,
+        flag="--private-labels/--public-labels", hashed="in force",
+    )  # fmt: skip
+    reporting: str = option(
+        "both", "Whether both ends of a pair report it.", BUDGET, values=("both", "one-end"), hashed="in force"
+    )
+    gnn: str | None = option(None, "The network.", MODEL, values=GNNS, shown=_OWN, hashed="in force", column=False)
+    tuned: bool = option(False, "Take the stored hyper-parameters for this method and data.", MODEL, hashed="in force")
+    settings: Mapping[str, str] = option(
+        {}, "A parameter of the method or the training.", MODEL, "KEY=VALUE", flag="--set", hashed="in force",
+        column=False,
+    )  # fmt: skip
+    device: str = option(
+        "auto", "Where the network trains.", MODEL, values=("auto", "cpu", "cuda"), hashed="always", personal=True
+    )
+    reference: bool = option(
+        True, "Do not train the reference without noise.", MODEL, flag="--no-reference", hashed="never", personal=True
+    )
+    seed: int = option(
+        0, "Derives the four seeds below.", REPETITION, "N", allows=lambda seed: 0 <= seed < _SEED_BOUND,
+        must=_SEED, hashed="in force", people=True, flower=True,
+    )  # fmt: skip
+    seeds: Mapping[str, int | None] = option(
+        {}, "Named seeds that are not derived.", REPETITION, hashed="in force", column=False, people=True
+    )
+    repeats: int = option(
+        1, "Number of repeats, each on devices of its own.", REPETITION, "N", hashed="always", people=True, **_COUNT
+    )
+    repeats_vary: str = option(
+        "all", "What changes between repeats.", REPETITION, values=("noise", "split", "all"), hashed="always",
+        people=True,
+    )  # fmt: skip
+    engine: str = option(
+        "auto", "Where the devices run; same bytes on all.", RUNNING, values=("auto", "local", "ray", "flower"),
+        hashed="never", personal=True,
+    )  # fmt: skip
+    workers: int | None = option(
+        None, "Number of processes.", RUNNING, "N", shown="as cores allow", hashed="never", personal=True, **_COUNT
+    )
+    ray_address: str | None = option(None, "A Ray cluster to use.", RUNNING, "A", hashed="never", personal=True)
+    dropout: float = option(
+        0.0, "Share of the devices that never answer.", RUNNING, "P", allows=lambda share: 0 <= share < 1,
+        must="a share of devices, 0 or more and below 1", hashed="always", people=True,
+    )  # fmt: skip
+    state: Path | None = option(
+        None, "Enrolled devices to ask; an empty folder: enrol there.", DEVICES, "DIR", shown="inside the run's folder",
+        hashed="never", personal=True,
+    )  # fmt: skip
+    on_requery: str = option(
+        "refuse", "What new devices do when asked again.", DEVICES, values=("refuse", "replay"), hashed="always",
+        column=False,
+    )  # fmt: skip
+    caps: Mapping[str, float] = option(
+        {}, "Largest loss new devices ever allow: bit, vector or user.", DEVICES, "LEVEL=X", flag="--cap",
+        shown="this query's loss", hashed="always", column=False,
+    )  # fmt: skip
+    out: Path | None = option(
+        Path("runs"), "Parent of the run's folder.", OUTPUT, "DIR", hashed="never", personal=True, flower=True
+    )
+    save_reports: bool = option(False, "Keep the reports in the run's folder.", OUTPUT, hashed="never", personal=True)
+    from_reports: Path | None = option(
+        None, "Work on kept reports; nobody is asked.", OUTPUT, "DIR", hashed="never", personal=True
+    )
 
     def __post_init__(self) -> None:
-        _one_of("--split", self.split, SPLITS)
-        _one_of("--engine", self.engine, ENGINES)
-        _one_of("--repeats-vary", self.repeats_vary, VARY)
-        _one_of("--device", self.device, ("auto", "cpu", "cuda"))
-        _one_of("--reporting", self.reporting, ("both", "one-end"))
-        _one_of("--on-requery", self.on_requery, ("refuse", "replay"))
-        if self.gnn is not None:
-            _one_of("--gnn", self.gnn, GNNS)
-        if self.clients is not None and self.clients < 4:
-            raise ValueError(f"--clients {self.clients}: at least 4 devices are needed")
-        if self.repeats < 1:
-            raise ValueError(f"--repeats {self.repeats}: must be 1 or more")
-        if self.workers is not None and self.workers < 1:
-            raise ValueError(f"--workers {self.workers}: must be 1 or more")
-        for name, value in (
-            ("--epsilon", self.epsilon),
-            ("--eps-adjacency", self.eps_adjacency),
-            ("--eps-features", self.eps_features),
-            ("--eps-labels", self.eps_labels),
-        ):
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} {value:g}: a budget must be a number above 0")
-        if self.epsilon is not None and math.isinf(self.epsilon):
-            raise ValueError("--epsilon inf: the total budget must be a finite number above 0")
-        if self.feature_share is not None and not 0 < self.feature_share < 1:
-            raise ValueError(f"--feature-share {self.feature_share:g}: must lie between 0 and 1, both excluded")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"--dropout {self.dropout:g}: a share of devices, 0 or more and below 1")
-        if self.label_rate is not None and not 0 < self.label_rate <= 1:
-            raise ValueError(f"--label-rate {self.label_rate:g}: must be above 0 and at most 1")
+        for spec in declared(type(self)).values():
+            if not spec.is_table:
+                spec.check(getattr(self, spec.name))
+        self._check_tables()
         if self.state is not None and self.repeats > 1:
             raise ValueError(f"--state with --repeats {self.repeats}: each repeat needs people of its own")
         if self.state is not None and self.from_reports is not None:
             raise ValueError("--state with --from-reports: nobody is asked, so no devices are needed")
+
+    def _check_tables(self) -> None:
+        for name, seed in self.seeds.items():
+            if name not in declared(Seeds):
+                from curator.names import nearest
+
+                known = declared(Seeds)
+                raise ValueError(f"seeds has no {name}{nearest(name, known)} (there are {', '.join(known)})")
+            if seed is not None and not 0 <= seed < _SEED_BOUND:
+                raise ValueError(f"--{name}-seed {seed}: {_SEED}")
+        for level, cap in self.caps.items():
+            from devices.policy.policy import CAP_LEVELS
+
+            if level not in CAP_LEVELS:
+                raise ValueError(f"--cap {level}={cap:g}: the level must be one of {', '.join(CAP_LEVELS)}")
+            if not cap >= 0:
+                raise ValueError(f"--cap {level}={cap:g}: a cap is a number of 0 or more")
 
     def seeds_of(self, repeat: int) -> Seeds:
         """Return the seeds of one repeat; what ``repeats_vary`` does not name stays."""
@@ -158,8 +218,3 @@ class RunOptions:
             noise=base.noise if base.noise is None else fresh.noise if self.repeats_vary != "split" else base.noise,
             training=fresh.training if self.repeats_vary in ("noise", "all") else base.training,
         )
-
-
-def _one_of(option: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{option} {value}: must be one of {', '.join(allowed)}")

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from curator.names import nearest
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
 from strategies.stress.protections import PROTECTIONS
 from strategies.stress.registered import STRIKING, names
 from strategies.stress.repeating import PLAIN
@@ -61,10 +63,8 @@ class StressOptions:
         milestones(self.asks)
         if not (math.isfinite(self.epsilon_bit) and self.epsilon_bit > 0):
             raise ValueError(f"--epsilon-bit {self.epsilon_bit:g}: a budget must be a finite number above 0")
-        if self.clients is not None and self.clients < 4:
-            raise ValueError(f"--clients {self.clients}: at least 4 devices are needed")
-        if self.workers < 1:
-            raise ValueError(f"--workers {self.workers}: must be 1 or more")
+        for name in ("clients", "seed", "workers"):
+            declared(RunOptions)[name].check(getattr(self, name))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ from typer.testing import CliRunner
 
 from cli.config import as_parameters
 from cli.main import app
-from cli.options import caps, pairs, seeds
+from cli.options import pairs, seeds, table
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
 
 CLI = [sys.executable, "-m", "cli.main"]
 ROOT = Path(__file__).parents[2]
@@ -403,9 +405,9 @@ def answered(out: Path) -> bool:
 
 def test_text_becomes_values() -> None:
     assert pairs("--set", ["tau=.8", "features = literal", "a=b=c"]) == {"tau": ".8", "features": "literal", "a": "b=c"}
-    assert caps(["bit=2", "user=inf"]) == {"bit": 2.0, "user": float("inf")}
-    assert seeds(0, "OS", split=3, training=None) == {"noise": None, "split": 3}
-    assert seeds(0, "17") == {"noise": 17}
+    assert table(declared(RunOptions)["caps"], ["bit=2", "user=inf"]) == {"bit": 2.0, "user": float("inf")}
+    assert seeds({"noise": "OS", "split": 3, "training": None}) == {"noise": None, "split": 3}
+    assert seeds({"noise": "17"}) == {"noise": 17}
 
 
 def test_a_config_file_gives_defaults_and_the_command_line_wins(tmp_path: Path) -> None:
@@ -423,14 +425,10 @@ def test_a_config_file_gives_defaults_and_the_command_line_wins(tmp_path: Path) 
 
 def test_every_field_of_the_options_can_be_set_from_the_command_line() -> None:
     import inspect
-    from dataclasses import fields
 
     from cli.run import run
-    from strategies import RunOptions
 
-    fielded = as_parameters(
-        {f.name: {} if f.name in ("settings", "caps", "seeds") else 1 for f in fields(RunOptions)}, Path()
-    )
+    fielded = as_parameters({name: {} if spec.is_table else 1 for name, spec in declared(RunOptions).items()}, Path())
     assert set(fielded) <= set(inspect.signature(run).parameters)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from strategies.experiments.compare import Comparison, compare
+from strategies.experiments.compare import Comparison, _name, compare
 from strategies.setup.options import RunOptions
 
 
@@ -100,3 +100,28 @@ def test_a_parameter_goes_to_the_methods_that_have_it(tmp_path: Path) -> None:
     found = small(tmp_path, "hogs", "lp-and", settings={"selection": "loss", "epochs": "2"})  # one chooses no epoch
     hogs, null = (record["config"]["parameters"] for record in found.records)
     assert hogs["selection"] == "loss" and "selection" not in null
+
+
+@pytest.mark.parametrize(
+    ("options", "folder"),
+    [
+        (RunOptions(clients=60), "compare-generated-84dbf8e5de89"),
+        (RunOptions(clients=60, seed=3, seeds={"noise": None}, dropout=0.25, label_rate=0.5, repeats=2,
+                    repeats_vary="split"), "compare-generated-7e26f9f23de7"),
+    ],
+)  # fmt: skip
+def test_a_folder_of_an_earlier_comparison_is_found_again(options: RunOptions, folder: str) -> None:
+    assert _name(options) == folder
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"dataset": "cora"}, {"clients": 70}, {"split": "split42"}, {"label_rate": 0.5}, {"seed": 1}, {"dropout": 0.1},
+     {"seeds": {"split": 1}}, {"repeats": 2}, {"repeats_vary": "noise"}],
+)  # fmt: skip
+def test_a_comparison_of_other_people_has_another_folder(given: dict[str, object]) -> None:
+    assert _name(RunOptions(**given)) != _name(RunOptions())  # type: ignore[arg-type]
+
+
+def test_a_budget_does_not_name_the_folder() -> None:
+    assert _name(RunOptions(epsilon=3.0, gnn="sage", workers=2)) == _name(RunOptions())

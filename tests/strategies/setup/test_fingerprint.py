@@ -1,9 +1,63 @@
 from __future__ import annotations
 
-from strategies.setup.fingerprint import config_hash
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from strategies.setup import fingerprint
+from strategies.setup.fingerprint import config_hash, hashed_options
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import plan_run
+
+VARIED: dict[str, Any] = {
+    "label_rate": 0.5, "repeats": 2, "repeats_vary": "split", "eps_features": 2.0, "settings": {"epochs": "5"},
+    "on_requery": "replay", "caps": {"bit": 4.0}, "seeds": {"noise": None}, "dropout": 0.25, "seed": 3,
+}  # fmt: skip
 
 
 def test_hash_is_over_values_and_not_their_order() -> None:
     assert config_hash({"a": 1, "b": 2.5}) == config_hash({"b": 2.5, "a": 1})
     assert config_hash({"a": 1}) != config_hash({"a": 2})
     assert len(config_hash({})) == 12
+
+
+@pytest.mark.parametrize(
+    ("options", "digest"),
+    [
+        (RunOptions(clients=60), "990110b54027"),
+        (RunOptions(method="lpgnn", clients=60, device="cpu", **VARIED), "42507e844ac8"),
+        (RunOptions(method="dp-fedavg", clients=60, split="split42", epsilon=3.0), "7c03adfda2f9"),
+    ],
+)
+def test_hashes_of_stored_results_stay_valid(options: RunOptions, digest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fingerprint, "ldpsim_version", lambda: "0.1.0")
+    assert plan_run(options).digest == digest
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"method": "raw"}, {"split": "split42"}, {"label_rate": 0.5}, {"device": "cpu"}, {"repeats": 2}, {"dropout": 0.1},
+     {"repeats_vary": "noise"}, {"on_requery": "replay"}, {"caps": {"bit": 1.0}}],
+)  # fmt: skip
+def test_an_option_that_can_change_a_result_is_hashed_as_given(given: dict[str, Any]) -> None:
+    def hashed(options: RunOptions) -> dict[str, Any]:
+        return hashed_options(options, lambda spec: spec.hashed in ("always", "unless default"))
+
+    assert hashed(replace(RunOptions(), **given)) == {**hashed(RunOptions()), **given}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"clients": 61}, {"epsilon": 4.0}, {"settings": {"tau": "0.6"}}, {"gnn": "sage"}, {"seed": 1},
+     {"seeds": {"split": 1}}, {"private_labels": True, "eps_labels": 1.0}],
+)  # fmt: skip
+def test_an_option_in_force_is_hashed_by_what_follows_from_it(given: dict[str, Any]) -> None:
+    options = RunOptions(clients=60)
+    assert plan_run(replace(options, **given)).digest != plan_run(options).digest
+
+
+@pytest.mark.parametrize("given", [{"engine": "local"}, {"workers": 3}, {"out": None}, {"reference": False}])
+def test_where_a_run_happens_is_not_hashed(given: dict[str, Any]) -> None:
+    options = RunOptions(clients=60)
+    assert plan_run(replace(options, **given)).digest == plan_run(options).digest

@@ -1,0 +1,123 @@
+"""Declaration of an option: everything that commands, files, tables and hashes read of it.
+
+A field of :class:`strategies.setup.options.RunOptions` is declared with :func:`option`.
+:func:`declared` returns the declarations. Nothing else lists the options of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+POPULATION, BUDGET, MODEL = "Population", "Budget", "Model"
+REPETITION, RUNNING, DEVICES, OUTPUT = "Repetition", "Running", "Devices", "Output"
+
+Allows = Callable[[Any], bool]
+# always: the value as given. unless default: left out of the hash at its default, so that older hashes
+# stay valid; the form for every new option. in force: what follows from it is hashed instead (the data's
+# digest, the budget, the parameters, the four seeds). never: it cannot change the result.
+Hashed = Literal["always", "unless default", "in force", "never"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionSpec:
+    """One option.
+
+    Args:
+        help: One line for ``--help``.
+        panel: Heading in ``--help``.
+        metavar: Form of a value in ``--help``; empty for the allowed values.
+        values: Allowed values; empty for any.
+        allows: Whether a value is allowed; not called for None.
+        must: What a value must be; follows the option and the value in the error message.
+        shown: Default as ``--help`` shows it, where the value itself says little.
+        flag: Name on the command line, where it is not the field's. ``--no-x`` turns a truth value off.
+        envvar: Environment variable that is read where the option is not given.
+        hashed: Form in which ``config_hash`` covers the option.
+        column: Whether a sweep's table has a column for it.
+        label: Word for it in a report's row labels; empty for the name.
+        personal: Whether it is the reader's own business: no row label and no shell command says it.
+        people: Whether two comparisons that differ in it are about different people.
+        flower: Whether the Flower app reads it from the run's configuration.
+        name, kind, default: Of the field; :func:`declared` fills them in.
+    """
+
+    help: str
+    panel: str
+    metavar: str = ""
+    values: tuple[str, ...] = ()
+    allows: Allows | None = None
+    must: str = ""
+    shown: str = ""
+    flag: str = ""
+    envvar: str | None = None
+    hashed: Hashed = "unless default"
+    column: bool = True
+    label: str = ""
+    personal: bool = False
+    people: bool = False
+    flower: bool = False
+    name: str = ""
+    kind: Any = None
+    default: Any = None
+
+    @property
+    def option(self) -> str:
+        """Name on the command line."""
+        return (self.flag or f"--{self.key}").partition("/")[0]
+
+    @property
+    def key(self) -> str:
+        """Name in the Flower app's configuration."""
+        return self.name.replace("_", "-")
+
+    @property
+    def types(self) -> tuple[type, ...]:
+        """Types of a value; for a table, of its entries."""
+        found = get_args(self.kind)[1] if self.is_table else self.kind
+        return tuple(kind for kind in get_args(found) or (found,) if kind is not type(None))
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the value is a mapping."""
+        return get_origin(self.kind) is Mapping
+
+    def check(self, value: Any) -> None:
+        """Check a value.
+
+        Raises:
+            ValueError: one line that names the option, the value and what is allowed.
+        """
+        if value is None:
+            return
+        shown = f"{value:g}" if isinstance(value, float) else value
+        if self.values and value not in self.values:
+            raise ValueError(f"{self.option} {shown}: must be one of {', '.join(self.values)}")
+        if self.allows is not None and not self.allows(value):
+            raise ValueError(f"{self.option} {shown}: {self.must}")
+
+
+def option(default: Any = MISSING, help: str = "", panel: str = "", metavar: str = "", **more: Any) -> Any:
+    """Declare a dataclass field as an option; see :class:`OptionSpec`."""
+    metadata = {"option": OptionSpec(help=help, panel=panel, metavar=metavar, **more)}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def declared(kind: type) -> dict[str, OptionSpec]:
+    """Return the options of a dataclass by name, in the order of its fields."""
+    return _declared(kind)
+
+
+@cache
+def _declared(kind: type) -> dict[str, OptionSpec]:
+    hints = get_type_hints(kind)
+    found = {}
+    for entry in fields(kind):
+        default = entry.default if entry.default_factory is MISSING else entry.default_factory()
+        spec: OptionSpec = entry.metadata["option"]
+        found[entry.name] = replace(spec, name=entry.name, kind=hints[entry.name], default=default)
+    return found

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from strategies.flower_app import alone
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_app_lists_the_keys_that_are_read() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["flwr"]["app"]["config"]
+    options = {spec.key: spec for spec in declared(RunOptions).values() if spec.flower}
+    assert set(listed) == {*alone.OWN_KEYS, *options}
+    for key, value in listed.items():
+        assert not value or value == options[key].default, f"{key}: empty text and 0 mean not given"
+
+
+def test_a_configuration_becomes_options_of_their_types() -> None:
+    config = {"method": "blink", "epsilon": 4, "data-dir": "/data", "seed": 3.0, "split": "", "eps-labels": 0.0}
+    given = alone.options_given(config)
+    assert given == {"method": "blink", "epsilon": 4.0, "data_dir": Path("/data"), "seed": 3}
+    assert isinstance(given["epsilon"], float) and isinstance(given["seed"], int)
