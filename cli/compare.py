@@ -82,8 +82,8 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
     from rich.markup import escape
 
     from cli.report.page import verdict
-    from cli.report.words import bytes_, level, percent, seconds
     from cli.summary import WIDTH, console, table
+    from cli.words import bytes_, level, points, seconds
     from strategies.results.levels import shown_levels
 
     held = list(shown_levels(3))
@@ -92,9 +92,9 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
     shown = table("!method", ">test %", ">±", *(f">{name.replace('_', ' ')}" for name in held), ">bytes", ">rounds",
                   ">s", gap=1)  # fmt: skip
     for row in rows:
-        spread = "" if row["std"] is None else percent(row["std"])
+        spread = "" if row["std"] is None else points(row["std"])
         entries = [level(row["levels"][name]).replace("unprotected", "open").partition(" (")[0] for name in held]
-        shown.add_row(escape(row["label"]), f"[bold]{percent(row['test'])}[/bold]", spread, *entries,
+        shown.add_row(escape(row["label"]), f"[bold]{points(row['test'])}[/bold]", spread, *entries,
                       bytes_(row["bytes"]), str(row["rounds"]), seconds(row["seconds"]["total"]))  # fmt: skip
     screen = console(width=WIDTH)
     screen.print(shown)

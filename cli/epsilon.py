@@ -127,7 +127,7 @@ def view(
     """
     from rich.console import Group
 
-    from cli.summary import epsilon as shown
+    from cli.words import epsilon as shown
 
     asked = found.release
     setting = f"{asked.queries:,} queries, lambda {asked.lambda_:g} (noise Lap({1 / asked.lambda_:.4g})), "
@@ -156,8 +156,8 @@ def view(
 
 
 def _holding(found: Account) -> list[Any]:
-    from cli.summary import epsilon as shown
     from cli.summary import table
+    from cli.words import epsilon as shown
 
     names = list(found.bounds)
     title = {"fresh": ">fresh samples", "once": ">one sample", "all": ">epsilon"}

@@ -216,7 +216,8 @@ def view(account: Account) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    from cli.summary import epsilon, table
+    from cli.summary import table
+    from cli.words import epsilon
     from curator.privacy.levels import level_spec
 
     state, policy = account.state, account.state.policy

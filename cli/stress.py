@@ -115,7 +115,8 @@ def view(result: Any, folder: Path | None) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    from cli.summary import percent, table
+    from cli.summary import table
+    from cli.words import percent, points
 
     settings = result.settings
     parts: list[Any] = [
@@ -132,7 +133,7 @@ def view(result: Any, folder: Path | None) -> Any:
         adjacency = row.get("adjacency", {})
         edges = "-"
         if adjacency.get("edge_recall") is not None:
-            edges = f"{_short(adjacency['edge_precision'])}/{_short(adjacency['edge_recall'])}"
+            edges = "/".join(points(adjacency[f"edge_{name}"], 0) for name in ("precision", "recall"))
         answers = max(entry["distinct_releases"] for entry in row.values())
         shown.add_row(*names, f"{asks:,}", *cells, edges, f"{answers:,}")
     parts.append(shown)
@@ -172,10 +173,8 @@ def _together(rows: list[dict[str, Any]]) -> dict[tuple[str, str, int], dict[str
 
 
 def _cell(row: dict[str, Any] | None) -> str:
+    from cli.words import percent
+
     if row is None:
         return "-"
-    return f"{100 * row['recovered']:.1f} %" if row["passed"] else f"[red]{100 * row['recovered']:.1f} %![/red]"
-
-
-def _short(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.0f}"
+    return percent(row["recovered"]) if row["passed"] else f"[red]{percent(row['recovered'])}![/red]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,8 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
 
+from cli.words import best_guess, count, epsilon, percent, points, size
+from cli.words import seconds as in_words
 from curator.privacy.levels import level_spec
 
 WIDTH = 80
@@ -44,36 +45,6 @@ def table(*headings: str, gap: int = 2) -> Table:
             overflow="ellipsis",
         )
     return made
-
-
-def epsilon(value: float | None) -> str:
-    """A loss for people: at most four decimals, rounded up (a bound may not look smaller than it is)."""
-    if value is None:
-        return "-"
-    if math.isinf(value):
-        return "unprotected"
-    # Tiny rounding noise must not turn 0.8 into 0.8001.
-    up = math.ceil(round(value * 1e4, 4)) / 1e4
-    return f"{up:,.4f}".rstrip("0").rstrip(".")
-
-
-def best_guess(value: float, delta: float = 0.0) -> str:
-    """How often the best guess between two given alternatives is right, at most: (e^eps + delta) / (1 + e^eps)."""
-    share = min((1.0 + delta * math.exp(-value)) / (1.0 + math.exp(-value)), 1.0)
-    return ">99.99 %" if share > 0.9999 else f"{math.ceil(share * 1e4) / 1e2:.2f} %"
-
-
-def percent(value: float | None) -> str:
-    """A share as a percentage, ``-`` where there is none."""
-    return "-" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
-
-
-def size(count: float) -> str:
-    """A number of bytes for people."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= factor:
-            return f"{count / factor:,.1f} {unit}"
-    return f"{count:,.0f} B"
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, extra: Mapping[str, Any] | None = None) -> Panel:
@@ -129,7 +100,7 @@ def _grid() -> Table:
 def _accuracy(record: Mapping[str, Any], extra: Mapping[str, Any]) -> RenderableType:
     accuracy, reference = record["accuracy"], record["reference"]["nonprivate_test"]
     repeats = len(accuracy["per_repeat"])
-    spread = f" +- {100 * accuracy['std']:.1f} over {repeats} repeats" if accuracy["std"] is not None else ""
+    spread = f" +- {points(accuracy['std'])} over {repeats} repeats" if accuracy["std"] is not None else ""
     f1 = f", macro F1 {accuracy['macro_f1']:.3f}" if accuracy["macro_f1"] is not None else ""
     grid = _grid()
     grid.add_row(
@@ -233,20 +204,16 @@ def _cost(record: Mapping[str, Any]) -> RenderableType:
         grid.add_row("", "{refused}, {silent}, {failed}".format(**said) + (f" ({codes})" if codes else ""))
         down, up = bytes_["downlink_bytes_per_device"], bytes_["uplink_bytes_per_device"]
         total = bytes_["downlink_bytes"] + bytes_["uplink_bytes"]
-        rounds = f"{bytes_['rounds']} round{'' if bytes_['rounds'] == 1 else 's'}"
+        rounds = count(bytes_["rounds"], "round")
         grid.add_row("bytes", f"{down:,.0f} down, {up:,.0f} up a device; {size(total)} in all, {rounds}")
     else:
         grid.add_row("devices", "nobody was asked")
     named = {name: value for name, value in seconds.items() if name != "total"}
     named["the rest"] = max(seconds["total"] - sum(named.values()), 0.0)  # the reference, reading, writing
-    phases = ", ".join(f"{name} {_seconds(value)}" for name, value in named.items())
-    grid.add_row("seconds", f"[bold]{_seconds(seconds['total'])}[/bold]: {phases}")
+    phases = ", ".join(f"{name} {in_words(value)}" for name, value in named.items())
+    grid.add_row("seconds", f"[bold]{in_words(seconds['total'])}[/bold]: {phases}")
     grid.add_row("memory", f"{size(record['memory']['peak_rss_bytes'])} at the peak")
     return grid
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}" if value >= 0.05 or value == 0 else f"{value:.2f}"
 
 
 def _reconstruction(found: Mapping[str, Any]) -> RenderableType:

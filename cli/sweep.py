@@ -74,7 +74,8 @@ def sweep(
 def _show(labels: Sequence[str], result: Any) -> None:
     from rich.markup import escape
 
-    from cli.summary import WIDTH, console, epsilon, percent, table
+    from cli.summary import WIDTH, console, table
+    from cli.words import epsilon, percent, points
     from strategies.results.levels import shown_levels
 
     levels = list(shown_levels(2))
@@ -83,7 +84,7 @@ def _show(labels: Sequence[str], result: Any) -> None:
         if row["status"] == "failed":
             shown.add_row(escape(label), "[red]failed[/red]", "", "", "")
             continue
-        spread = "" if row["std"] is None else f"{100 * row['std']:.1f}"
+        spread = "" if row["std"] is None else points(row["std"])
         shown.add_row(escape(label), percent(row["test"]), spread,
                       *(_held(row, level, epsilon) for level in levels))  # fmt: skip
     screen = console(width=WIDTH)

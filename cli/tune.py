@@ -115,7 +115,8 @@ def lists(option: str, given: Sequence[str] | None) -> dict[str, tuple[str, ...]
 def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
     from rich.markup import escape
 
-    from cli.summary import WIDTH, console, percent, table
+    from cli.summary import WIDTH, console, table
+    from cli.words import percent
 
     keys = list(dict.fromkeys(key for tried in found.candidates for key in (*tried.query, *tried.values)))
     shown = table(*(f">{key}" for key in keys), ">validation", gap=1 if len(keys) > 5 else 2)

@@ -18,7 +18,7 @@ from benchmarks import RESULTS
 from benchmarks.papers.index import write_index
 from cli.report.gather import gather
 from cli.report.page import shown_rows, verdict
-from cli.report.words import bytes_, level, percent, seconds
+from cli.words import bytes_, level, points, seconds
 from strategies.results.folder import COMPARISON
 from strategies.results.levels import shown_levels
 
@@ -71,7 +71,7 @@ def write(folder: Path) -> None:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    accuracy = percent(row["test"]) + ("" if row["std"] is None else f" ± {percent(row['std'])}")
+    accuracy = points(row["test"]) + ("" if row["std"] is None else f" ± {points(row['std'])}")
     silo = f", {bytes_(row['silo'])} a silo" if row["silo"] else ""
     return [row["label"], accuracy, TRUSTED[row["trust"]], *(level(row["levels"][name]) for name in shown_levels(4)),
             bytes_(row["bytes"]) + silo, str(row["rounds"]), seconds(row["seconds"]["total"])]  # fmt: skip

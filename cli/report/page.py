@@ -25,7 +25,7 @@ from cli.report.labels import name_rows
 from cli.report.rows import TRUST
 from cli.report.shell import command_of
 from cli.report.tables import data_link, tables
-from cli.report.words import bytes_, claim, level, method_names, percent, seconds
+from cli.words import bytes_, claim, level, method_names, points, seconds, words_of
 from devices.atomic_files import write_atomically
 from strategies.results.levels import CLOSE, shown_levels
 
@@ -53,7 +53,11 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
     files = tables(rows)
     levels = shown_levels()
     chosen = gathered.match["level"] if gathered.match and gathered.match["level"] in levels else _telling(rows)
-    data = {"rows": rows, "level": chosen, "levels": {name: list(words) for name, words in levels.items()}}
+    data = {
+        "rows": [{**row, "words": words_of(row)} for row in rows],
+        "level": chosen,
+        "levels": {name: list(words) for name, words in levels.items()},
+    }
     environment = _environment()
     script = environment.loader.get_source(environment, "page.js")[0]  # type: ignore[union-attr]
     return environment.get_template("page.html").render(
@@ -165,7 +169,7 @@ def _environment() -> Environment:
         loader=PackageLoader("cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.filters |= {"percent": percent, "bytes": bytes_, "seconds": seconds, "held": level, "claim": claim}
+    made.filters |= {"points": points, "bytes": bytes_, "seconds": seconds, "held": level, "claim": claim}
     return made
 
 

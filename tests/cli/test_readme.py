@@ -6,7 +6,9 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -49,8 +51,10 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 
 def test_the_options_that_documents_name_exist() -> None:
-    known = {name for path in (ROOT / "cli").glob("*.py") for name in re.findall(r"--[a-z][a-z-]+", path.read_text())}
-    known |= {"--help", "--device", "--extra-index-url"}
+    commands, known = [get_command(app)], {"--help", "--extra-index-url"}
+    for command in commands:
+        known |= {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        commands += list(command.commands.values()) if isinstance(command, click.Group) else []
     for document in (ROOT / "README.md", ROOT / "docs" / "commands.md"):
         assert set(re.findall(r"--[a-z][a-z-]+", document.read_text())) <= known
 

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from cli.summary import WIDTH, best_guess, console, epsilon, percent, size, summary
+from cli.summary import WIDTH, console, summary
 
 
 def shown(record: dict[str, Any], folder: Path | None = Path("runs/a"), **extra: Any) -> str:
@@ -91,26 +88,3 @@ def test_an_unbounded_or_unknown_life_is_not_made_small(record: dict[str, Any]) 
 def test_markup_in_a_name_is_only_text(record: dict[str, Any]) -> None:
     record["dataset"]["name"] = "[bold]mine[/bold]"
     assert "[bold]mine[/bold]" in shown(record)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(7.2, "7.2"), (0.8, "0.8"), (1, "1"), (0.80001, "0.8001"), (43390.400000001, "43,390.4"), (0.00001, "0.0001"),
-     (math.inf, "unprotected"), (None, "-")],
-)  # fmt: skip
-def test_a_bound_is_rounded_up(value: float | None, text: str) -> None:
-    assert epsilon(value) == text
-
-
-def test_the_best_guess_is_the_bayes_risk_of_a_loss() -> None:
-    assert best_guess(1.0) == "73.11 %"  # e / (1 + e) = 0.731059
-    assert best_guess(0.0) == "50.00 %"
-    assert best_guess(0.0, delta=0.5) == "75.00 %"
-    assert best_guess(20.0) == ">99.99 %"
-    assert best_guess(1e6) == ">99.99 %"
-
-
-def test_numbers_for_people() -> None:
-    assert percent(0.61249) == "61.2 %"
-    assert (percent(None), percent(math.nan)) == ("-", "-")
-    assert [size(v) for v in (0, 999, 1500, 2.5e6, 3e9)] == ["0 B", "999 B", "1.5 kB", "2.5 MB", "3.0 GB"]

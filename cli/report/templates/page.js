@@ -6,37 +6,17 @@
   const state = { side: "holds", level: page.level };
   const views = new Map();
 
-  // ---- words -------------------------------------------------------------------------
-
-  const plain = (value, digits) => value.toLocaleString("en", { maximumFractionDigits: digits });
-
-  // A bound may not look smaller than it is: figures are rounded up.
-  const loss = (value) => {
-    const step = value >= 1000 ? 1 : value >= 10 ? 10 : 1e4;
-    return plain(Math.ceil(Number((value * step).toFixed(4))) / step, 4);
-  };
-  const percent = (share) => (100 * share).toFixed(1);
-  const size = (count) =>
-    count >= 1e9 ? plain(count / 1e9, 1) + " GB" : count >= 1e6 ? plain(count / 1e6, 1) + " MB"
-      : count >= 1e3 ? plain(count / 1e3, 1) + " kB" : plain(count, 0) + " B";
-  const time = (seconds) => (seconds >= 100 ? plain(seconds, 0) : seconds >= 0.05 ? seconds.toFixed(1) : "<0.1") + " s";
-  const accuracy = (row) => percent(row.test) + (row.std === null ? " %" : " ± " + percent(row.std) + " %");
-
-  function heldText(entry) {
-    if (entry.status !== "bounded") return entry.status;
-    return loss(entry.value) + (entry.delta ? " (δ " + entry.delta.toExponential(0) + ")" : "");
-  }
+  // Numbers are put into words by cli/words.py: `row.words` has them.
 
   // What the switches say about a row: where it stands on the axis, and in words.
   function privacy(row) {
     if (state.side === "claimed") {
       const value = row.claimed.value;
-      if (value === null) return { strip: "right", value, words: "–" };
-      return { strip: null, value, words: loss(value) };
+      return { strip: value === null ? "right" : null, value, words: row.words.claimed };
     }
     const entry = row.levels[state.level];
     const strip = { bounded: null, unprotected: "right", "not asked": "left" }[entry.status];
-    return { strip, value: entry.value, words: heldText(entry) };
+    return { strip, value: entry.value, words: row.words.levels[state.level] };
   }
 
   // ---- what all charts share ------------------------------------------------------------
@@ -176,7 +156,7 @@
     const points = rows.map((row) => {
       const found = privacy(row);
       const where = state.side === "claimed" ? "claimed ε " : page.levels[state.level][0] + ": ";
-      const tip = row.label + "\naccuracy " + accuracy(row) + "\n" + (found.strip === null ? where + "ε " : where).replace("ε ε", "ε") + found.words;
+      const tip = row.label + "\naccuracy " + row.words.accuracy + "\n" + (found.strip === null ? where + "ε " : where).replace("ε ε", "ε") + found.words;
       return { label: row.label, strip: found.strip, value: found.value, row, tip };
     });
     const claimed = state.side === "claimed";
@@ -190,11 +170,11 @@
 
   function bytesChart(width) {
     const silos = rows.filter((row) => row.silo).map((row) => ({
-      label: row.label + ", a silo", strip: null, value: row.silo, row, tip: row.label + "\naccuracy " + accuracy(row) + "\n" + size(row.silo) + " down and up a silo",
+      label: row.label + ", a silo", strip: null, value: row.silo, row, tip: row.label + "\naccuracy " + row.words.accuracy + "\n" + row.words.silo,
     }));
     const points = rows.map((row) => ({
       label: row.label + (row.silo && width >= 560 ? ", a member" : ""), strip: row.bytes ? null : "left", value: row.bytes, row,
-      tip: row.label + "\naccuracy " + accuracy(row) + "\n" + (row.bytes ? size(row.down) + " down, " + size(row.up) + " up a device" : "nobody is asked"),
+      tip: row.label + "\naccuracy " + row.words.accuracy + "\n" + row.words.bytes,
     }));
     return scatter(width, {
       points: [...points, ...silos], strips: { left: "nothing sent" }, title: "bytes a device, down and up",
@@ -229,7 +209,7 @@
   const endText = (x, field) => ({ type: "text", aria: false, from: { data: "rows" }, encode: { enter: { x: { ...x, offset: 7 }, y: middle, baseline: constant("middle"), text: { field }, fill: constant("var(--soft)"), fontSize: constant(12) } } });
 
   function roundsChart(width) {
-    const values = rows.map((row) => ({ label: row.label, rounds: row.rounds, fill: colour[row.trust], words: row.rounds ? plain(row.rounds, 0) : "none", tip: row.label + ": " + (row.rounds ? plain(row.rounds, 0) + (row.rounds === 1 ? " round" : " rounds") : "nobody is asked") }));
+    const values = rows.map((row) => ({ label: row.label, rounds: row.rounds, fill: colour[row.trust], words: row.words.rounds, tip: row.label + ": " + row.words.rounds_said }));
     const most = Math.max(10, ...values.map((v) => v.rounds));
     return lines(width, values, {
       right: 46, what: "Rounds by method",
@@ -243,12 +223,12 @@
   }
 
   function secondsChart(width) {
-    const values = rows.map((row) => ({ label: row.label, total: row.seconds.total, words: time(row.seconds.total) }));
+    const values = rows.map((row) => ({ label: row.label, total: row.seconds.total, words: row.words.seconds.total }));
     const phases = ["collect", "reconstruct", "train"];
     const parts = rows.flatMap((row) => {
       let from = 0;
       return phases.map((phase) => {
-        const part = { label: row.label, phase, from, to: (from += row.seconds[phase]), tip: row.label + ", " + phase + ": " + time(row.seconds[phase]) };
+        const part = { label: row.label, phase, from, to: (from += row.seconds[phase]), tip: row.label + ", " + phase + ": " + row.words.seconds[phase] };
         return part;
       });
     });
@@ -275,10 +255,10 @@
   function edgesChart(width) {
     const values = rebuilt.map((row) => {
       const { precision, recall } = row.edges;
-      return { label: row.label, precision: precision === null ? null : 100 * precision, recall: recall === null ? null : 100 * recall };
+      return { label: row.label, words: row.words.edges, precision: precision === null ? null : 100 * precision, recall: recall === null ? null : 100 * recall };
     });
     const marks = values.flatMap((v) => ["precision", "recall"].filter((kind) => v[kind] !== null).map((kind) => ({
-      label: v.label, kind, share: v[kind], words: v[kind].toFixed(0), tip: v.label + ", " + kind + ": " + v[kind].toFixed(1) + " %",
+      label: v.label, kind, share: v[kind], words: v.words[kind].short, tip: v.label + ", " + kind + ": " + v.words[kind].full,
       right: v[kind] >= (v[kind === "recall" ? "precision" : "recall"] ?? 0) + (kind === "recall" ? 0 : 1e-9) ? 1 : 0,
     })));
     const made = lines(width, values, {

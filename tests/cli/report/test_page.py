@@ -166,3 +166,13 @@ def test_a_page_is_written_whole_for_others_to_read(comparison: Path) -> None:
     write_page(path, gather([comparison]))
     assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
     assert path.stat().st_mode & 0o444 == 0o444
+
+
+def test_numbers_of_the_charts_are_put_into_words_in_python(comparison: Path) -> None:
+    page = render(gather([comparison]))
+    (data,) = [json.loads(text) for text in Elements(page).scripts if text.startswith("{")]
+    hogs = next(row["words"] for row in data["rows"] if row["method"] == "hogs")
+    assert (hogs["accuracy"], hogs["levels"]["relationship"], hogs["claimed"]) == ("61.2 ± 1.1 %", "14.4", "8")
+    assert (hogs["bytes"], hogs["rounds"], hogs["rounds_said"]) == ("400 B down, 410 B up a device", "1", "1 round")
+    assert hogs["edges"]["precision"] == {"short": "81", "full": "81.0 %"}
+    assert not re.findall(r"toFixed|toLocaleString|toExponential", page.rpartition("<script>")[2])

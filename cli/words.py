@@ -1,0 +1,111 @@
+"""Numbers as people read them, on the terminal and on the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+NONE = "–"
+
+
+def epsilon(value: float | None) -> str:
+    """A loss: at most four decimals, rounded up, since a bound may not look smaller than it is."""
+    if value is None:
+        return NONE
+    if math.isinf(value):
+        return "unprotected"
+    # Tiny rounding noise must not turn 0.8 into 0.8001.
+    up = math.ceil(round(value * 1e4, 4)) / 1e4
+    return f"{up:,.4f}".rstrip("0").rstrip(".")
+
+
+def loss(value: float) -> str:
+    """A loss with three significant digits or more, never rounded down."""
+    if value >= 1000:
+        return f"{math.ceil(value):,}"
+    if value >= 10:
+        return epsilon(math.ceil(round(value * 10, 6)) / 10)
+    return epsilon(value)
+
+
+def level(entry: Mapping[str, Any]) -> str:
+    """The loss that holds at one level, or the word for its status."""
+    if entry["status"] != "bounded":
+        return str(entry["status"])
+    delta = f" (δ {entry['delta']:.0e})".replace("e-0", "e-") if entry["delta"] else ""
+    return f"{loss(entry['value'])}{delta}"
+
+
+def claim(entry: Mapping[str, Any]) -> str:
+    """The paper's figure, a dash where it claims none."""
+    return NONE if entry["value"] is None else loss(entry["value"])
+
+
+def best_guess(value: float, delta: float = 0.0) -> str:
+    """Chance of identifying which of two possible values is yours, at most: (e^eps + delta) / (1 + e^eps)."""
+    share = min((1.0 + delta * math.exp(-value)) / (1.0 + math.exp(-value)), 1.0)
+    return ">99.99 %" if share > 0.9999 else f"{math.ceil(share * 1e4) / 1e2:.2f} %"
+
+
+def points(value: float | None, digits: int = 1) -> str:
+    """A share in per cent without the sign, a dash where there is none."""
+    return NONE if value is None or math.isnan(value) else f"{100 * value:.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """A share in per cent, a dash where there is none."""
+    found = points(value)
+    return found if found == NONE else f"{found} %"
+
+
+def size(count: float) -> str:
+    """A number of bytes."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:,.1f} {unit}"
+    return f"{count:,.0f} B"
+
+
+def bytes_(value: float) -> str:
+    """A number of bytes, ``none`` for 0."""
+    return size(value) if value else "none"
+
+
+def seconds(value: float | None) -> str:
+    """Seconds with as many digits as mean something."""
+    if value is None:
+        return NONE
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 0.05 or value == 0 else "<0.1"
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things: ``1 round``, ``200 rounds``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def method_names(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Labels as a list in a sentence."""
+    names = [str(row["label"]) for row in rows]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def words_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the words of a row's figures (:func:`cli.report.rows.row_of`); the page's charts show them."""
+    spread = "" if row["std"] is None else f" ± {points(row['std'])}"
+    times = {name: f"{seconds(value)} s" for name, value in row["seconds"].items()}
+    edges = {name: {"short": points(row["edges"][name], 0), "full": percent(row["edges"][name])}
+             for name in ("precision", "recall")}  # fmt: skip
+    return {
+        "accuracy": f"{points(row['test'])}{spread} %",
+        "claimed": claim(row["claimed"]),
+        "levels": {name: level(entry) for name, entry in row["levels"].items()},
+        "bytes": f"{size(row['down'])} down, {size(row['up'])} up a device" if row["bytes"] else "nobody is asked",
+        "silo": f"{size(row['silo'])} down and up a silo" if row["silo"] else None,
+        "rounds": f"{row['rounds']:,}" if row["rounds"] else "none",
+        "rounds_said": count(row["rounds"], "round") if row["rounds"] else "nobody is asked",
+        "seconds": times,
+        "edges": edges,
+    }

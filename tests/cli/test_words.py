@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from cli.words import (
+    best_guess,
+    bytes_,
+    claim,
+    count,
+    epsilon,
+    level,
+    loss,
+    method_names,
+    percent,
+    points,
+    seconds,
+    size,
+)
+
+
+def test_a_loss_is_never_rounded_down() -> None:
+    assert [loss(value) for value in (1146.4, 14.4, 14.41, 0.8, 0.30001, 7.2, 20636.8)] == [
+        "1,147", "14.4", "14.5", "0.8", "0.3001", "7.2", "20,637",
+    ]  # fmt: skip
+
+
+def test_what_holds_in_words() -> None:
+    assert level({"status": "bounded", "value": 3.0, "delta": 1e-4}) == "3 (δ 1e-4)"
+    assert level({"status": "bounded", "value": 3.0, "delta": 0.0}) == "3"
+    assert level({"status": "not asked", "value": None, "delta": 0.0}) == "not asked"
+    assert (claim({"value": None}), claim({"value": 8.0})) == ("–", "8")
+
+
+def test_figures() -> None:
+    assert (points(None), points(0.8257), points(0.8257, 0)) == ("–", "82.6", "83")
+    assert (bytes_(0), bytes_(646), bytes_(1.85e7)) == ("none", "646 B", "18.5 MB")
+    assert [seconds(value) for value in (None, 0, 0.01, 2.68, 1234)] == ["–", "0.0", "<0.1", "2.7", "1,234"]
+    assert (count(1, "round"), count(1200, "round")) == ("1 round", "1,200 rounds")
+    rows = [{"label": name} for name in "abc"]
+    assert (method_names(rows), method_names(rows[:1]), method_names([])) == ("a, b and c", "a", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(7.2, "7.2"), (0.8, "0.8"), (1, "1"), (0.80001, "0.8001"), (43390.400000001, "43,390.4"), (0.00001, "0.0001"),
+     (math.inf, "unprotected"), (None, "–")],
+)  # fmt: skip
+def test_a_bound_is_rounded_up(value: float | None, text: str) -> None:
+    assert epsilon(value) == text
+
+
+def test_the_best_guess_is_the_bayes_risk_of_a_loss() -> None:
+    assert best_guess(1.0) == "73.11 %"  # e / (1 + e) = 0.731059
+    assert best_guess(0.0) == "50.00 %"
+    assert best_guess(0.0, delta=0.5) == "75.00 %"
+    assert best_guess(20.0) == ">99.99 %"
+    assert best_guess(1e6) == ">99.99 %"
+
+
+def test_numbers_for_people() -> None:
+    assert percent(0.61249) == "61.2 %"
+    assert (percent(None), percent(math.nan)) == ("–", "–")
+    assert [size(v) for v in (0, 999, 1500, 2.5e6, 3e9)] == ["0 B", "999 B", "1.5 kB", "2.5 MB", "3.0 GB"]
