@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 from cli import options as o
 from cli.errors import FAILED, Failure
-from cli.progress import Progress
-from cli.run import stdout_to_stderr
+from cli.output import console, print_json, table, working
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="MECHANISM|METHOD...", help="What to audit; see --all.")]
 All = Annotated[bool, typer.Option("--all", help="Every mechanism and method, the noise, and whole devices.")]
@@ -38,8 +36,7 @@ def audit(
     """
     if bool(names) == everything:
         raise ValueError("give the names of mechanisms or methods, or --all (and not both)")
-    with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
-        progress("starting", None)
+    with working(silent=quiet or as_json) as progress:
         from strategies.audit.audit import AuditOptions
         from strategies.audit.audit import audit as run
 
@@ -49,11 +46,9 @@ def audit(
     wrong = [row for row in rows if not row.passed]
     if as_json:
         document = {"rows": [row.to_dict() for row in rows], "passed": not wrong}
-        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        print_json(document)
     elif not quiet:
-        from cli.summary import WIDTH, console
-
-        console(width=WIDTH).print(view(rows, trials=trials, confidence=confidence))
+        console().print(view(rows, trials=trials, confidence=confidence))
     if wrong:
         first = wrong[0]
         said = f"first {first.name}, {first.level}: {first.detail}"
@@ -72,7 +67,6 @@ def view(rows: Any, *, trials: int, confidence: float) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    from cli.summary import table
     from curator.privacy.levels import LEVELS
 
     words = {**{name: spec.heading for name, spec in LEVELS.items()}, **_CHANGES}

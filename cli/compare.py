@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -11,8 +10,7 @@ import typer
 
 from cli import options as o
 from cli.errors import FAILED, Failure
-from cli.progress import Progress
-from cli.run import stdout_to_stderr
+from cli.output import console, print_json, table, working
 from strategies.setup.option_spec import RUNNING
 from strategies.setup.options import RunOptions
 
@@ -38,8 +36,7 @@ def compare(
     debug: o.Debug = False,
 ) -> None:
     """Run several methods on the same people with the same splits, and put them side by side."""
-    with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
-        progress("starting", None)
+    with working(silent=quiet or as_json) as progress:
         from cli.report.gather import gather
         from cli.report.page import shown_rows, write_page
         from strategies.experiments.compare import compare as run
@@ -62,7 +59,7 @@ def compare(
             "table": str(result.table.absolute()),
             "failed": {name: line for name, line, _ in result.failures},
         }
-        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        print_json(document)
     elif quiet:
         typer.echo(str(page if found else result.table))
     elif found is not None:
@@ -82,7 +79,6 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
     from rich.markup import escape
 
     from cli.report.page import verdict
-    from cli.summary import WIDTH, console, table
     from cli.words import bytes_, level, points, seconds
     from strategies.results.levels import shown_levels
 
@@ -96,7 +92,7 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
         entries = [level(row["levels"][name]).replace("unprotected", "open").partition(" (")[0] for name in held]
         shown.add_row(escape(row["label"]), f"[bold]{points(row['test'])}[/bold]", spread, *entries,
                       bytes_(row["bytes"]), str(row["rounds"]), seconds(row["seconds"]["total"]))  # fmt: skip
-    screen = console(width=WIDTH)
+    screen = console()
     screen.print(shown)
     screen.print(
         "[dim]Levels: the epsilon that holds when an edge, all features, a whole record\n"

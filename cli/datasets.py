@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from cli.output import console, print_json, table
 
 
 def datasets(
@@ -21,11 +22,10 @@ def datasets(
 
     rows = describe(data_dir)
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        print_json(rows)
         return
     from rich.markup import escape
 
-    from cli.summary import WIDTH, console, table
     from devices.datasets.files import default_root
 
     shown = table("data set", ">nodes", ">edges", ">features", ">classes", "disk", "!from", gap=1)
@@ -33,7 +33,7 @@ def datasets(
         sizes = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("nodes", "edges", "features", "classes")]
         on_disk = "[green]yes[/green]" if row["on_disk"] else "no"
         shown.add_row(row["name"], *sizes, on_disk, escape(whence(row["source"])))
-    screen = console(width=WIDTH)
+    screen = console()
     screen.print(shown)
     looked = f"[dim]Looked in {escape(str(data_dir or default_root()))}. Addresses in full: --json.[/dim]"
     screen.print(looked, soft_wrap=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli import options as o
+from cli.output import console, print_json, table
 
 if TYPE_CHECKING:
     from curator.privacy.accountant import Account, Figure
@@ -106,12 +106,11 @@ def epsilon(
             document |= {"target_epsilon": target_epsilon, "target_level": figure}
         for line in document["warnings"]:
             typer.echo(f"warning: {line}", err=True)
-        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        print_json(document)
         return
-    from cli.summary import WIDTH, console
 
     target = None if target_epsilon is None else (figure, target_epsilon)
-    console(width=WIDTH).print(view(found, target=target, table_first=as_printed, notes=unused))
+    console().print(view(found, target=target, table_first=as_printed, notes=unused))
 
 
 def view(
@@ -156,7 +155,6 @@ def view(
 
 
 def _holding(found: Account) -> list[Any]:
-    from cli.summary import table
     from cli.words import epsilon as shown
 
     names = list(found.bounds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import options as o
+from cli.output import console, print_json, table
 
 if TYPE_CHECKING:
     from devices.enrolment.state import State
@@ -134,11 +134,10 @@ def show(
     """Show what devices released: when, what, the loss by level, and the policy with its caps."""
     accounts = [read_account(state, device) for state in states_in(folder)]
     if as_json:
-        typer.echo(json.dumps({"states": [to_json(account) for account in accounts]}, indent=2, allow_nan=False))
+        print_json({"states": [to_json(account) for account in accounts]})
         return
-    from cli.summary import WIDTH, console
 
-    screen = console(width=WIDTH)
+    screen = console()
     for account in accounts:
         screen.print(view(account))
 
@@ -216,7 +215,6 @@ def view(account: Account) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    from cli.summary import table
     from cli.words import epsilon
     from curator.privacy.levels import level_spec
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
+
+from cli.output import console, print_json, table
 
 _SHORT = {
     "randomized_response": "RR", "one_bit": "1bit", "multi_bit": "MB", "grr": "GRR", "grr_fs": "GRR-FS",
@@ -19,11 +20,9 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="As one JSON do
     """List the methods: where they come from, who has to be trusted, what is private."""
     rows = rows_of_methods()
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        print_json(rows)
         return
     from rich.markup import escape
-
-    from cli.summary import WIDTH, console, table
 
     shown = table("method", "curator", "private", "mechanisms", "!paper", gap=1)
     for row in rows:
@@ -33,7 +32,7 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="As one JSON do
         mechanisms = ",".join(used[:_SHOWN_MECHANISMS]) + more or "-"
         trust = row["trust"].removesuffix(" curator") if row["trust"] != "none" else "-"
         shown.add_row(row["name"], trust, private, mechanisms, escape(row["paper"]))
-    screen = console(width=WIDTH)
+    screen = console()
     screen.print(shown)
     screen.print("[dim]private: E edges, F features, L label. RR: randomised response, GRR: of more[/dim]")
     screen.print("[dim]than two values, MB: multi-bit, deg: noisy degree. Papers in full: --json.[/dim]")

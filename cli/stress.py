@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,8 +10,7 @@ import typer
 from cli import options as o
 from cli.audit import cores
 from cli.errors import FAILED, Failure
-from cli.progress import Progress
-from cli.run import stdout_to_stderr
+from cli.output import console, print_json, table, working
 
 Protection = Annotated[
     list[str] | None,
@@ -79,21 +77,18 @@ def stress(
         faults=tuple(dict.fromkeys(fault or ())),
         asks=numbers("--asks", asks), out=out,
     )  # fmt: skip
-    with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
-        progress("starting", None)
+    with working(silent=quiet or as_json) as progress:
         from strategies.stress.running import stress as run
         from strategies.stress.writing import record_of, write
 
         result = run(asked, progress=progress)
         folder = write(result, out)
     if as_json:
-        typer.echo(json.dumps(record_of(result), indent=2, allow_nan=False))
+        print_json(record_of(result))
     elif quiet:
         typer.echo(str(folder / "result.json"))
     else:
-        from cli.summary import WIDTH, console
-
-        console(width=WIDTH).print(view(result, folder))
+        console().print(view(result, folder))
     if not result.passed:
         wrong = next(row for row in result.rows if not row["passed"])
         raise Failure(
@@ -115,7 +110,6 @@ def view(result: Any, folder: Path | None) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    from cli.summary import table
     from cli.words import percent, points
 
     settings = result.settings

@@ -6,45 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
 
+from cli.output import table
 from cli.words import best_guess, count, epsilon, percent, points, size
 from cli.words import seconds as in_words
 from curator.privacy.levels import level_spec
 
-WIDTH = 80
-
-
-def console(*, width: int) -> Console:
-    """Return a console on standard output, ``width`` columns or as narrow as the terminal is."""
-    screen = Console(highlight=False)
-    return Console(highlight=False, width=min(width, screen.width) if screen.is_terminal else width)
-
-
-def table(*headings: str, gap: int = 2) -> Table:
-    """Return a plain table, one line a row.
-
-    Args:
-        headings: ``>text`` is a column of numbers, ``!text`` one that gets what width is
-            left and is cut there.
-        gap: Blanks between columns.
-    """
-    cut = any(heading.startswith("!") for heading in headings)
-    made = Table(box=None, padding=(0, gap, 0, 0), header_style="dim", show_edge=False, expand=cut)
-    for heading in headings:
-        made.add_column(
-            heading.lstrip(">!"),
-            justify="right" if heading.startswith(">") else "left",
-            ratio=1 if heading.startswith("!") else None,
-            no_wrap=True,
-            overflow="ellipsis",
-        )
-    return made
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, extra: Mapping[str, Any] | None = None) -> Panel:

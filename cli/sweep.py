@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,8 +11,7 @@ import typer
 
 from cli import options as o
 from cli.errors import FAILED, Failure
-from cli.progress import Progress
-from cli.run import stdout_to_stderr
+from cli.output import console, print_json, table, working
 from strategies.setup.option_spec import OUTPUT, RUNNING
 
 _SHOWN = 40
@@ -36,8 +34,7 @@ def sweep(
     debug: o.Debug = False,
 ) -> None:
     """Run a grid of simulations; cells that have a result are not run again."""
-    with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
-        progress("starting", None)
+    with working(silent=quiet or as_json) as progress:
         from strategies.experiments.sweep import run_sweep
         from strategies.experiments.sweep_file import read_sweep
 
@@ -56,7 +53,7 @@ def sweep(
             "found": result.found,
             "failed": len(result.failures),
         }
-        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        print_json(document)
     elif quiet:
         typer.echo(str(result.table))
     else:
@@ -74,7 +71,6 @@ def sweep(
 def _show(labels: Sequence[str], result: Any) -> None:
     from rich.markup import escape
 
-    from cli.summary import WIDTH, console, table
     from cli.words import epsilon, percent, points
     from strategies.results.levels import shown_levels
 
@@ -87,7 +83,7 @@ def _show(labels: Sequence[str], result: Any) -> None:
         spread = "" if row["std"] is None else points(row["std"])
         shown.add_row(escape(label), percent(row["test"]), spread,
                       *(_held(row, level, epsilon) for level in levels))  # fmt: skip
-    screen = console(width=WIDTH)
+    screen = console()
     screen.print(shown)
     if len(labels) > _SHOWN:
         screen.print(f"[dim]and {len(labels) - _SHOWN} more[/dim]")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +11,7 @@ import typer
 
 from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
-from cli.progress import Progress
-from cli.run import stdout_to_stderr
+from cli.output import console, print_json, table, working
 from strategies.setup.option_spec import OUTPUT
 from strategies.setup.options import RunOptions
 
@@ -63,8 +61,7 @@ def tune(
     if "feature_share" in asked and options.feature_share is not None:
         raise ValueError(f"--feature-share {options.feature_share:g} with --tune-query feature_share: one of the two")
 
-    with stdout_to_stderr(), Progress(shown=not (quiet or as_json)) as progress:
-        progress("starting", None)
+    with working(silent=quiet or as_json) as progress:
         from strategies import Refused, RunFailed
         from strategies.experiments.tune import built_in, query_values, search
         from strategies.experiments.tuned_file import as_toml, read_settings, setting_of, store
@@ -90,7 +87,7 @@ def tune(
         ]
         document = {"method": method, "collections": found.collections, "rows": rows, "best": setting,
                     "out": str(out) if out is not None else None}  # fmt: skip
-        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        print_json(document)
     elif quiet:
         typer.echo(as_toml(setting), nl=False)
     else:
@@ -115,7 +112,6 @@ def lists(option: str, given: Sequence[str] | None) -> dict[str, tuple[str, ...]
 def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
     from rich.markup import escape
 
-    from cli.summary import WIDTH, console, table
     from cli.words import percent
 
     keys = list(dict.fromkeys(key for tried in found.candidates for key in (*tried.query, *tried.values)))
@@ -123,7 +119,7 @@ def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
     for tried in found.candidates[:_SHOWN]:
         values: Mapping[str, Any] = {**tried.query, **tried.values}
         shown.add_row(*(_brief(values.get(key)) for key in keys), percent(tried.val_accuracy))
-    screen = console(width=WIDTH)
+    screen = console()
     screen.print(shown)
     count = len(found.candidates)
     rest = f"the best {_SHOWN} of " if count > _SHOWN else ""

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cli.summary import WIDTH, summary
+from cli.output import WIDTH
+from cli.summary import summary
 from strategies import RunOptions, simulate
 
 

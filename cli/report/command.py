@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cli import options as o
+from cli.output import print_json
 from cli.progress import Progress
 from strategies.setup.option_spec import OUTPUT
 
@@ -44,7 +44,7 @@ def report(
 
     if as_json:
         document = {"results": [entry.record for entry in found.results], "html": str(page.absolute())}
-        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        print_json(document)
         return
     if quiet:
         typer.echo(str(page))

@@ -58,13 +58,13 @@ def test_mistakes_are_one_line_and_write_nothing(tmp_path: Path) -> None:
 
 
 def test_a_row_that_is_wrong_is_marked_and_fails(tmp_path: Path, monkeypatch: object) -> None:
-    from cli.summary import console
+    from cli.output import console
 
     asked = StressOptions(clients=40, asks=(1,), adversaries=("repeat",), protections=("refuse",), out=None)
     result = stress(asked)
     result.rows[0]["passed"] = False
     assert not result.passed
-    screen = console(width=80)
+    screen = console()
     with screen.capture() as printed:
         screen.print(view(result, None))
     assert "NOT as theory says" in printed.get() and "%!" in printed.get()

@@ -3,11 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cli.summary import WIDTH, console, summary
+from cli.output import WIDTH, console
+from cli.summary import summary
 
 
 def shown(record: dict[str, Any], folder: Path | None = Path("runs/a"), **extra: Any) -> str:
-    screen = console(width=WIDTH)
+    screen = console()
     with screen.capture() as capture:
         screen.print(summary(record, folder=folder, extra=extra))
     return capture.get()

@@ -1,0 +1,81 @@
+"""Output of a command: its result on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cli.progress import Progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+WIDTH = 80
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document."""
+    typer.echo(json.dumps(document, indent=2, allow_nan=False))
+
+
+def console() -> Console:
+    """Return a console on standard output, 80 columns wide or as narrow as the terminal is."""
+    from rich.console import Console
+
+    screen = Console(highlight=False)
+    return Console(highlight=False, width=min(WIDTH, screen.width) if screen.is_terminal else WIDTH)
+
+
+def table(*headings: str, gap: int = 2) -> Table:
+    """Return a plain table, one line a row.
+
+    Args:
+        headings: ``>text`` is a column of numbers; ``!text`` takes the remaining width and is cut there.
+        gap: Blanks between columns.
+    """
+    from rich.table import Table
+
+    cut = any(heading.startswith("!") for heading in headings)
+    made = Table(box=None, padding=(0, gap, 0, 0), header_style="dim", show_edge=False, expand=cut)
+    for heading in headings:
+        made.add_column(
+            heading.lstrip(">!"),
+            justify="right" if heading.startswith(">") else "left",
+            ratio=1 if heading.startswith("!") else None,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+    return made
+
+
+@contextmanager
+def working(*, silent: bool) -> Iterator[Progress]:
+    """Show progress while a command works, and send what libraries print to standard error.
+
+    Args:
+        silent: Whether to show no progress.
+    """
+    with stdout_to_stderr(), Progress(shown=not silent) as progress:
+        progress("starting", None)
+        yield progress
+
+
+@contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """Send all that this process and its children print to standard error: the result has standard output alone."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from cli.output import WIDTH, console, print_json, table, working
+
+
+def test_a_document_is_json_and_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"a": [1, None]})
+    assert json.loads(capsys.readouterr().out) == {"a": [1, None]}
+    with pytest.raises(ValueError, match="JSON"):
+        print_json(float("nan"))
+
+
+def test_nothing_printed_while_working_reaches_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
+    with working(silent=True):
+        print("from Python")
+        os.write(1, b"from a library\n")
+    print("result")
+    out, err = capfd.readouterr()
+    assert out == "result\n"
+    assert "from Python" in err and "from a library" in err
+
+
+def test_a_table_fits_the_width_and_cuts_one_column(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = table("!name", ">count")
+    shown.add_row("x" * 200, "7")
+    console().print(shown)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= WIDTH and lines[1].rstrip().endswith("7") and "…" in lines[1]
