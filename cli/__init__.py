@@ -1,6 +1,6 @@
-"""The command line: ``ldpsim run`` and what stands around it.
+"""Command line: ``ldpsim run`` and the other commands.
 
-Nothing heavy is imported here: ``ldpsim --help`` has to answer in well under a second.
+Nothing heavy is imported here: ``ldpsim --help`` must answer within 0.3 seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``ldpsim audit``: the loss that is claimed beside the exact one and what trials show."""
+"""``ldpsim audit``: the claimed loss, the exact loss, and the lower bound from trials."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import console, print_json, table, working
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="MECHANISM|METHOD...", help="What to audit; see --all.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="MECHANISM|METHOD...", help="Names to audit; see --all.")]
 All = Annotated[bool, typer.Option("--all", help="Every mechanism and method, the noise, and whole devices.")]
-Trials = Annotated[int, typer.Option("--trials", metavar="N", help="Trials a side of every lower bound.")]
+Trials = Annotated[int, typer.Option("--trials", metavar="N", help="Trials per side of every lower bound.")]
 Confidence = Annotated[
-    float, typer.Option("--confidence", metavar="C", help="With which all lower bounds hold together.")
+    float, typer.Option("--confidence", metavar="C", help="Confidence of all lower bounds together.")
 ]
-Workers = Annotated[int, typer.Option("--workers", metavar="N", help="How many processes.", show_default="cores")]
+Workers = Annotated[int, typer.Option("--workers", metavar="N", help="Number of processes.", show_default="cores")]
 
 
 def audit(
@@ -30,7 +30,7 @@ def audit(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Audit mechanisms, methods and devices: exact loss, a lower bound from trials, and what is claimed.
+    """Audit mechanisms, methods and devices: claimed loss, exact loss, and a lower bound from trials.
 
     ldpsim audit multi_bit hogs device
     """
@@ -56,14 +56,14 @@ def audit(
 
 
 def cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     import os
 
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def view(rows: Any, *, trials: int, confidence: float) -> Any:
-    """Return what to print: one table of 80 columns and what its columns mean."""
+    """Return the text to print: one table of 80 columns and its explanation."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -85,9 +85,9 @@ def view(rows: Any, *, trials: int, confidence: float) -> Any:
     passed = len(rows) - len(wrong)
     parts.append(f"{passed} of {len(rows)} pass." + ("" if not wrong else f" [bold red]{len(wrong)} FAIL.[/bold red]"))
     parts.append(
-        f"[dim]exact: of the code's own draws, at small sizes. trials show: at least this much, from up to {trials:,} "
-        f"trials a side; all these bounds are right together with confidence {confidence:.7g}, so something right "
-        "fails with a chance of at most one minus that. A row passes where neither exceeds the claim.[/dim]"
+        f"[dim]exact: from the code's own draws, at small sizes. trials show: a lower bound from up to "
+        f"{trials:,} trials per side; all bounds hold together with confidence {confidence:.7g}, so a correct one "
+        "fails with a chance of at most one minus that. A row passes if neither figure exceeds the claim.[/dim]"
     )
     return Group(*parts)
 

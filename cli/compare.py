@@ -1,4 +1,4 @@
-"""``ldpsim compare``: several methods on the same people, one table, one page."""
+"""``ldpsim compare``: several methods on the same people, in one table and one page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import console, print_json, table, working
+from cli.words import bytes_, level, points, seconds
 from strategies.setup.option_spec import RUNNING
 from strategies.setup.options import RunOptions
 
@@ -35,7 +36,7 @@ def compare(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Run several methods on the same people with the same splits, and put them side by side."""
+    """Run several methods on the same people with the same splits, and compare them."""
     with working(silent=quiet or as_json) as progress:
         from cli.report.gather import gather
         from cli.report.page import shown_rows, write_page
@@ -79,7 +80,6 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
     from rich.markup import escape
 
     from cli.report.page import verdict
-    from cli.words import bytes_, level, points, seconds
     from strategies.results.levels import shown_levels
 
     held = list(shown_levels(3))

@@ -1,4 +1,4 @@
-"""``ldpsim datasets``: what there is to run on, one line each, and what of it is on disk."""
+"""``ldpsim datasets``: the data sets, one line each, and whether they are on disk."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cli.output import console, print_json, table
 
 def datasets(
     data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", metavar="DIR", envvar="LDPSIM_DATA", help="Where raw data lie.")
+        Path | None, typer.Option("--data-dir", metavar="DIR", envvar="LDPSIM_DATA", help="Folder of the raw data.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
 ) -> None:
-    """List the data sets: sizes, whether they are on disk, and where they come from."""
+    """List the data sets: sizes, whether they are on disk, and their source."""
     from devices.datasets import describe
 
     rows = describe(data_dir)
@@ -40,7 +40,7 @@ def datasets(
 
 
 def whence(source: str) -> str:
-    """Return the part of a source that fits a line: a repository's owner and name, or a host."""
+    """Return the short form of a source: a repository's owner and name, or a host."""
     address = re.search(r"https?://([^/\s]+)(?:/([^/\s,]+)/([^/\s,]+))?", source)
     if address is None:
         return source.partition(",")[0]

@@ -1,4 +1,4 @@
-"""``ldpsim device``: a device of one's own, outside the app that a curator ships."""
+"""``ldpsim device``: devices of one's own, outside the app that a curator ships."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Debug = Annotated[bool, o.debug()]
 StateFolder = Annotated[Path, typer.Option("--state", metavar="DIR", help="Folder of the devices; it must be private.")]
 PolicyFile = Annotated[
     Path | None,
-    typer.Option("--policy", metavar="FILE", help="What they agree to (ldpsim device policy); default: HoGS."),
+    typer.Option("--policy", metavar="FILE", help="Policy that they agree to (ldpsim device policy); default: HoGS."),
 ]
 Counters = Annotated[
     Path | None,
-    typer.Option("--counters", metavar="DIR", help="Count releases there too, apart from --state (at enrolment)."),
+    typer.Option("--counters", metavar="DIR", help="Second count of releases, outside --state (at enrolment)."),
 ]
 
 
@@ -39,7 +39,7 @@ def enrol(
     counters: Counters = None,
     debug: Debug = False,
 ) -> None:
-    """Make devices in a private folder: data, a new secret, a policy and an empty ledger. Once."""
+    """Enrol devices in a private folder, once: data, a new secret, a policy and an empty ledger."""
     from devices.enrolment.state import is_enrolled
     from devices.vault.folder import harden, served_alone
 
@@ -50,7 +50,7 @@ def enrol(
     with served_alone(state):
         made = given.enrol(state)
         made.close()
-    typer.echo(f"enrolled {len(made.residents):,} devices in {state}; {data} is needed no more", err=True)
+    typer.echo(f"enrolled {len(made.residents):,} devices in {state}; {data} is not needed any more", err=True)
 
 
 @device.command()
@@ -66,10 +66,10 @@ def serve(
         str | None, typer.Option("--group", metavar="NAME", help="Group that may ask too; default: nobody else.")
     ] = None,
     counters: Counters = None,
-    connections: Annotated[int, typer.Option("--connections", min=1, max=256, help="Served at once.")] = 16,
+    connections: Annotated[int, typer.Option("--connections", min=1, max=256, help="Connections at a time.")] = 16,
     debug: Debug = False,
 ) -> None:
-    """Answer a query over a local socket, and nothing else, until SIGTERM."""
+    """Answer queries over a local socket until SIGTERM."""
     from contextlib import ExitStack
 
     from devices.enrolment.state import is_enrolled
@@ -89,7 +89,7 @@ def serve(
     else:
         given = _Enrolment.read(data, policy, counters, state)
     with ExitStack() as stack:
-        # The socket first: who asks now waits, and where it cannot be had nobody was enrolled in vain.
+        # Open the socket first: clients wait, and nobody is enrolled if the socket cannot be had.
         listener = stack.enter_context(listening(socket, group=allowed))
         stack.enter_context(served_alone(state))
         opened = _open(state, data) if given is None else given.enrol(state)
@@ -98,7 +98,7 @@ def serve(
 
 @dataclass(frozen=True)
 class _Enrolment:
-    """What devices are made of; all of it is read before anything is made."""
+    """Parts of devices; all of them are read before anything is written."""
 
     population: Population
     residents: tuple[int, ...] | None
@@ -132,7 +132,7 @@ def _run(vault: Any, listener: Any, socket: Path) -> None:
 
     def stop(number: int, _: Any) -> None:
         vault.stop()
-        signal.signal(number, signal.SIG_DFL)  # whoever insists ends it at once; nothing is lost by that
+        signal.signal(number, signal.SIG_DFL)  # a second signal ends it at once; nothing is lost
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
@@ -162,7 +162,7 @@ def _read_data(path: Path) -> tuple[Population, tuple[int, ...] | None]:
         return read_own_data(path)
     if path.suffix == ".npz":
         return read_npz_file(path.stem, path), None
-    raise ValueError(f"--data {path}: a .json of records or a .npz of everybody's is wanted")
+    raise ValueError(f"--data {path}: a .json of records or a .npz of everybody is needed")
 
 
 def _read_policy(path: Path | None, population: Population) -> Policy:
@@ -171,7 +171,7 @@ def _read_policy(path: Path | None, population: Population) -> Policy:
     from devices.policy.file import read_policy
 
     if path is None:
-        # The default of everything else here too: HoGS's question at epsilon 8, labels being public.
+        # The usual default: HoGS's question at epsilon 8, with public labels.
         from strategies.flower_app.deployed import PublicFile, agreed_policy
 
         return agreed_policy({}, PublicFile(population.facts, np.zeros(population.facts.n, np.int64)))
@@ -197,21 +197,21 @@ def _open(folder: Path, data: Path | None) -> State:
 
 @device.command()
 def policy(
-    facts: Annotated[Path, typer.Option("--facts", metavar="FILE", help="What is public.")],
-    method: Annotated[str, typer.Option("--method", metavar="NAME", help="Whose question it may answer.")] = "hogs",
-    epsilon: Annotated[float | None, typer.Option("--epsilon", metavar="X", help="The method's total.")] = None,
+    facts: Annotated[Path, typer.Option("--facts", metavar="FILE", help="Public facts.")],
+    method: Annotated[str, typer.Option("--method", metavar="NAME", help="Method of the question.")] = "hogs",
+    epsilon: Annotated[float | None, typer.Option("--epsilon", metavar="X", help="Total budget.")] = None,
     eps_labels: Annotated[
-        float | None, typer.Option("--eps-labels", metavar="X", help="For the label, where none is public.")
+        float | None, typer.Option("--eps-labels", metavar="X", help="Budget of the label, if no label is public.")
     ] = None,
     on_requery: Annotated[
-        str, typer.Option("--on-requery", metavar="refuse|replay", help="What another collection's question gets.")
+        str, typer.Option("--on-requery", metavar="refuse|replay", help="Answer to a question of another collection.")
     ] = "refuse",
     cap: Annotated[
         list[str] | None, typer.Option("--cap", metavar="LEVEL=X", help="bit, vector or user; may be repeated.")
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Print the policy of a device that answers one question of a method, once, with its caps on the loss."""
+    """Print the policy of a device that answers one question of a method once, with its caps on the loss."""
     from devices.policy.file import write_policy
     from strategies.flower_app.deployed import PublicFile, agreed_policy
 

@@ -1,4 +1,4 @@
-"""``ldpsim epsilon METHOD``: what an owner's answers cost, without any data; and the noise for a given cost."""
+"""``ldpsim epsilon METHOD``: privacy loss of an owner's answers, without any data, and the noise for a given loss."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from cli import options as o
 from cli.output import console, print_json, table
+from cli.words import epsilon as shown
 
 if TYPE_CHECKING:
     from curator.privacy.accountant import Account, Figure
@@ -22,8 +23,8 @@ _TARGETS = {
 
 
 def epsilon(
-    method: Annotated[str, typer.Argument(metavar="privgnn|pate-g|pate-m", help="Whose answers.")],
-    queries: Annotated[int, typer.Option("--queries", metavar="N", help="How many questions the owner answers.")],
+    method: Annotated[str, typer.Argument(metavar="privgnn|pate-g|pate-m", help="The owner's method.")],
+    queries: Annotated[int, typer.Option("--queries", metavar="N", help="Number of questions that the owner answers.")],
     delta: Annotated[float, typer.Option("--delta", metavar="D", help="Below 1 / n, n people in the owner's data.")],
     lambda_: Annotated[
         float | None, typer.Option("--lambda", metavar="X", help="1 / scale of the Laplace noise on each class.")
@@ -57,12 +58,12 @@ def epsilon(
         int | None, typer.Option("--nodes", metavar="N", help="People in the owner's data; checks delta.")
     ] = None,
     as_printed: Annotated[
-        bool, typer.Option("--as-printed", help="Put the paper's table first; privgnn: at ten times delta.")
+        bool, typer.Option("--as-printed", help="Show the paper's figure first; privgnn: at ten times delta.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
     debug: Annotated[bool, o.debug()] = False,
 ) -> None:
-    """Account for PrivGnn or PATE: what the paper prints, and what holds for a person and for an edge.
+    """Account for PrivGnn or PATE: the printed figure, and the loss that holds for a person and for an edge.
 
     ldpsim epsilon privgnn --queries 1000 --lambda .2 --classes 10 --delta 1e-4
     """
@@ -95,7 +96,7 @@ def epsilon(
         asked = replace(asked, lambda_=largest_lambda(method, asked, target=target_epsilon, figure=figure))
     found = account(method, asked)
     unused = [
-        f"{_NAMES[method]} draws no sample: {option} plays no part"
+        f"{_NAMES[method]} draws no sample: {option} has no effect"
         for option, given in (("--gamma", gamma), ("--sampling", sampling))
         if given is not None and found.sampling == "all"
     ]
@@ -116,17 +117,15 @@ def epsilon(
 def view(
     found: Account, *, target: tuple[Figure, float] | None = None, table_first: bool = False, notes: list[str]
 ) -> Any:
-    """Return what to print.
+    """Return the text to print.
 
     Args:
         found: The figures.
-        target: What lambda was found for, None where it was given.
-        table_first: The paper's figure leads.
-        notes: Warnings beside the account's own.
+        target: Figure and value for which lambda was found, None if lambda was given.
+        table_first: Whether the paper's figure comes first.
+        notes: Additional warnings.
     """
     from rich.console import Group
-
-    from cli.words import epsilon as shown
 
     asked = found.release
     setting = f"{asked.queries:,} queries, lambda {asked.lambda_:g} (noise Lap({1 / asked.lambda_:.4g})), "
@@ -155,7 +154,6 @@ def view(
 
 
 def _holding(found: Account) -> list[Any]:
-    from cli.words import epsilon as shown
 
     names = list(found.bounds)
     title = {"fresh": ">fresh samples", "once": ">one sample", "all": ">epsilon"}

@@ -1,7 +1,7 @@
-"""What a person sees when something goes wrong: one line and an exit code.
+"""Errors for people: one line and an exit code.
 
-0: done; 1: the run failed; 2: a person's mistake (wrong usage, or a ValueError from
-below); 3: refused, no device reported and at least one refused; 130: interrupted.
+0: done; 1: the run failed; 2: a mistake of the person (wrong usage, or a ValueError from the
+layers below); 3: refused, no device reported and at least one refused; 130: interrupted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEBUG = "ldpsim.debug"
 
 
 class Failure(Exception):
-    """Something to say in one line, with the exit code that goes with it."""
+    """Failure with its line and its exit code."""
 
     def __init__(self, line: str, code: int) -> None:
         super().__init__(line)
@@ -31,7 +31,7 @@ class Failure(Exception):
 
 
 def one_line(text: object) -> str:
-    """Return the text with every run of white space, line ends included, made one space."""
+    """Return the text with all white space, line ends included, as single spaces."""
     return " ".join(str(text).split())
 
 
@@ -55,16 +55,16 @@ def say(line: str) -> None:
 
 
 def ask_for_debug(context: typer.Context, value: bool) -> bool:
-    """Remember ``--debug`` where :class:`OneLineErrors` finds it (an option's callback)."""
+    """Store ``--debug`` for :class:`OneLineErrors` (an option's callback)."""
     context.meta[DEBUG] = value
     return value
 
 
 class OneLineErrors(TyperGroup):
-    """A command group that answers every failure with one line; a traceback only with ``--debug``."""
+    """Command group that reports every failure in one line; with ``--debug`` also a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; turn what it raises into one line and an exit code."""
+        """Run the command; turn an exception into one line and an exit code."""
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -74,7 +74,7 @@ class OneLineErrors(TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                raise  # the reader went away, as `head` does: click ends quietly
+                raise  # the reader of the output ended, as `head` does: click ends without a message
             if ctx.meta.get(DEBUG):
                 traceback.print_exc()
             line, code = explain(error)
@@ -82,12 +82,12 @@ class OneLineErrors(TyperGroup):
             raise typer.Exit(code) from None
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Parse and run; wrong usage is one line too, where Typer would print a box of five."""
+        """Parse and run; wrong usage is one line too, not Typer's box."""
         standalone_mode = extra.pop("standalone_mode", True)
         try:
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:
-            if error.message:  # empty where Typer has printed the help with Rich already
+            if error.message:  # empty if Typer has printed the help with Rich
                 typer.echo(error.message)
             code = MISTAKE
         except click.ClickException as error:

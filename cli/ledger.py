@@ -1,4 +1,4 @@
-"""``ldpsim ledger show DIR``: releases of devices, with time, loss and policy."""
+"""``ldpsim ledger show DIR``: releases of devices, with their time, loss and policy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import typer
 
 from cli import options as o
 from cli.output import console, print_json, table
+from cli.words import epsilon
 
 if TYPE_CHECKING:
     from devices.enrolment.state import State
     from devices.ledger.rows import Answer, Part
 
 Lifetime = dict[str, dict[str, float | None]]
-ledger = typer.Typer(help="What devices have released.", no_args_is_help=True)
+ledger = typer.Typer(help="Releases of devices.", no_args_is_help=True)
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Account:
 
     Args:
         state: The folder.
-        device: The one device that is looked at, None for all.
+        device: The chosen device, None for all.
         parts: Each attribute of each of their answers, and each answer of a training.
         lifetime: Level -> ``{max, mean}`` over those devices; None means unprotected.
     """
@@ -40,10 +41,10 @@ class Account:
 
 
 def states_in(folder: Path) -> list[State]:
-    """Return the enrolled state folders that a path means: itself, or those of a run's folder.
+    """Return the enrolled state folders of a path: itself, or those in a run's folder.
 
     Raises:
-        ValueError: where there are none.
+        ValueError: if there are none.
     """
     from devices.enrolment.state import State, is_enrolled
 
@@ -51,12 +52,12 @@ def states_in(folder: Path) -> list[State]:
         raise ValueError(f"{folder}: no such folder")
     found = [folder] if is_enrolled(folder) else sorted(p.parent for p in folder.glob("*/enrolment.json"))
     if not found:
-        raise ValueError(f"{folder} holds no enrolled devices (a run's folder or a state folder is wanted)")
+        raise ValueError(f"{folder} holds no enrolled devices (a run's folder or a state folder is needed)")
     return [State(path) for path in found]
 
 
 def read_account(state: State, device: int | None = None) -> Account:
-    """Read the ledgers whole and check every row's seal; nothing is changed.
+    """Read the ledgers and check every row's seal; nothing is changed.
 
     Raises:
         ValueError: for a ledger that is missing, damaged, or holds a row that its device
@@ -67,7 +68,7 @@ def read_account(state: State, device: int | None = None) -> Account:
         raise ValueError(f"--device {device}: {state.folder} has devices 0 to {n - 1}")
     shards = range(-(-n // state.shard))
     try:
-        state.policy  # noqa: B018 - read now, so that a damaged enrolment is told here
+        state.policy  # noqa: B018 - read here to report a damaged enrolment
         parts = [part for shard in shards for part in _parts_of(state, shard)]
         lifetime = _lifetime_of_all(state) if device is None else _lifetime_of(device, parts)
     except (OSError, IndexError, KeyError, TypeError) as error:
@@ -83,8 +84,8 @@ def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
     from devices.ledger.ledger import LedgerDamaged
 
     path = state.folder / ledger_name(shard)
-    if not path.is_file():  # opening would make an empty one, which says that nobody answered
-        raise ValueError(f"{path} is missing: what these devices released is not known")
+    if not path.is_file():  # opening would create an empty ledger, as if nobody had answered
+        raise ValueError(f"{path} is missing: the releases of these devices are not known")
     parts = []
     try:
         for device, answers in state.ledger(shard * state.shard).devices():
@@ -131,7 +132,7 @@ def show(
         o.debug(),
     ] = False,
 ) -> None:
-    """Show what devices released: when, what, the loss by level, and the policy with its caps."""
+    """Show the releases of devices: time, attribute, loss by level, and the policy with its caps."""
     accounts = [read_account(state, device) for state in states_in(folder)]
     if as_json:
         print_json({"states": [to_json(account) for account in accounts]})
@@ -143,7 +144,7 @@ def show(
 
 
 def to_json(account: Account) -> dict[str, Any]:
-    """Return an account as JSON values; a loss without bound is null."""
+    """Return an account as JSON values; an unbounded loss is null."""
     document = {
         "folder": str(account.state.folder),
         "devices": len(account.state),
@@ -206,16 +207,15 @@ def stage_of(answer: Answer) -> int:
 
 
 def when(seconds: float) -> str:
-    """Return a time as the person's clock shows it."""
+    """Return a time in the local time zone."""
     return datetime.fromtimestamp(seconds).astimezone().isoformat(sep=" ", timespec="seconds")
 
 
 def view(account: Account) -> Any:
-    """Return what to print: the policy with its caps, the releases, and the loss over the whole life."""
+    """Return the text to print: the policy with its caps, the releases, and the lifetime loss."""
     from rich.console import Group
     from rich.markup import escape
 
-    from cli.words import epsilon
     from curator.privacy.levels import level_spec
 
     state, policy = account.state, account.state.policy

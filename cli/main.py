@@ -1,4 +1,4 @@
-"""``ldpsim``: the commands and nothing else. What each does stands in a file of its own."""
+"""``ldpsim``: the list of commands. Each command has a file of its own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ app = typer.Typer(
 
 
 def version() -> str:
-    """Return the installed version, or ``unknown`` where the checkout runs without being installed."""
+    """Return the installed version, or ``unknown`` if the checkout runs without being installed."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as installed
 

@@ -1,4 +1,4 @@
-"""``ldpsim methods``: what there is to run, one line each."""
+"""``ldpsim methods``: the methods, one line each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_MECHANISMS = 3
 
 
 def methods(as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False) -> None:
-    """List the methods: where they come from, who has to be trusted, what is private."""
+    """List the methods: their paper, who must be trusted, and what is private."""
     rows = rows_of_methods()
     if as_json:
         print_json(rows)
@@ -39,7 +39,7 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="As one JSON do
 
 
 def rows_of_methods() -> list[dict[str, Any]]:
-    """Return one JSON-ready row a method, by name."""
+    """Return one JSON-ready row per method, by name."""
     from curator.methods import table
 
     return [

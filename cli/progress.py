@@ -10,10 +10,10 @@ PATIENCE = 2.0  # seconds of silence before a bar appears
 
 
 class Progress:
-    """A line for each phase, called as ``progress(phase, fraction)``.
+    """Progress bars, one per phase, called as ``progress(phase, share)``.
 
-    Nothing is drawn before :data:`PATIENCE` seconds have passed, where standard error is
-    no terminal, or where ``shown`` is false. The lines vanish at the end.
+    Nothing is drawn in the first :data:`PATIENCE` seconds, if standard error is no terminal,
+    or if ``shown`` is false. The bars disappear at the end.
 
     Args:
         shown: Whether to draw at all.
@@ -63,8 +63,8 @@ class Progress:
             self._timer = None
             self._bars.stop()
 
-    def __call__(self, phase: str, fraction: float | None) -> None:
-        """Say where the work stands: a phase's name, and its share done (0 to 1) where that is known."""
+    def __call__(self, phase: str, share: float | None) -> None:
+        """Show a phase and the share of it that is done (0 to 1), None if that is not known."""
         if self._bars is None:
             return
         with self._lock:
@@ -77,8 +77,8 @@ class Progress:
                 else:
                     self._tasks[phase] = self._bars.add_task(phase, total=None, share="")
                 self._phase = phase
-            if fraction is not None:
-                share = min(max(fraction, 0.0), 1.0)
+            if share is not None:
+                share = min(max(share, 0.0), 1.0)
                 self._bars.update(self._tasks[phase], total=1.0, completed=share, share=f"{share:.0%}")
 
     def _start(self) -> None:

@@ -1,4 +1,4 @@
-"""``ldpsim stress``: curators who ask again, against what protects from them."""
+"""``ldpsim stress``: curators who ask again, against the protections of devices."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from cli import options as o
 from cli.audit import cores
 from cli.errors import FAILED, Failure
 from cli.output import console, print_json, table, working
+from cli.words import percent, points
 
 Protection = Annotated[
     list[str] | None,
     typer.Option(
-        "--protection", metavar="none|context-state|refuse|replay", help="What protects the devices; repeatable.",
+        "--protection", metavar="none|context-state|refuse|replay", help="Protection of the devices; repeatable.",
         show_default="all",
     ),
 ]  # fmt: skip
 Adversary = Annotated[
     list[str] | None,
-    typer.Option("--adversary", metavar="NAME", help="Who asks; repeatable, `help` lists them.", show_default="all"),
+    typer.Option("--adversary", metavar="NAME", help="Adversary; repeatable, `help` lists them.", show_default="all"),
 ]
 Fault = Annotated[
     list[str] | None,
     typer.Option(
-        "--fault", metavar="NAME", help="What befalls the devices' state; repeatable, `help` lists them.",
+        "--fault", metavar="NAME", help="Fault in the devices' state; repeatable, `help` lists them.",
         show_default="all",
     ),
 ]  # fmt: skip
-Asks = Annotated[str, typer.Option("--asks", metavar="N,N,...", help="How often; measured after each of these.")]
+Asks = Annotated[str, typer.Option("--asks", metavar="N,N,...", help="Recovery is measured after so many asks.")]
 EpsilonBit = Annotated[float, typer.Option("--epsilon-bit", metavar="E", help="Loss of one value of any attribute.")]
 Workers = Annotated[
-    int, typer.Option("--workers", metavar="N", help="How many comparisons run at once.", show_default="cores")
+    int, typer.Option("--workers", metavar="N", help="Number of comparisons at a time.", show_default="cores")
 ]
 
 
@@ -53,7 +54,7 @@ def stress(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Let curators ask again and again, and see what they recover with and without protection.
+    """Let curators ask repeatedly, and measure what they recover with and without protection.
 
     ldpsim stress --dataset cora --clients 200 --asks 1,25 --protection refuse
     """
@@ -102,15 +103,13 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise ValueError(f"{option} {text}: whole numbers joined by commas are needed, as in 1,25,1000") from None
+        raise ValueError(f"{option} {text}: whole numbers joined by commas are needed, for example 1,25,1000") from None
 
 
 def view(result: Any, folder: Path | None) -> Any:
-    """Return what to print: a table of 80 columns, and what it means."""
+    """Return the text to print: a table of 80 columns and its explanation."""
     from rich.console import Group
     from rich.markup import escape
-
-    from cli.words import percent, points
 
     settings = result.settings
     parts: list[Any] = [
@@ -167,7 +166,6 @@ def _together(rows: list[dict[str, Any]]) -> dict[tuple[str, str, int], dict[str
 
 
 def _cell(row: dict[str, Any] | None) -> str:
-    from cli.words import percent
 
     if row is None:
         return "-"

@@ -1,4 +1,4 @@
-"""What a person reads after a run: one panel, 80 columns wide."""
+"""Summary of a run: one panel, 80 columns wide."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def summary(record: Mapping[str, Any], *, folder: Path | None, extra: Mapping[st
 
     Args:
         record: result.json's content.
-        folder: Where it was written, None where it was not.
-        extra: Figures beside the result (see :class:`strategies.RunResult`).
+        folder: Folder of the result, None if it was not written.
+        extra: Additional figures (see :class:`strategies.RunResult`).
     """
     sections = [
         ("Accuracy", _accuracy(record, extra or {})),
@@ -45,7 +45,7 @@ def summary(record: Mapping[str, Any], *, folder: Path | None, extra: Mapping[st
 
 
 def _local(record: Mapping[str, Any]) -> bool:
-    """Whether the curator had reports only, and not the data themselves."""
+    """Return whether the curator had only reports, not the data."""
     return bool(record["privacy"]["trust"] == "untrusted curator")
 
 
@@ -135,7 +135,7 @@ def _privacy(privacy: Mapping[str, Any]) -> RenderableType:
     return Group(*parts)
 
 
-_GUESS = "best guess: telling the true one of two given answers (50 %: pure chance)"
+_GUESS = "best guess: chance of identifying which of two possible values is yours (50 %: pure chance)"
 
 
 def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""``ldpsim sweep``: a grid of runs, and one table."""
+"""``ldpsim sweep``: a grid of runs and one table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import console, print_json, table, working
+from cli.words import epsilon, percent, points
 from strategies.setup.option_spec import OUTPUT, RUNNING
 
 _SHOWN = 40
@@ -33,7 +34,7 @@ def sweep(
     quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet", help="Print nothing but the path of the table.")] = False,
     debug: o.Debug = False,
 ) -> None:
-    """Run a grid of simulations; cells that have a result are not run again."""
+    """Run a grid of simulations; cells with a result do not run again."""
     with working(silent=quiet or as_json) as progress:
         from strategies.experiments.sweep import run_sweep
         from strategies.experiments.sweep_file import read_sweep
@@ -71,7 +72,6 @@ def sweep(
 def _show(labels: Sequence[str], result: Any) -> None:
     from rich.markup import escape
 
-    from cli.words import epsilon, percent, points
     from strategies.results.levels import shown_levels
 
     levels = list(shown_levels(2))
@@ -105,5 +105,5 @@ def _held(row: Mapping[str, Any], level: str, words: Any) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity."""
+    """Return a value for JSON, which has no infinity."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""``ldpsim tune``: a method's parameters by validation accuracy."""
+"""``ldpsim tune``: search of a method's parameters by validation accuracy."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
 from cli.output import console, print_json, table, working
+from cli.words import percent
 from strategies.setup.option_spec import OUTPUT
 from strategies.setup.options import RunOptions
 
@@ -55,7 +56,7 @@ def tune(
     asked: dict[str, tuple[str, ...] | None] = {**lists("--tune-query", [t for t in tune_query or () if "=" in t])}
     for name in names:
         if not name or name in asked:
-            raise ValueError(f"--tune-query {name}: must be a name, or KEY=V1,V2, and stand there once")
+            raise ValueError(f"--tune-query {name}: must be a name or KEY=V1,V2, and be given once")
         asked[name] = None
     options = replace(options, method=method, reference=False, out=None)
     if "feature_share" in asked and options.feature_share is not None:
@@ -98,7 +99,7 @@ def lists(option: str, given: Sequence[str] | None) -> dict[str, tuple[str, ...]
     """Read ``KEY=V1,V2`` texts.
 
     Raises:
-        ValueError: for a text of another form, or a value that is empty or stands there twice.
+        ValueError: for a text of another form, or a value that is empty or repeated.
     """
     found = {}
     for key, text in o.pairs(option, given).items():
@@ -111,8 +112,6 @@ def lists(option: str, given: Sequence[str] | None) -> dict[str, tuple[str, ...]
 
 def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
     from rich.markup import escape
-
-    from cli.words import percent
 
     keys = list(dict.fromkeys(key for tried in found.candidates for key in (*tried.query, *tried.values)))
     shown = table(*(f">{key}" for key in keys), ">validation", gap=1 if len(keys) > 5 else 2)
@@ -137,7 +136,7 @@ def _collections(count: int) -> str:
         return "0 collections: nobody was asked."
     if count == 1:
         return "1 collection: everything was compared on one set of reports."
-    return f"{count} collections: so often people were asked, each time others; a result with this setting counts them."
+    return f"{count} collections, each of other people; a result with this setting counts them."
 
 
 def _brief(value: Any) -> str:

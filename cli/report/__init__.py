@@ -1,1 +1,1 @@
-"""The page of finished results: one HTML file that opens from disk and asks no network."""
+"""Page of finished results: one HTML file that opens from disk and needs no network."""

@@ -1,4 +1,4 @@
-"""``ldpsim report``: the page of results that are there already."""
+"""``ldpsim report``: a page of finished results."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from cli import options as o
 from cli.output import print_json
 from cli.progress import Progress
+from cli.words import count
 from strategies.setup.option_spec import OUTPUT
 
 
@@ -49,8 +50,7 @@ def report(
     if quiet:
         typer.echo(str(page))
         return
-    shown = len(found.results)
-    typer.echo(f"{shown} result{'' if shown == 1 else 's'} of {found.results[0].people['name']}.")
+    typer.echo(f"{count(len(found.results), 'result')} of {found.results[0].people['name']}.")
     for entry in found.failed:
         typer.echo(f"failed: {entry.what}: {entry.why}")
     for entry in found.left_out:

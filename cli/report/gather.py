@@ -1,4 +1,4 @@
-"""Find the results below some folders, and say what cannot be shown and why."""
+"""Find the results below some folders, and the reasons why some cannot be shown."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.report.rows import Malformed, number, people_of, row_of, text
+from cli.words import count as in_words
 from strategies.results.folder import COMPARISON
 from strategies.results.levels import compared_levels
 from strategies.setup.fingerprint import SCHEMA
@@ -21,8 +22,8 @@ _OF_A_RUN = ("state", "reports")  # folders inside a run's, with no results belo
 
 
 @dataclass(frozen=True)
-class Found:
-    """A result that can be shown.
+class ShownResult:
+    """Result that can be shown.
 
     Args:
         record: Content of its result.json.
@@ -37,7 +38,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is not shown: what, and why, in one line each."""
+    """Something that is not shown, and the reason, in one line each."""
 
     what: str
     why: str
@@ -45,17 +46,17 @@ class Problem:
 
 @dataclass
 class Gathered:
-    """What the page shows.
+    """Content of the page.
 
     Args:
-        results: All of one population, in the order in which they were found.
+        results: Results of one population, in the order in which they were found.
         failed: Methods that failed.
         left_out: Files and populations that are not shown.
-        methods: The order of a comparison's methods, empty where there is none.
-        match: ``level``, ``target`` and ``unmatched`` of a comparison, None where nothing was made equal.
+        methods: Order of a comparison's methods, empty without a comparison.
+        match: ``level``, ``target`` and ``unmatched`` of a comparison, None without ``--match``.
     """
 
-    results: list[Found] = field(default_factory=list)
+    results: list[ShownResult] = field(default_factory=list)
     failed: list[Problem] = field(default_factory=list)
     left_out: list[Problem] = field(default_factory=list)
     methods: list[str] = field(default_factory=list)
@@ -63,14 +64,14 @@ class Gathered:
 
 
 def gather(folders: Sequence[Path], *, only: Sequence[Path] | None = None) -> Gathered:
-    """Read all results below folders; the population with most of them is shown.
+    """Read all results below folders; the population with the most results is shown.
 
     Args:
-        folders: Of runs, sweeps or comparisons, or folders that hold such.
-        only: The runs' folders to show, in this order; None for all there are.
+        folders: Folders of runs, sweeps or comparisons, or folders above them.
+        only: Folders of the runs to show, in this order; None for all.
 
     Raises:
-        ValueError: one line: a folder that is not there, no result, or none that can be read.
+        ValueError: one line: a missing folder, no result, or no result that can be read.
     """
     found = Gathered()
     paths: list[Path] = []
@@ -87,7 +88,7 @@ def gather(folders: Sequence[Path], *, only: Sequence[Path] | None = None) -> Ga
     runs = [path for path in paths if path.name == "result.json"]
     for path in paths:
         if path.name != "result.json" and path.parent / "result.json" not in runs:
-            found.left_out.append(Problem(text(path.parent.name), "no result: interrupted, or still at work"))
+            found.left_out.append(Problem(text(path.parent.name), "no result: interrupted, or still running"))
     if not runs:
         named = ", ".join(str(folder) for folder in folders)
         raise ValueError(f"{named}: no result.json there (a run's, a sweep's or a comparison's folder has them)")
@@ -109,7 +110,7 @@ def _below(folder: Path) -> Iterator[Path]:
                 yield Path(here) / name
 
 
-def _read(path: Path, left_out: list[Problem]) -> Found | None:
+def _read(path: Path, left_out: list[Problem]) -> ShownResult | None:
     where = path.parent.name or str(path)
     try:
         if path.stat().st_size > _TOO_LARGE:
@@ -119,7 +120,7 @@ def _read(path: Path, left_out: list[Problem]) -> Found | None:
             raise Malformed("result.json is no JSON object")
         if record.get("schema") != SCHEMA or isinstance(record.get("schema"), bool):
             raise Malformed(f"schema {text(record.get('schema'))}, this version reads schema {SCHEMA}")
-        return Found(record, row_of(record, where), people_of(record))
+        return ShownResult(record, row_of(record, where), people_of(record))
     except Malformed as error:
         why = str(error)
     except OSError as error:
@@ -132,10 +133,10 @@ def _read(path: Path, left_out: list[Problem]) -> Found | None:
     return None
 
 
-def _one_population(results: Sequence[Found], found: Gathered) -> None:
-    """Keep the population with most results; of several, the first."""
+def _one_population(results: Sequence[ShownResult], found: Gathered) -> None:
+    """Keep the population with the most results; on a tie, the first."""
     groups = Counter(entry.people["digest"] for entry in results)
-    most = groups.most_common(1)[0][0]  # the first that was met, where several have as many
+    most = groups.most_common(1)[0][0]  # the first one on a tie
     found.results = [entry for entry in results if entry.people["digest"] == most]
     for digest, count in groups.items():
         if digest != most:
@@ -144,13 +145,13 @@ def _one_population(results: Sequence[Found], found: Gathered) -> None:
             named = ", ".join(dict.fromkeys(entry.row["folder"] for entry in others))
             found.left_out.append(Problem(
                 text(named),
-                f"{count} result{'' if count == 1 else 's'} of other people ({people['name']}, {people['nodes']:,} "
-                "people): figures of different populations do not belong on one chart; make a page of their own",
+                f"{in_words(count, 'result')} with a different population ({people['name']}, {people['nodes']:,} "
+                "people); report them separately",
             ))  # fmt: skip
 
 
 def _of_many(folder: Path, found: Gathered) -> None:
-    """Read what a sweep's or a comparison's folder says beside its results."""
+    """Read the files that a sweep or a comparison writes beside its results."""
     try:
         document = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))
         failed = [Problem(text(name), text(line)) for name, line in dict(document["failures"]).items()]
@@ -161,7 +162,7 @@ def _of_many(folder: Path, found: Gathered) -> None:
     except FileNotFoundError:
         _failed_cells(folder / "table.csv", found)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        found.left_out.append(Problem(COMPARISON, "cannot be read: which methods failed is not known"))
+        found.left_out.append(Problem(COMPARISON, "cannot be read: the failed methods are not known"))
 
 
 def _match(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,4 +181,4 @@ def _failed_cells(table: Path, found: Gathered) -> None:
     except FileNotFoundError:
         return
     except (OSError, ValueError, csv.Error):
-        found.left_out.append(Problem(table.name, "cannot be read: which cells failed is not known"))
+        found.left_out.append(Problem(table.name, "cannot be read: the failed cells are not known"))

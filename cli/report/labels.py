@@ -1,4 +1,4 @@
-"""Names for rows: the method, and what sets results of one method apart."""
+"""Labels of rows: the method, and the options in which results of one method differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cli.report.rows import text
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
-# An option that is the reader's own business sets nothing apart; every row names its method already.
+# Personal options distinguish no results. Every row names its method already.
 _OPTIONS = {name: spec for name, spec in declared(RunOptions).items() if not spec.personal and name != "method"}
 
 

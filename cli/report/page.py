@@ -1,10 +1,9 @@
-"""Write the page: rows, the sentences beside them, and the plotting library, in one file.
+"""The page: rows, the sentences about them, and the plotting library, in one file.
 
 Vega draws the charts. Its code comes from the installed package ``vl-convert-python`` when the
-page is written. The page's Content-Security-Policy names the digests of its own two scripts
-and allows nothing else: text of a record that found its way into the page unescaped would
-not run, and nothing can be fetched. Vega interprets its expressions here (``ast``), so that
-``eval`` is not allowed either.
+page is written. The page's Content-Security-Policy allows its own two scripts, by their digests,
+and nothing else. If text of a record got into the page unescaped, it would not run, and
+nothing can be fetched. Vega interprets its expressions (``ast``), so ``eval`` stays forbidden.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ _SAME = 1e-6  # relative: losses that differ by rounding only are equal
 
 
 def write_page(path: Path, gathered: Gathered, *, methods: Sequence[str] | None = None) -> None:
-    """Write the page, whole or not at all.
+    """Write the page, completely or not at all.
 
     Args:
         path: The HTML file.
-        gathered: What to show.
-        methods: The order of the methods, None for that of the comparison, or as found.
+        gathered: Content.
+        methods: Order of the methods; None for the comparison's order, or as found.
 
     Raises:
-        OSError: where it cannot be written.
+        OSError: if it cannot be written.
     """
     write_atomically(path, render(gathered, methods=methods))
     os.chmod(path, 0o644)  # a page is for passing around
@@ -98,7 +97,7 @@ def plotting_library() -> str:
 
 
 def as_json(value: Any) -> str:
-    """Return JSON that may stand inside a script element: no sign in it can end one."""
+    """Return JSON for use inside a script element: no character in it can end the element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -106,11 +105,11 @@ def as_json(value: Any) -> str:
 
 
 def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what has to stand under a comparison: whether the budgets are equal, and where not, why.
+    """Return the verdict on a comparison: whether the budgets are equal, and if not, the reasons.
 
     Returns:
-        ``equal``: whether one level is bounded by the same loss for all; ``line``; and
-        ``reasons``: (method, why it is not equal) of a match.
+        ``equal``: whether one level has the same bound for all methods; ``line``; and
+        ``reasons``: (method, reason) for the methods that were not matched.
     """
     if match is not None:
         name = match["level"].replace("_", " ")
@@ -151,12 +150,12 @@ def _close(one: float, other: float) -> bool:
 
 
 def _telling(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The level at which most methods have a bound: there the chart has most to say."""
+    """Return the level at which most methods have a bound."""
     return max(shown_levels(), key=lambda name: sum(row["levels"][name]["status"] == "bounded" for row in rows))
 
 
 def _differently_scored(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Name the rows that were scored on other people than the majority; empty where all are scored on the same."""
+    """Name the rows that were scored on other people than the majority; empty if there are none."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["scored"], []).append(row)

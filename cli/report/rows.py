@@ -1,7 +1,7 @@
-"""From a result.json to what the page shows of it.
+"""Row of the page from a result.json.
 
-A result is somebody else's file: every field is checked for its type here, so that what
-comes after can rely on it, and nothing in it is trusted as text (templates escape it).
+A result is an untrusted file: the type of every field is checked here, so that later code can
+rely on it. Its texts are not trusted (templates escape them).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST = 600
 
 
 class Malformed(ValueError):
-    """A record that is no result; the text is one line that names the field."""
+    """Record that is not a result; the text is one line that names the field."""
 
 
 def row_of(record: Any, folder: str) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
 
     Args:
         record: Content of a result.json, schema 1.
-        folder: Name of its folder, for people.
+        folder: Name of its folder, for display.
 
     Raises:
         Malformed: for a field that is missing or of the wrong type.
@@ -78,7 +78,7 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
 
 
 def people_of(record: Any) -> dict[str, Any]:
-    """Return what the page says of a record's population; ``digest`` tells populations apart.
+    """Return the population of a record; ``digest`` identifies it.
 
     Raises:
         Malformed: as :func:`row_of`.
@@ -116,7 +116,7 @@ class _Reader:
         self._record = record
 
     def optional(self, path: str) -> Any:
-        """The value, None where there is none."""
+        """Return the value, None if it is missing."""
         found: Any = self._record
         for name in path.split("."):
             if not isinstance(found, Mapping) or name not in found:
@@ -160,7 +160,7 @@ def _held(get: _Reader, level: str) -> dict[str, Any]:
 
 
 def _silo_bytes(phases: Any) -> float | None:
-    """Return what one silo sends and receives with its server, None where there are no silos."""
+    """Return the bytes that one silo and its server exchange, None without silos."""
     if not isinstance(phases, Mapping) or not phases:
         return None
     counts = [phase.get(f"{way}link_bytes") if isinstance(phase, Mapping) else None
@@ -170,7 +170,7 @@ def _silo_bytes(phases: Any) -> float | None:
 
 
 def _degrees(found: Any) -> dict[str, Any] | None:
-    """Return a degree distribution, None for one that is missing or makes no sense: the page goes without."""
+    """Return a degree distribution, None if it is missing or invalid."""
     if not isinstance(found, Mapping):
         return None
     columns: dict[str, Any] = {}
@@ -193,7 +193,7 @@ def _degrees(found: Any) -> dict[str, Any] | None:
 
 
 def _scored(get: _Reader, record: Mapping[str, Any]) -> str:
-    """Return what is the same for two results whose scores can be compared: who was scored, repeat by repeat."""
+    """Return a key of the scored people; equal keys mean that scores can be compared."""
     digests = get.optional("dataset.scored_sha256")
     if isinstance(digests, list) and digests:
         return text(digests[0])

@@ -1,4 +1,4 @@
-"""The command that runs a result again, from the configuration that the result carries."""
+"""Command that runs a result again, from the configuration in the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures behind each chart, as CSV to download."""
+"""Figures of each chart, as CSV to download."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """Return CSV texts by name; figures are exact, not as rounded on the page."""
+    """Return CSV texts by name; figures are not rounded."""
     return {
         "all-figures": _csv([_whole(row) for row in rows]),
         "privacy": _csv([{**_head(row), **_privacy(row)} for row in rows]),
@@ -83,7 +83,7 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """A spreadsheet computes what starts like a formula: text that does gets an apostrophe before it."""
+    """Put an apostrophe before text that a spreadsheet would take for a formula."""
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@"):
         return f"'{value}"
     return value

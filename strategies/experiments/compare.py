@@ -1,10 +1,10 @@
-"""Several methods on the same people: what ``ldpsim compare`` does.
+"""Comparison of several methods on the same people (``ldpsim compare``).
 
     methods, options -> one cell a method -> (budgets solved for) -> a sweep's pool -> results
 
-Every method gets the same population, the same splits and the same seeds, repeat for
-repeat. The folder is named after those, so that a comparison that was stopped, or that
-gets one more method, runs only what has no result yet.
+Every method gets the same population, splits and seeds in each repeat. The folder is named
+after them: a comparison that was stopped, or that gets one more method, runs only the
+methods without a result.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Match:
-    """What was to be made equal.
+    """Loss that was to be made equal.
 
     Args:
         level: One of :func:`strategies.results.levels.compared_levels`.
         target: The loss.
-        unmatched: Method -> why it cannot be made equal.
+        unmatched: Method -> reason why it cannot have this loss.
     """
 
     level: str
@@ -49,16 +49,16 @@ class Match:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison came to.
+    """Result of a comparison.
 
     Args:
-        folder: Where the runs' folders, the table and compare.json lie.
-        table: The table, a row a method.
-        records: The results, in the order of the methods.
-        folders: The names of their folders.
-        failures: (method, line, traceback or None) of those that failed.
-        match: What was to be made equal, None where nothing was.
-        found: How many methods had a result before.
+        folder: Folder with the runs' folders, the table and compare.json.
+        table: Path of the table, one row per method.
+        records: Results, in the order of the methods.
+        folders: Names of the results' folders.
+        failures: (method, line, traceback or None) of the methods that failed.
+        match: Loss that was to be made equal, None without ``--match``.
+        found: Number of methods that had a result before.
     """
 
     folder: Path
@@ -83,20 +83,20 @@ def compare(
     """Run methods on the same people and write ``compare.json`` and the table.
 
     Args:
-        methods: Names, in the order in which they are shown.
-        options: For all of them; ``settings`` and ``gnn`` go to the methods that have them.
-        matching: (level, loss) that is to hold for every method that can.
+        methods: Names, in the order of display.
+        options: Options of every method; ``settings`` and ``gnn`` go to the methods that have them.
+        matching: (level, loss) that shall hold for every method that can have it.
         engine, workers, ray_address: As in :func:`strategies.experiments.sweep.run_sweep`.
-        progress: Called with a phase and the share done.
+        progress: Told the phase and the share of it that is done.
 
     Raises:
-        ValueError: one line, with nothing written: unknown methods, options that do not fit any
-            of them, folders that cannot be used, or nothing that can be run.
+        ValueError: one line, with nothing written: unknown methods, options that no method
+            has, folders that cannot be used, or no method that can run.
     """
     if options.state is not None:
         raise ValueError(f"--state {options.state} with compare: each method needs people of its own")
     if options.out is None:
-        raise ValueError("a comparison is written: it needs a folder")
+        raise ValueError("a comparison needs a folder to write to")
     cells = _cells(methods, options)
     made = None
     if matching is not None:
@@ -127,7 +127,7 @@ def _cells(methods: Sequence[str], options: RunOptions) -> list[Cell]:
     for place, name in enumerate(methods):
         find(name)
         if name in methods[:place]:
-            raise ValueError(f"{name} is named twice: a method stands in a comparison once")
+            raise ValueError(f"{name} is named twice: a comparison has each method once")
     of_training = {entry.name for entry in fields(TrainingSettings)} - {"gnn"}
     own = {
         name: {entry.name for entry in fields(find(name))}  # type: ignore[arg-type]
@@ -157,7 +157,7 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
     for cell in cells:
         try:
             found = match(cell.options, population, level, target)
-        except ValueError as error:  # it fails when it is run, with this very line
+        except ValueError as error:  # its run fails later with the same line
             unmatched[cell.label] = " ".join(str(error).split())
             made.append(cell)
             continue

@@ -1,8 +1,8 @@
-"""Make what *holds* at one level equal: each method's budget, solved for (``compare --match LEVEL X``).
+"""Solve for each method's budget at which the same loss holds at one level (``compare --match LEVEL X``).
 
-Nothing is run and nobody is asked: a method says what its questions would lose. Its
-knob, epsilon in its own sense (lambda for an owner's methods), is searched for by
-doubling and halving, and the largest value whose loss is at most X is taken.
+Nothing runs and nobody is asked: a method computes the loss of its questions. The search
+varies the method's epsilon in its own sense (lambda for an owner's methods) by doubling and
+halving, and takes the largest value whose loss is at most X.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
 
 _EXACT = 1e-9  # relative
-_PATIENCE = 12  # evaluations after which a thousandth below is near enough: an accountant takes seconds
+_PATIENCE = 12  # evaluations after which 0.1 % below is close enough: an accountant takes seconds
 _DOUBLINGS = 60
 
 
 @dataclass(frozen=True)
 class Matched:
-    """A method's options with the budget that was solved for, or why there is none.
+    """Options of a method with the budget that was found, or the reason why there is none.
 
     Args:
-        options: With the budget where it could be solved, else as given.
-        holds: The loss at the level with these options, None where it is not bounded.
-        reason: Why it cannot be made equal; empty where it was.
+        options: With the budget if one was found, else as given.
+        holds: Loss at the level with these options, None if it is not bounded.
+        reason: Why the loss cannot be made equal; empty if it was.
     """
 
     options: RunOptions
@@ -49,13 +49,13 @@ def match(options: RunOptions, population: Population, level: str, target: float
     """Solve for the budget at which the loss that holds at ``level`` is ``target``.
 
     Args:
-        options: The run; what it gives for epsilon is where the search starts.
+        options: Options of the run; the search starts at their epsilon.
         population: Its people.
         level: One of :func:`strategies.results.levels.compared_levels`.
-        target: The loss wanted, a finite number above 0.
+        target: The wanted loss, a finite number above 0.
 
     Raises:
-        ValueError: for options that make no sense whatever the budget.
+        ValueError: for options that are wrong with any budget.
     """
     setup = set_up(options, population=population)
     knob = _knob(setup)
@@ -84,7 +84,7 @@ def _start(setup: RunSetup) -> float:
 
 
 def _with(setup: RunSetup, knob: str, value: float) -> RunSetup:
-    """The set-up with another budget; the population is not looked at again."""
+    """Return the set-up with another budget; the population is not loaded again."""
     if knob == "epsilon":
         return replace(
             setup, options=replace(setup.options, epsilon=value), budget=replace(setup.budget, epsilon=value)
@@ -103,10 +103,10 @@ def _unbounded(entry: Mapping[str, Any], level: str) -> str:
 
 
 def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple[float, float] | str:
-    """Return the largest budget whose loss is at most ``target``, with that loss, or why there is none.
+    """Return the largest budget whose loss is at most ``target`` and that loss, or the reason why there is none.
 
-    ``loss`` must not fall when the budget rises; a ValueError says that a mechanism cannot be
-    as weak or as strong as that, which ends the search on its side.
+    ``loss`` must not fall when the budget rises. A ValueError of ``loss`` means that a mechanism
+    cannot have this budget; it ends the search in that direction.
     """
     complaint = ""
 
@@ -135,7 +135,7 @@ def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple
     aim, step = target * (1 - _EXACT / 2), 0
     while high / best > 1 + _EXACT and below < target * (1 - _EXACT):
         middle, step = math.sqrt(best * high), step + 1
-        if step % 2 and above is not None and below > 0:  # straight on logarithmic axes, as most losses nearly are
+        if step % 2 and above is not None and below > 0:  # secant step on logarithmic axes
             share = math.log(aim / below) / math.log(above / below)
             middle = best * (high / best) ** min(max(share, 1e-12), 1 - 1e-12)
         found = at(middle)

@@ -1,8 +1,8 @@
-"""Run the cells of a sweep: at once over cores or Ray, each of them once.
+"""Run each cell of a sweep once, several at a time, in processes or on Ray.
 
-A cell's result lies in a folder of its own below the sweep's. It is known by its ``config_hash``,
-so a sweep that was stopped, killed or extended runs only what has no result yet; a cell that
-was in flight goes on in its folder, where devices that answered repeat their stored bytes.
+Each cell has a folder of its own inside the sweep's folder. Its ``config_hash`` identifies it.
+A sweep that was stopped, killed or extended runs only the cells without a result. An
+interrupted cell continues in its folder; devices that answered before repeat their stored bytes.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Results = Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]]
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep came to.
+    """Result of a sweep.
 
     Args:
-        rows: One flat row a cell, in canonical order.
+        rows: One flat row per cell, in canonical order.
         folder: The sweep's folder.
         table, parquet: The written tables; ``parquet`` None where pyarrow is not installed.
-        found: How many cells had a result before.
-        failures: (label, what went wrong) of the cells that failed.
+        found: Number of cells that had a result before.
+        failures: (label, reason) of the cells that failed.
     """
 
     rows: Sequence[Row]
@@ -60,12 +60,12 @@ def run_sweep(
 
     Args:
         cells: In canonical order (:func:`strategies.experiments.sweep_file.read_sweep`).
-        folder: The sweep's; made where it is not there.
-        engine: ``local`` (processes of this machine) or ``ray``; ``auto`` is ``ray`` where
-            an address is given. A cell's own collection is always local.
-        workers: How many cells at once; None for one a core.
-        ray_address: A Ray cluster; the folder must lie on a disk that its machines share.
-        progress: Called with a phase and the share done.
+        folder: The sweep's folder; created if it is missing.
+        engine: ``local`` (processes of this machine) or ``ray``; ``auto`` is ``ray`` if an
+            address is given. The collection inside a cell is always local.
+        workers: Number of cells at a time; None for one per core.
+        ray_address: A Ray cluster; its machines must share the disk of the folder.
+        progress: Told the phase and the share of it that is done.
 
     Raises:
         ValueError: one line, with nothing written: an unknown engine, two cells with one config
@@ -79,7 +79,7 @@ def run_sweep(
     with on_ray(workers, ray_address) if over_ray else processes(workers) as pool:
         digests = _check(cells, pool, progress)
         run_folder.prepare(folder)
-        with _alone_in(folder):
+        with _locked(folder):
             outcomes = _earlier(cells, digests, results_in(folder))
             found = sum(isinstance(outcome, str) for outcome in outcomes.values())
             tasks = [
@@ -100,7 +100,7 @@ def run_sweep(
 
 
 def check_cells(several: Sequence[RunOptions]) -> list[str | Failed]:
-    """Return the config hashes of cells that share their people (a task of a worker)."""
+    """Return the config hashes of cells that share their people (a worker's task)."""
     from strategies.runs.set_up import set_up
     from strategies.setup.run_setup import load_population
 
@@ -115,10 +115,10 @@ def check_cells(several: Sequence[RunOptions]) -> list[str | Failed]:
 
 
 def run_cell(options: RunOptions) -> str | Failed:
-    """Run one cell and return its folder's name (a task of a worker)."""
+    """Run one cell and return the name of its folder (a worker's task)."""
     from strategies.runs.simulate import simulate
 
-    # The peak of this cell, not of those before it in the same process; Linux only.
+    # Reset the peak memory, so that earlier cells of this process do not count. Linux only.
     with suppress(OSError), open("/proc/self/clear_refs", "w") as peak:
         peak.write("5")
     try:
@@ -150,29 +150,29 @@ def _check(cells: Sequence[Cell], pool: Pool, progress: Progress) -> list[str | 
     for place, cell in enumerate(cells):
         digest = found[place]
         if isinstance(digest, str) and first.setdefault(digest, cell) is not cell:
-            raise ValueError(f"one cell stands there twice, as {first[digest].label} and as {cell.label}")
+            raise ValueError(f"the same cell is listed twice: {first[digest].label} and {cell.label}")
     if not first:
         reason = found[0]
         assert isinstance(reason, Failed)
-        raise ValueError(f"no cell can be run ({cells[0].label}: {reason.line})")
+        raise ValueError(f"no cell can run ({cells[0].label}: {reason.line})")
     return [found[place] for place in range(len(cells))]
 
 
 def _people(options: RunOptions) -> tuple[Any, ...]:
-    """Return what makes two cells' people the same."""
+    """Return the options that decide whether two cells have the same people."""
     drawn = options.dataset == "generated" or options.clients is not None
     return options.dataset, options.data_dir, options.clients, options.seeds_of(0).population if drawn else None
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Hold the folder; the system lets go of it when this process ends, however it ends."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock the folder. The system releases the lock when this process ends."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise ValueError(f"{folder}: another sweep is at work there") from None
+        raise ValueError(f"{folder}: another sweep is using this folder") from None
     finally:
         os.close(handle)
 
@@ -181,7 +181,7 @@ def results_in(folder: Path) -> Results:
     """Return (folder name, record) of the results below a folder, by config hash."""
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for path in sorted(folder.glob("*/result.json")):
-        # What cannot be read is not one of ours: the cell is run, in a folder of its own.
+        # An unreadable result is ignored: the cell runs again, in another folder.
         with suppress(OSError, ValueError, KeyError, TypeError):
             record = json.loads(path.read_text())
             found.setdefault(record["config_hash"], []).append((path.parent.name, record))
@@ -189,9 +189,9 @@ def results_in(folder: Path) -> Results:
 
 
 def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], results: Results) -> dict[int, str | Failed]:
-    """Return what is known before anything runs: the folder of a result, or why a cell cannot be run.
+    """Return the outcomes known before anything runs: the folder of a result, or the reason why a cell cannot run.
 
-    A result without the reference does not do for a cell that asks for one.
+    A result without the reference does not count for a cell that asks for one.
     """
     known: dict[int, str | Failed] = {}
     for place, (cell, digest) in enumerate(zip(cells, digests, strict=True)):

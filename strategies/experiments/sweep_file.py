@@ -7,16 +7,16 @@
     [grid]                        # every combination
     method = ["hogs", "raw"]
     epsilon = [3, 4, 5]
-    settings.tau = [0.7, 0.9]     # what --set sets; seeds.noise and caps.vector likewise
+    settings.tau = [0.7, 0.9]     # as --set tau=0.7; seeds.noise and caps.vector likewise
     seed = [0, 1, 2]
 
     [[cells]]                     # and these, one by one
     method = "mlp"
     repeats = 10
 
-Keys are the fields of :class:`strategies.RunOptions`. Cells come in a canonical order: the
-grid with its keys in the order of those fields (the last turns fastest, values as listed),
-then ``cells`` as written. Nothing here touches the disk but for reading the file.
+Keys are the fields of :class:`strategies.RunOptions`. The order of the cells is canonical:
+first the grid, with its keys in the order of the fields (the last key varies fastest, values
+as listed), then ``cells`` as written. Nothing is written to disk.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Cell:
     """One run of a sweep.
 
     Args:
-        options: What to do.
-        label: What sets the cell apart, ``key=value, ...``.
+        options: Options of the run.
+        label: Options that distinguish the cell, ``key=value, ...``.
     """
 
     options: RunOptions
@@ -59,7 +59,7 @@ def read_sweep(path: Path) -> tuple[Cell, ...]:
 
     Raises:
         ValueError: one line naming the file and the key: a file that cannot be read, unknown
-            keys, values of the wrong type or out of range, an empty grid, a cell twice.
+            keys, values of the wrong type or out of range, an empty grid, a repeated cell.
     """
     try:
         document = tomllib.loads(path.read_text())
@@ -91,7 +91,7 @@ def _cells(document: Mapping[str, Any]) -> Iterator[Cell]:
         if not values:
             raise ValueError(f"[grid] {key} = []: an empty list leaves nothing to run")
         if key in fixed:
-            raise ValueError(f"[grid] {key}: stands in [fixed] too")
+            raise ValueError(f"[grid] {key}: is in [fixed] too")
     keys = sorted(grid, key=_place)
     if keys:
         for values in itertools.product(*(grid[key] for key in keys)):
@@ -191,10 +191,10 @@ def _distinct(cells: Iterator[Cell]) -> Iterator[Cell]:
     seen: list[Cell] = []
     index: dict[str, Cell] = {}
     for cell in cells:
-        # Values of different types that are equal (3 and 3.0) are the same option by now.
+        # Equal values of different types (3 and 3.0) have become the same option.
         same = index.setdefault(repr(cell.options), cell)
         if same is not cell:
-            raise ValueError(f"one cell stands there twice ({same.label} and {cell.label})")
+            raise ValueError(f"the same cell is listed twice ({same.label} and {cell.label})")
         seen.append(cell)
     yield from seen
 

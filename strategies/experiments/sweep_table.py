@@ -1,4 +1,4 @@
-"""The table of a sweep: one flat row a cell, as CSV and, where pyarrow is installed, Parquet."""
+"""Table of a sweep: one flat row per cell, as CSV and, if pyarrow is installed, as Parquet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strategies.setup.option_spec import BUDGET, declared
 from strategies.setup.options import RunOptions, Seeds
 
 Row = dict[str, Any]
-# Of the machine and the moment: these differ when the same cell is run again.
+# Measured values: they differ when the same cell runs again.
 MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "seconds_train", "seconds_total",
             "peak_rss_bytes")  # fmt: skip
 _COLUMNS = {name: spec for name, spec in declared(RunOptions).items() if spec.column and not spec.personal}
@@ -35,7 +35,7 @@ _LAST = ("folder", "error")
 
 
 def failed_row(number: int, options: RunOptions, digest: str | None, line: str) -> Row:
-    """Return the row of a cell that has no result: what was asked for, and why there is none."""
+    """Return the row of a cell without a result: its options and the reason."""
     asked = asdict(options)
     return {
         "cell": number,
@@ -52,7 +52,7 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> Row:
     """Return the row of a result.
 
     Args:
-        number: The cell's place, from 1.
+        number: Number of the cell, from 1.
         record: Content of its result.json.
         folder: Name of its folder.
     """
@@ -74,7 +74,7 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> Row:
         "trust": privacy["trust"],
         "claimed": privacy["claimed"]["value"],
         "collections": privacy["collections"],
-        # a retry counts as replayed: the sum is the same whether or not the cell was interrupted
+        # A retry counts as replayed, so the sum does not depend on interruptions.
         "answered": devices["reported"] + devices["replayed"],
         **{name: devices[name] for name in ("asked", "refused", "silent", "failed")},
         **{name: communication[name] for name in communication if name in _FIRST},
@@ -92,7 +92,7 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> Row:
 
 
 def columns(rows: Sequence[Row]) -> list[str]:
-    """Return the columns of a table: the fixed ones, with the parameters that any cell has before the last."""
+    """Return the columns of a table: the fixed ones, with the parameters of all cells before the last two."""
     parameters = sorted({name for row in rows for name in row if name.startswith("param_")})
     return [*_fixed(), *parameters, *_LAST]
 
@@ -105,7 +105,7 @@ def _fixed() -> list[str]:
 
 
 def typed(rows: Sequence[Row]) -> list[Row]:
-    """Return rows with every column, each of one type: numbers where all are, else text; None where nothing is."""
+    """Return rows with every column. A column has one type: numbers if all its values are, else text; None if empty."""
     names = columns(rows)
     full = [{name: row.get(name) for name in names} for row in rows]
     for name in names:
@@ -118,11 +118,11 @@ def typed(rows: Sequence[Row]) -> list[Row]:
 
 
 def write_tables(folder: Path, rows: Sequence[Row]) -> tuple[Path, Path | None]:
-    """Write ``table.csv`` and, where pyarrow is installed, ``table.parquet``; each whole or not at all.
+    """Write ``table.csv`` and, if pyarrow is installed, ``table.parquet``; each completely or not at all.
 
     Returns:
-        The two paths; None for a Parquet file that could not be written. One of an
-        earlier sweep is removed then: two tables in one folder never disagree.
+        The two paths; None if no Parquet file could be written. An older Parquet file is
+        then removed, so that the two tables of a folder never disagree.
     """
     full = typed(rows)
     names = columns(rows)
@@ -153,7 +153,7 @@ def _write_parquet(path: Path, rows: Sequence[Row]) -> Path | None:
 
 
 def _read(text: str) -> Any:
-    """Return what a setting's text stands for, so that a failed cell's column keeps its type."""
+    """Return the value of a setting's text, so that a column keeps its type when a cell fails."""
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):

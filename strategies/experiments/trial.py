@@ -1,4 +1,4 @@
-"""Reports of one collection of simulated people, and what a setting makes of them."""
+"""Reports of one collection of simulated people, and the score of a setting on them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Trial:
     """One collection of freshly enrolled people.
 
     Args:
-        population: The truth, for scoring test accuracy, and for references, which read it.
+        population: The true data: they score test accuracy, and references read them.
         split: Division of the nodes.
-        public: What the curator knows beside the reports.
-        reports: What people said; None for a reference, which asks nobody.
+        public: Public knowledge of the curator.
+        reports: Reports of the people; None for a reference, which asks nobody.
         seed: Training seed.
-        device: Where networks train.
+        device: Device of the training.
     """
 
     population: Population = field(repr=False)
@@ -43,8 +43,8 @@ class Trial:
     def score(self, graph: Graph, training: TrainingSettings, method: Method | None = None) -> tuple[float, float]:
         """Return (validation accuracy as the curator sees it, true test accuracy) of a network on a graph.
 
-        ``method`` trains as it does in a run, with a loss of its own where it has one; None
-        is the common training.
+        ``method`` trains as in a run, with its own loss if it has one; None is the common
+        training.
         """
         trained = (train if method is None else method.train)(
             graph, settings=training, classes=self.population.facts.classes, seed=self.seed, device=self.device
@@ -53,7 +53,7 @@ class Trial:
         return trained.val_accuracy, float("nan") if test is None else test
 
     def reconstruct(self, method: Method) -> Graph:
-        """Return what a method makes of the reports, or a reference of the data."""
+        """Return the graph that a method makes from the reports, or a reference from the data."""
         if isinstance(method, Reference):
             return method.from_owned(own(self.population, self.split, trust="none"))
         assert self.reports is not None
@@ -61,7 +61,7 @@ class Trial:
 
 
 def gather(options: RunOptions, repeat: int = 0) -> Trial:
-    """Enrol people, ask them once and return what they said; their devices are not kept.
+    """Enrol people, ask them once and return their reports; their devices are not kept.
 
     Raises:
         ValueError: for options that do not fit; see :func:`strategies.runs.set_up.set_up`.

@@ -1,8 +1,8 @@
-"""Searching a method's parameters: what stands behind ``--tuned``.
+"""Search of a method's parameters; its results are what ``--tuned`` takes.
 
 Curator parameters are compared on *one* set of reports: nobody is asked again. Query
-parameters (shares of the budget) need a collection of their own for every value, of
-freshly enrolled people. What counts is validation accuracy as the curator sees it.
+parameters (shares of the budget) need one collection for every value, from freshly
+enrolled people. The criterion is the validation accuracy that the curator sees.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Grid = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One setting that was tried.
+    """A tried setting.
 
     Args:
         query: Query parameters by name.
@@ -46,13 +46,13 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search came to.
+class SearchResult:
+    """Result of a search.
 
     Args:
-        candidates: All that were tried, the best first; of equal ones the first tried.
-        settings: What is in force with the best.
-        collections: How many collections of simulated people it took.
+        candidates: All tried settings, the best first; of equal ones the first tried.
+        settings: Settings in force with the best candidate.
+        collections: Number of collections of simulated people that the search used.
     """
 
     candidates: Sequence[Candidate]
@@ -66,7 +66,7 @@ class Found:
 
 
 def built_in(options: RunOptions, query: Grid | None = None) -> tuple[Grid, ...]:
-    """Return the method's own grid, in stages, without what ``--set`` gives or the query's grid has."""
+    """Return the method's own grid, in stages, without parameters that ``--set`` or the query's grid gives."""
     stages = find(options.method).search_grid
     elsewhere = {*options.settings, *(query or {})}
     left = ({key: values for key, values in stage.items() if key not in elsewhere} for stage in stages)
@@ -74,10 +74,10 @@ def built_in(options: RunOptions, query: Grid | None = None) -> tuple[Grid, ...]
 
 
 def query_values(method: str, given: Mapping[str, Sequence[str] | None]) -> Grid:
-    """Return the grid of ``--tune-query``: the values given, and the method's own where only a name was.
+    """Return the grid of ``--tune-query``: the given values, or the method's own for a name alone.
 
     Raises:
-        ValueError: for a name alone of which the method has no values; names those it has.
+        ValueError: for a name alone for which the method has no values; the line names those it has.
     """
     own = find(method).query_grid
     for key, values in given.items():
@@ -95,23 +95,23 @@ def search(
     *,
     collect: Callable[[RunOptions], Sequence[Trial]] | None = None,
     progress: Progress = quiet,
-) -> Found:
+) -> SearchResult:
     """Try every combination of a grid and return them by validation accuracy.
 
     Args:
-        options: The run; its ``repeats`` is how many collections each value of the query is
-            compared on.
+        options: Options of the run; ``repeats`` is the number of collections for each value of
+            the query.
         stages: Grids over parameters of the curator. The first is tried with every query, the
             next ones with the best query and the best values so far.
-        query: Grid over ``feature_share`` and parameters of the method that change what people
-            are asked.
-        collect: Asks people, ``options.repeats`` times unless it is given.
-        progress: Called with a phase and the share done of it.
+        query: Grid over ``feature_share`` and those parameters of the method that change the
+            questions.
+        collect: Asks people; by default ``options.repeats`` times.
+        progress: Told the phase and the share of it that is done.
 
     Raises:
         ValueError: one line, before anybody is asked: a parameter that does not exist, a value
-            that does not fit, a grid parameter that changes what is asked, a query parameter that
-            does not; or no validation label to compare by.
+            that does not fit, a grid parameter that changes the questions, a query parameter
+            that does not; or no validation label to compare by.
     """
     collect = collect or (lambda asked: [gather(asked, repeat) for repeat in range(asked.repeats)])
     queries = list(_products(query or {}))
@@ -140,7 +140,7 @@ def search(
                 tried.setdefault((repr(candidate.query), repr(sorted(candidate.values.items()))), candidate)
                 if leading is None or candidate.val_accuracy > leading.val_accuracy:
                     leading = candidate
-            # a later stage knows more of its winner, so there an equal one is taken too
+            # A later stage fixes more parameters, so its candidate wins a tie.
             if leading is not None and (
                 best is None
                 or leading.val_accuracy > best.val_accuracy
@@ -148,14 +148,14 @@ def search(
             ):
                 best, kept = leading, trials
     assert best is not None
-    # The winner of the last stage stands first: equal ones of an earlier stage say less.
+    # The winner of the last stage comes first: a tie of an earlier stage fixes fewer parameters.
     ordered = sorted(tried.values(), key=lambda candidate: (candidate != best, -candidate.val_accuracy))
     setup = setups[queries.index(best.query)]
-    return Found(ordered, _settings(setup, best.values), collections)
+    return SearchResult(ordered, _settings(setup, best.values), collections)
 
 
 def _setups(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Values], query: Grid) -> list[RunSetup]:
-    """Return the set-up of every query, everything checked."""
+    """Return the checked set-up of every query."""
     method = find(options.method)
     of_method = {entry.name for entry in fields(method)}  # type: ignore[arg-type]
     if issubclass(method, OwnerMethod):
@@ -167,7 +167,7 @@ def _setups(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Value
                              f"{nearest(key, {*of_method, *method.query_grid, 'feature_share'})}{there}")  # fmt: skip
     for key in [key for stage in stages for key in stage]:
         if key in query:
-            raise ValueError(f"--grid {key}: stands in --tune-query too")
+            raise ValueError(f"--grid {key}: is in --tune-query too")
         if key in options.settings:
             raise ValueError(f"--grid {key}: --set gives it a value already")
     setups: list[RunSetup] = []
@@ -179,7 +179,7 @@ def _setups(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Value
         for other, already in zip(queries, asked, strict=False):
             if _same(questions, already):
                 raise ValueError(f"--tune-query: people are asked the same for {_words(other)} and {_words(values)}; "
-                                 "what only the curator uses belongs into --grid")  # fmt: skip
+                                 "parameters that only the curator uses belong to --grid")  # fmt: skip
         setups.append(setup)
         asked.append(questions)
     with _named("--grid"):
@@ -188,12 +188,12 @@ def _setups(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Value
                 settings = _settings(setups[0], values)
                 if not _same(_questions(setups[0], settings), asked[0]):
                     raise ValueError(f"--grid {_words(values)}: changes what people are asked; "
-                                     "that belongs into --tune-query")  # fmt: skip
+                                     "such parameters belong to --tune-query")  # fmt: skip
     return setups
 
 
-class _named:  # noqa: N801 - reads as a word of the `with` statement
-    """Let a mistake name the option that it was made in, and not ``--set``."""
+class _named:  # noqa: N801 - used like a function, in a `with` statement
+    """Make the error message name the option that was used, and not ``--set``."""
 
     def __init__(self, option: str) -> None:
         self.option = option
@@ -243,7 +243,7 @@ def _size(grid: Grid) -> int:
 
 
 def _score(setup: RunSetup, trials: Sequence[Trial], query: Values, base: Values, stage: Grid) -> Iterator[Candidate]:
-    """Yield a candidate a combination; a graph is made once for all trainings on it."""
+    """Yield one candidate per combination; each graph is made once for all trainings on it."""
     of_training = {entry.name for entry in fields(TrainingSettings)}
     by_method = {key: values for key, values in stage.items() if key not in of_training}
     by_training = {key: values for key, values in stage.items() if key in of_training}

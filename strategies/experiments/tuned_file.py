@@ -1,4 +1,4 @@
-"""A search's winner as a stored setting, in the form of ``curator/tuned``."""
+"""Best setting of a search, stored in the form of ``curator/tuned``."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from curator.methods import find
 from curator.methods.base import Budget
 from devices.atomic_files import write_atomically
-from strategies.experiments.tune import Found, Grid
+from strategies.experiments.tune import Grid, SearchResult
 from strategies.setup.options import RunOptions
 
 Setting = dict[str, Any]
 _VALUE_KEYS = ("feature_share", "provenance", "source", "collections", "values")  # not conditions
 
 
-def setting_of(options: RunOptions, found: Found, stages: Sequence[Grid], query: Grid) -> Setting:
-    """Return what is stored of a search: for which runs, the values, and where they come from.
+def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[Grid], query: Grid) -> Setting:
+    """Return the stored form of a search: conditions, values and source.
 
-    What ``--set`` gave is among the values: they were compared with it.
+    The parameters of ``--set`` are among the values, since the search compared with them.
     """
     in_force = found.settings.parameters()
     share = found.best.query.get("feature_share", options.feature_share)
@@ -48,15 +48,15 @@ def setting_of(options: RunOptions, found: Found, stages: Sequence[Grid], query:
 
 
 def as_toml(setting: Mapping[str, Any]) -> str:
-    """Return a ``[[setting]]`` of a stored file."""
+    """Return a setting as a ``[[setting]]`` table."""
     return "[[setting]]\n" + "".join(f"{key} = {_value(value)}\n" for key, value in setting.items())
 
 
 def read_settings(path: Path) -> tuple[str, list[Setting]]:
-    """Return a file's leading comment and its settings; none where there is no file.
+    """Return a file's leading comment and its settings; both empty if there is no file.
 
     Raises:
-        ValueError: one line, for a file that holds something else.
+        ValueError: one line, for a file with other content.
     """
     if not path.exists():
         return "", []
@@ -74,7 +74,7 @@ def read_settings(path: Path) -> tuple[str, list[Setting]]:
 
 
 def store(path: Path, setting: Mapping[str, Any]) -> None:
-    """Write a setting to a file, in the place of one for the same runs or after the others.
+    """Write a setting to a file. It replaces a setting for the same runs, or comes last.
 
     Raises:
         ValueError: one line, for a file that cannot be used.

@@ -1,4 +1,4 @@
-"""From ``--set``, ``--tuned`` and ``--gnn`` to a method and training settings, with provenance."""
+"""Method and training settings from ``--set``, ``--tuned`` and ``--gnn``, with their provenance."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _WHOLE = ("hidden", "epochs", "gat_heads")
 
 @dataclass(frozen=True)
 class Settings:
-    """What is in force.
+    """Settings in force.
 
     Args:
         method: The method with its parameters.
-        training: How the GNN is trained.
-        reference: How the noiseless reference is trained.
-        provenance: Parameter -> where its value comes from, for all that are no default.
-        collections: How many collections the search behind tuned values used.
-        feature_share: The share of the budget that the search chose, None for the run's own.
+        training: Settings of the GNN's training.
+        reference: Settings of the training without noise.
+        provenance: Parameter -> source of its value, for every value that is not the default.
+        collections: Number of collections that the search behind tuned values used.
+        feature_share: Share of the budget that the search chose, None for the run's own.
     """
 
     method: Method
@@ -37,11 +37,11 @@ class Settings:
     feature_share: float | None = None
 
     def parameters(self) -> dict[str, Any]:
-        """Every parameter of the method and the training that plays a part, by name."""
+        """Return every parameter of the method and the training that has an effect, by name."""
         found = {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
         if self.training.gnn != "gat":
             del found["gat_heads"]
-        # What every run had before there was a choice: their hashes stay.
+        # Omit default values so that older hashes stay valid.
         for key in ("selection", "gat_loops", "gat_weights"):
             if found[key] == getattr(TrainingSettings, key):
                 del found[key]

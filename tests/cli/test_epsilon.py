@@ -87,7 +87,7 @@ def test_the_papers_table_first() -> None:
 def test_pate() -> None:
     text = words(ask(*PATE, "--gamma", ".3"))
     for said in ("PATE-G: 500 queries", "labels released 14.56", "as in a posterior 23.01",
-                 "27.82", "draws no sample: --gamma plays no part"):  # fmt: skip
+                 "27.82", "draws no sample: --gamma has no effect"):  # fmt: skip
         assert said in text, said
     found = document(*PATE)
     assert found["gamma"] is None and found["sampling"] is None and found["classes"] is None

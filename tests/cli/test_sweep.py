@@ -98,7 +98,7 @@ def test_a_failed_cell_is_exit_1_with_one_line(tmp_path: Path) -> None:
         ("[grid]\ndataset = ['coar']\n", [], "cora"),
         ("[grid\n", [], "grid.toml"),
         ("[fixed]\nclients = 60\n[grid]\nepsilon = [3, 8]\n[[cells]]\n", [], "twice"),
-        ("[fixed]\nclients = 60\n[grid]\nsettings.tau = [7]\n", [], "no cell can be run"),
+        ("[fixed]\nclients = 60\n[grid]\nsettings.tau = [7]\n", [], "no cell can run"),
         (GRID, ["--engine", "flower"], "--engine flower"),
         (GRID, ["--workers", "0"], "--workers 0"),
         (GRID, ["--state", "here"], "--state"),

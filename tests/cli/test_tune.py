@@ -173,7 +173,7 @@ def test_a_grid_cannot_change_what_people_are_asked(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(HoGS, "questions", with_tau)
     shown = tune("--grid", "tau=.5,.9")
     assert shown.exit_code == 2
-    assert "changes what people are asked; that belongs into --tune-query" in shown.stderr
+    assert "changes what people are asked; such parameters belong to --tune-query" in shown.stderr
     shown = tune("--grid", "lr=.1", "--tune-query", "tau=.5,.9", "--json")
     document = json.loads(shown.stdout)
     assert document["collections"] == 2

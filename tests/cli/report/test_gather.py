@@ -69,7 +69,7 @@ def test_other_schemas_and_populations_are_left_out_and_said(comparison: Path, w
     assert len(found.results) == 5
     by_name = {problem.what: problem.why for problem in found.left_out}
     assert "schema 0" in by_name["old-0"]
-    assert "2 results of other people (cora, 2,708 people)" in by_name["elsewhere-0, elsewhere-1"]
+    assert "2 results with a different population (cora, 2,708 people)" in by_name["elsewhere-0, elsewhere-1"]
 
 
 def test_a_run_without_a_result_is_said(comparison: Path) -> None:

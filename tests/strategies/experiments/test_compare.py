@@ -81,7 +81,7 @@ def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
         (["hogs"], {"matching": ("user", 0.0)}, "must be a finite number above 0"),
         (["hogs"], {"matching": ("user", 1.0), "epsilon": 2.0}, "with --epsilon"),
         (["hogs"], {"state": Path("here"), "repeats": 1}, "people of its own"),
-        (["raw"], {"settings": {"epochs": "-1"}}, "no cell can be run"),
+        (["raw"], {"settings": {"epochs": "-1"}}, "no cell can run"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(

@@ -224,7 +224,7 @@ def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Pa
     with pytest.raises(ValueError, match="twice, as a and as b"):
         run_sweep(same, tmp_path / "sweep")
     bad = [Cell(replace(options, settings={"tau": "7"}), "a")]
-    with pytest.raises(ValueError, match=r"no cell can be run \(a: --set tau=7"):
+    with pytest.raises(ValueError, match=r"no cell can run \(a: --set tau=7"):
         run_sweep(bad, tmp_path / "sweep")
     with pytest.raises(ValueError, match="--engine flower: must be one of auto, local, ray"):
         run_sweep(same, tmp_path / "sweep", engine="flower")
@@ -240,7 +240,7 @@ def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Pa
 def test_two_sweeps_do_not_share_a_folder(tmp_path: Path) -> None:
     cells = [Cell(RunOptions(clients=60, settings={"epochs": "3"}, out=None), "a")]
     (tmp_path / "sweep").mkdir()
-    with sweep._alone_in(tmp_path / "sweep"), pytest.raises(ValueError, match="another sweep is at work there"):
+    with sweep._locked(tmp_path / "sweep"), pytest.raises(ValueError, match="another sweep is using this folder"):
         run_sweep(cells, tmp_path / "sweep")
     assert list((tmp_path / "sweep").iterdir()) == []
 
