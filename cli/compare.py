@@ -12,7 +12,7 @@ from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import console, print_json, table, working
 from cli.words import bytes_, level, points, seconds
-from strategies.setup.option_spec import RUNNING
+from strategies.setup.option_spec import BUDGET, MODEL, RUNNING
 from strategies.setup.options import RunOptions
 
 PAGE = "compare.html"
@@ -25,10 +25,21 @@ PAGE = "compare.html"
 )
 def compare(
     methods: Annotated[list[str], typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).")],
-    match: o.Match = None,
+    match: Annotated[
+        tuple[str, float] | None,
+        o.in_panel(
+            BUDGET,
+            "--match",
+            metavar="LEVEL X",
+            help="Solve for budgets at which X holds at LEVEL.",
+            show_default="each method's own",
+        ),
+    ] = None,
     *,
     options: RunOptions,
-    reference: o.Reference = False,
+    reference: Annotated[
+        bool, o.in_panel(MODEL, "--reference/--no-reference", help="Train each method's network without noise, too.")
+    ] = False,
     engine: Annotated[
         str, o.in_panel(RUNNING, "--engine", metavar="auto|local|ray", help="Where methods run: processes, or Ray.")
     ] = "auto",

@@ -17,34 +17,25 @@ import typer
 
 from cli.config import read_config
 from cli.errors import ask_for_debug
-from strategies.setup.option_spec import BUDGET, MODEL, OUTPUT, OptionSpec, declared
+from strategies.setup.option_spec import OUTPUT, OptionSpec, declared
 from strategies.setup.options import RunOptions, Seeds
 
-_OWNER = "PrivGnn and PATE"
+
+def _of_an_owner(kind: type, help: str, shown: str, metavar: str = "", **more: Any) -> tuple[type, OptionSpec]:
+    return kind, OptionSpec(help=help, panel="PrivGnn and PATE", metavar=metavar, shown=shown, **more)
+
+
 # Parameters of an owner's methods that have an option of their own beside --set.
-OF_AN_OWNER: dict[str, tuple[Any, OptionSpec]] = {
-    "queries": (int, OptionSpec(help="Public nodes asked about.", panel=_OWNER, metavar="N", shown="1000")),
-    "gamma": (float, OptionSpec(help="Probability that a person is drawn.", panel=_OWNER, metavar="G", shown="0.3")),
-    "lambda_": (
-        float,
-        OptionSpec(help="1 / scale of the noise.", panel=_OWNER, metavar="X", shown="0.4", flag="--lambda"),
+OF_AN_OWNER = {
+    "queries": _of_an_owner(int, "Public nodes asked about.", "1000", "N"),
+    "gamma": _of_an_owner(float, "Probability that a person is drawn.", "0.3", "G"),
+    "lambda_": _of_an_owner(float, "1 / scale of the noise.", "0.4", "X", flag="--lambda"),
+    "delta": _of_an_owner(float, "Below 1 / n.", "a power of ten below 1 / n", "D"),
+    "sampling": _of_an_owner(str, "A sample a query, or one.", "fresh", values=("fresh", "once")),
+    "query_selection": _of_an_owner(
+        str, "Selection of the nodes asked about.", "random", values=("random", "pagerank", "degree", "cluster")
     ),
-    "delta": (
-        float,
-        OptionSpec(help="Below 1 / n.", panel=_OWNER, metavar="D", shown="a power of ten below 1 / n"),
-    ),
-    "sampling": (
-        str,
-        OptionSpec(help="A sample a query, or one.", panel=_OWNER, values=("fresh", "once"), shown="fresh"),
-    ),
-    "query_selection": (
-        str,
-        OptionSpec(
-            help="Which nodes are asked about.", panel=_OWNER, shown="random",
-            values=("random", "pagerank", "degree", "cluster"), flag="--query-selection",
-        ),
-    ),
-}  # fmt: skip
+}
 
 
 def in_panel(panel: str, *names: str, **more: Any) -> Any:
@@ -78,52 +69,14 @@ Workers = Annotated[int | None, _shared("workers")]
 RayAddress = Annotated[str | None, _shared("ray_address")]
 Out = Annotated[Path, _shared("out")]
 
+_FROM_FILE = "Take what is not given here from a run's config.toml."
 Config = Annotated[
     Path | None,
-    in_panel(
-        OUTPUT,
-        "--config",
-        metavar="FILE",
-        help="Take what is not given here from a run's config.toml.",
-        callback=read_config,
-        is_eager=True,
-    ),
+    in_panel(OUTPUT, "--config", metavar="FILE", help=_FROM_FILE, callback=read_config, is_eager=True),
 ]
 AsJson = Annotated[bool, in_panel(OUTPUT, "--json", help="The result as one JSON document on standard output.")]
 Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet", help="Print nothing but the path of the result.")]
 Debug = Annotated[bool, debug(rich_help_panel=OUTPUT)]
-Reference = Annotated[
-    bool, in_panel(MODEL, "--reference/--no-reference", help="Train each method's network without noise, too.")
-]
-Match = Annotated[
-    tuple[str, float] | None,
-    in_panel(
-        BUDGET,
-        "--match",
-        metavar="LEVEL X",
-        help="Solve for budgets at which X holds at LEVEL.",
-        show_default="each method's own",
-    ),
-]
-Grid = Annotated[
-    list[str] | None,
-    in_panel(
-        MODEL,
-        "--grid",
-        metavar="KEY=V1,V2",
-        help="Values of a parameter that the curator uses.",
-        show_default="a small one for the method",
-    ),
-]
-TuneQuery = Annotated[
-    list[str] | None,
-    in_panel(
-        BUDGET,
-        "--tune-query",
-        metavar="KEY[=V1,V2]",
-        help="Values of a query parameter (left out: the method's own); new people for each.",
-    ),
-]
 
 
 def with_run_options(

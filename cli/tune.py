@@ -13,7 +13,7 @@ from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
 from cli.output import console, print_json, table, working
 from cli.words import percent
-from strategies.setup.option_spec import OUTPUT
+from strategies.setup.option_spec import BUDGET, MODEL, OUTPUT
 from strategies.setup.options import RunOptions
 
 _SHOWN = 10
@@ -41,8 +41,25 @@ def tune(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="A method (see `ldpsim methods`).")],
     *,
     options: RunOptions,
-    tune_query: o.TuneQuery = None,
-    grid: o.Grid = None,
+    tune_query: Annotated[
+        list[str] | None,
+        o.in_panel(
+            BUDGET,
+            "--tune-query",
+            metavar="KEY[=V1,V2]",
+            help="Values of a query parameter (left out: the method's own); new people for each.",
+        ),
+    ] = None,
+    grid: Annotated[
+        list[str] | None,
+        o.in_panel(
+            MODEL,
+            "--grid",
+            metavar="KEY=V1,V2",
+            help="Values of a parameter that the curator uses.",
+            show_default="a small one for the method",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, o.in_panel(OUTPUT, "--out", metavar="FILE", help="Add the best setting to a file of stored ones.")
     ] = None,

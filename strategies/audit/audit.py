@@ -6,7 +6,7 @@ whole device, ``noise`` the stream of random numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -20,10 +20,10 @@ from curator.names import nearest
 from devices.mechanisms import every as mechanisms
 from devices.noise import NoiseStream
 from strategies.audit.device import audit_device
+from strategies.progress import Progress, quiet
 
 DEVICE, NOISE = "device", "noise"
-_BOUNDS = 8  # largest number of lower bounds of one name
-Progress = Callable[[str, float | None], None]
+_BOUNDS = 8  # largest number of lower bounds of one task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,21 +65,20 @@ def everything() -> list[str]:
     return list(dict.fromkeys([NOISE, *mechanisms(), *sorted(methods()), DEVICE]))
 
 
-def audit(options: AuditOptions, *, progress: Progress | None = None) -> list[AuditRow]:
+def audit(options: AuditOptions, *, progress: Progress = quiet) -> list[AuditRow]:
     """Return the rows of an audit, in the order of the names."""
-    tell = progress or (lambda phase, share: None)
     names = options.names or tuple(everything())
     effort = Effort(options.trials, options.confidence, _BOUNDS * len(names), options.seed)
     found: list[AuditRow] = []
     workers = min(options.workers, len(names))
     if workers == 1:
         for number, name in enumerate(names):
-            tell("audit", number / len(names))
+            progress("audit", number / len(names))
             found += audit_one(name, effort)
         return found
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for number, rows in enumerate(pool.map(audit_one, names, [effort] * len(names))):
-            tell("audit", (number + 1) / len(names))
+            progress("audit", (number + 1) / len(names))
             found += rows
     return found
 

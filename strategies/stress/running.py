@@ -28,6 +28,7 @@ from devices.policy.policy import policy_for
 from devices.query import Ask, Query
 from strategies.engines.collect import quiet_flower
 from strategies.engines.grids import LocalGrid
+from strategies.progress import Progress, quiet
 from strategies.setup.options import Seeds
 from strategies.stress.grids import UnguardedGrid
 from strategies.stress.options import StressOptions, StressResult, adversaries
@@ -37,7 +38,6 @@ from strategies.stress.registered import covered as is_covered
 from strategies.stress.repeating import PLAIN, attack
 from strategies.stress.tallies import Recovery, Tally, Truth, milestones
 
-Progress = Callable[[str, float | None], None]
 # Guard kept between the messages of a run, and lost by the other two (flower.md's state table).
 _GUARD_HOLDS = ("repeat",)
 AFTER = "after-fault"  # who asks another question after each strike
@@ -75,22 +75,21 @@ def question(population: Population, epsilon_bit: float, collection: str = "stre
     return Query(collection, (tuple(asks),))
 
 
-def stress(options: StressOptions, *, progress: Progress | None = None) -> StressResult:
+def stress(options: StressOptions, *, progress: Progress = quiet) -> StressResult:
     """Let the adversaries loose and return what they recovered.
 
     Raises:
         ValueError: for options that make no sense or data that are missing; one line.
     """
-    tell = progress or (lambda phase, share: None)
     started = time.perf_counter()
-    tell("population", None)
+    progress("population", None)
     population = _load(options)
     question(population, options.epsilon_bit)
     Truth.of(population)
     cases = _cases(options)
     rows: list[dict[str, Any]] = []
     answers: dict[str, dict[str, int]] = {}
-    for case, (found, counted) in zip(cases, _all(cases, population, tell), strict=True):
+    for case, (found, counted) in zip(cases, _all(cases, population, progress), strict=True):
         rows += found
         answers[case.name] = counted
     settings = {

@@ -18,11 +18,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.config import as_parameters
 from cli.main import app
-from cli.options import pairs, seeds, table
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
 
 CLI = [sys.executable, "-m", "cli.main"]
 ROOT = Path(__file__).parents[2]
@@ -400,14 +396,7 @@ def answered(out: Path) -> bool:
     return False
 
 
-# ---- reading options -----------------------------------------------------------------
-
-
-def test_text_becomes_values() -> None:
-    assert pairs("--set", ["tau=.8", "features = literal", "a=b=c"]) == {"tau": ".8", "features": "literal", "a": "b=c"}
-    assert table(declared(RunOptions)["caps"], ["bit=2", "user=inf"]) == {"bit": 2.0, "user": float("inf")}
-    assert seeds({"noise": "OS", "split": 3, "training": None}) == {"noise": None, "split": 3}
-    assert seeds({"noise": "17"}) == {"noise": 17}
+# ---- options from a file, secrets from the system -------------------------------------
 
 
 def test_a_config_file_gives_defaults_and_the_command_line_wins(tmp_path: Path) -> None:
@@ -421,15 +410,6 @@ def test_a_config_file_gives_defaults_and_the_command_line_wins(tmp_path: Path) 
     assert len(record["accuracy"]["per_repeat"]) == 1
     assert record["config"]["caps"] == {"bit": 99.0}
     assert record["config"]["settings"] == {"tau": ".8"}  # a list that is given replaces the file's
-
-
-def test_every_field_of_the_options_can_be_set_from_the_command_line() -> None:
-    import inspect
-
-    from cli.run import run
-
-    fielded = as_parameters({name: {} if spec.is_table else 1 for name, spec in declared(RunOptions).items()}, Path())
-    assert set(fielded) <= set(inspect.signature(run).parameters)
 
 
 def test_secrets_from_the_operating_system(tmp_path: Path) -> None:

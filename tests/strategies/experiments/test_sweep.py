@@ -103,7 +103,7 @@ def test_cells_come_in_the_order_of_the_options_whatever_the_file_says(tmp_path:
         ("[grid]\nepsilon = []", r"\[grid\] epsilon = \[\]: an empty list"),
         ("[fixed]\nepsilon = 3", "nothing to run"),
         ("", "nothing to run"),
-        ("[fixed]\nseed = 1\n[grid]\nseed = [1]", r"seed: stands in \[fixed\] too"),
+        ("[fixed]\nseed = 1\n[grid]\nseed = [1]", r"seed: is in \[fixed\] too"),
         ("[grid]\nseed = [1, 2, 1]", "twice .*seed=1 and seed=1"),
         ("[grid]\nepsilon = [3, 3.0]", "twice .*epsilon=3 and epsilon=3"),
         ("[grid]\nseed = [1]\n[[cells]]\nseed = 1", "twice"),
@@ -221,7 +221,7 @@ def test_a_failed_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path, monkeypa
 def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Path) -> None:
     options = RunOptions(clients=60, settings={"epochs": "3"}, out=None)
     same = [Cell(options, "a"), Cell(replace(options, epsilon=8.0), "b")]  # 8 is the default
-    with pytest.raises(ValueError, match="twice, as a and as b"):
+    with pytest.raises(ValueError, match="twice: a and b"):
         run_sweep(same, tmp_path / "sweep")
     bad = [Cell(replace(options, settings={"tau": "7"}), "a")]
     with pytest.raises(ValueError, match=r"no cell can run \(a: --set tau=7"):

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from cli.compare import compare
+from cli.config import as_parameters
+from cli.options import OF_AN_OWNER, pairs, seeds, table, with_run_options
+from cli.run import run
+from cli.tune import tune
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
+
+
+def test_text_becomes_values() -> None:
+    assert pairs("--set", ["tau=.8", "features = literal", "a=b=c"]) == {"tau": ".8", "features": "literal", "a": "b=c"}
+    assert table(declared(RunOptions)["caps"], ["bit=2", "user=inf"]) == {"bit": 2.0, "user": float("inf")}
+    assert seeds({"noise": "OS", "split": 3, "training": None}) == {"noise": None, "split": 3}
+    assert seeds({"noise": "17"}) == {"noise": 17}
+
+
+def given(*words: str) -> RunOptions:
+    """The options that a command with all options of a run reads from a command line."""
+    found: list[RunOptions] = []
+
+    @with_run_options()
+    def command(*, options: RunOptions) -> None:
+        found.append(options)
+
+    app = typer.Typer()
+    app.command()(command)
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 0, shown.output
+    return found[0]
+
+
+def test_a_command_without_words_has_the_defaults() -> None:
+    assert given() == RunOptions()
+
+
+def test_every_kind_of_option_is_read() -> None:
+    words = (
+        "--clients 70 --epsilon 4.5 --private-labels --no-reference --set tau=.8 --cap bit=2 --noise-seed os "
+        "--split-seed 9 --queries 5 --lambda 0.2 --state here --on-requery replay"
+    )
+    assert given(*words.split()) == RunOptions(
+        clients=70, epsilon=4.5, private_labels=True, reference=False, caps={"bit": 2.0}, state=Path("here"),
+        settings={"tau": ".8", "queries": "5", "lambda_": "0.2"}, seeds={"noise": None, "split": 9},
+        on_requery="replay",
+    )  # fmt: skip
+
+
+def test_every_option_of_a_run_is_a_parameter() -> None:
+    fielded = as_parameters({name: {} if spec.is_table else 1 for name, spec in declared(RunOptions).items()}, Path())
+    assert set(fielded) <= set(inspect.signature(run).parameters)
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        (compare, {"method", "no_reference", "from_reports"}),
+        (tune, {"tuned", "no_reference", "engine", "workers", "ray_address", "state", "on_requery", "caps",
+                "save_reports", "from_reports", *OF_AN_OWNER}),
+    ],
+)  # fmt: skip
+def test_a_command_leaves_out_what_it_cannot_do(command: Any, missing: set[str]) -> None:
+    whole = set(inspect.signature(run).parameters) - {"config"}
+    assert whole - set(inspect.signature(command).parameters) == missing
+
+
+def test_a_parameter_of_the_command_stands_where_it_says() -> None:
+    names = list(inspect.signature(run).parameters)
+    assert names.index("as_json") == names.index("out") + 1
