@@ -19,7 +19,6 @@ from cli.words import seconds as in_words
 from curator.privacy.levels import level_spec
 
 
-
 def summary(record: Mapping[str, Any], *, folder: Path | None, extra: Mapping[str, Any] | None = None) -> Panel:
     """Return the panel of a result.
 
