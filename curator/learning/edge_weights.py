@@ -1,38 +1,46 @@
-"""A network trained together with its edge weights on the reported support: Solitude's eq. 14.
+"""Training of a network together with its edge weights: eqs. 12 to 14 of Solitude (Lin, Li and Wang 2022).
 
-    min over theta, w of  L_GNN(w, theta) + lambda_1 sum_e (1 - w_e)^2 + lambda_2 sum_e |w_e|
+    min over theta, A^c of  L_GNN(A^c, X^c, theta) + lambda_1 ||A~ - A^c||_F^2 + lambda_2 ||A^c||_1    (14)
 
-over the reported ones e only. Off that support A~ is 0, so a weight there would have to win
-more than lambda_2 from L_GNN to leave 0; dropping those n^2 entries is what makes this sparse.
+A^c has one weight w_e in [0, 1] for each reported edge e, so that the penalties are
+lambda_1 sum_e (1 - w_e)^2 + lambda_2 sum_e w_e. Elsewhere A^c is 0: A~ is 0 there, and a weight
+would have to gain more than lambda_2 in L_GNN to leave 0. This keeps the matrix sparse.
 
-One pass gives both gradients; theta takes an Adam step, and so does w on L_GNN, followed by
-the exact proximal step of the two penalties at the same rate eta,
+One backward pass gives the gradients of theta and w. Theta takes a step of Adam. w takes a step
+of Adam on L_GNN with rate eta, then the exact proximal step of the two penalties,
 
     w <- clip((w + 2 eta lambda_1 - eta lambda_2) / (1 + 2 eta lambda_1), 0, 1).
 
-A weight scales what a node takes over that edge; the first layer multiplies X by its weights
-before it aggregates, since the aggregation is no constant here. Posteriors are smoothed in the
-loss; the classifier is argmax p(y | x~), as the paper defines it, of what is not smoothed.
+L_GNN is the mean cross-entropy of the labelled nodes; eq. 13 is their sum. Adam's steps do not
+depend on that factor, except through theta's weight decay.
+
+Eq. 12 smooths the posteriors in the loss. The classifier is argmax p(y | x~), without smoothing,
+as the paper defines it.
 """
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
+from curator.learning.adam import Adam
 from curator.learning.kprop_networks import DenseSAGE
-from curator.learning.networks import GAT, GCN
-from curator.learning.threads import threads_for
-from curator.learning.training import Adam, Trained, TrainingSettings, choose_device
+from curator.learning.networks import GAT, GCN, Network
+from curator.learning.training import (
+    BestEpoch,
+    TrainedNetwork,
+    TrainingSettings,
+    choose_device,
+    fit,
+    labelled,
+)
 from curator.linear.torch_matrix import Constant, constant
 
 if TYPE_CHECKING:
@@ -43,13 +51,13 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """How edges and scores are smoothed.
+    """Penalties of the edge weights (eq. 14) and label smoothing (eq. 12).
 
     Args:
         lambda_1, lambda_2: Weights of the two penalties.
-        rate: eta of the weights' steps; 0 leaves every weight at 1.
-        smoother: float32 CSR (n, n) that label smoothing multiplies by.
-        label_hops: How often.
+        rate: eta, the rate of the weights' steps; 0 leaves every weight at 1.
+        smoother: float32 CSR (n, n), the matrix of one smoothing hop.
+        label_hops: l_y, the number of hops.
     """
 
     lambda_1: float
@@ -64,26 +72,34 @@ def proximal(weights: Tensor, *, rate: float, lambda_1: float, lambda_2: float) 
     return ((weights + rate * (2 * lambda_1 - lambda_2)) / (1 + 2 * rate * lambda_1)).clamp_(0, 1)
 
 
-class Edges:
-    """The reported ones as edges with weights that are learned.
+class Edges(nn.Module):
+    """The reported edges with weights that are learned.
 
     Args:
         edge_index: int64 (2, E), sources over targets.
         n: Number of nodes.
-        device: Where they live.
+        device: Device of the weights.
     """
 
+    source: Tensor
+    target: Tensor
+    weight: Tensor
+
     def __init__(self, edge_index: NDArray[np.int64], n: int, device: torch.device) -> None:
+        super().__init__()
         self.n = n
-        self.source, self.target = (torch.from_numpy(np.ascontiguousarray(row)).to(device) for row in edge_index)
-        self.weight = torch.ones(edge_index.shape[1], device=device, requires_grad=True)
+        for name, row in zip(("source", "target"), edge_index, strict=True):
+            ends = torch.from_numpy(np.ascontiguousarray(row)).to(device)
+            self.register_buffer(name, ends, persistent=False)
+        # no parameter, as theta's optimiser must not step it; saved and restored with the network
+        self.register_buffer("weight", torch.ones(edge_index.shape[1], device=device, requires_grad=True))
 
     def _sum(self, weight: Tensor, values: Tensor) -> Tensor:
         sent = weight[:, None] * values.index_select(0, self.source)
         return torch.zeros_like(values).index_add(0, self.target, sent)
 
     def degree(self) -> Tensor:
-        """float32 (n,): sum of the weights of what each node takes."""
+        """float32 (n,): sum of the weights of each node's incoming edges."""
         return torch.zeros(self.n, device=self.weight.device).index_add(0, self.target, self.weight)
 
     def mean(self, values: Tensor) -> Tensor:
@@ -98,11 +114,13 @@ class Edges:
 
 
 class _LearnedGCN(GCN):
+    edges: Edges
+
     def _bind(self, graph: Graph, device: torch.device) -> None:
         self.inputs = constant(graph.features, device)
         self.edges = Edges(graph.edge_index, graph.features.shape[0], device)
 
-    def first(self) -> Tensor:
+    def pre_activation(self) -> Tensor:
         return self.edges.gcn(self.inputs @ self.weight1) + self.bias1
 
     def output(self, hidden: Tensor) -> Tensor:
@@ -110,11 +128,13 @@ class _LearnedGCN(GCN):
 
 
 class _LearnedSAGE(DenseSAGE):
+    edges: Edges
+
     def _bind(self, graph: Graph, device: torch.device) -> None:
         self.inputs = constant(graph.features, device)
         self.edges = Edges(graph.edge_index, graph.features.shape[0], device)
 
-    def first(self) -> Tensor:
+    def pre_activation(self) -> Tensor:
         taken, own = self.both()
         return self.edges.mean(taken) + self.bias1 + own
 
@@ -123,6 +143,8 @@ class _LearnedSAGE(DenseSAGE):
 
 
 class _LearnedGAT(GAT):
+    edges: Edges
+
     def _bind(self, graph: Graph, device: torch.device) -> None:
         n = graph.features.shape[0]
         self.inputs = constant(graph.features, device)
@@ -142,83 +164,66 @@ LEARNED: dict[str, type[_LearnedGCN | _LearnedSAGE | _LearnedGAT]] = {
 }  # fmt: skip
 
 
-def train_with_structure(
+def train_with_edge_weights(
     graph: Graph, *, structure: Structure, settings: TrainingSettings, classes: int, seed: int, device: str = "auto"
-) -> tuple[Trained, NDArray[np.float32]]:
-    """Train network and weights; the epoch with the best validation accuracy is kept.
+) -> TrainedNetwork:
+    """Train network and edge weights; keep those of the epoch with the best validation accuracy.
 
     Args:
         graph: Features, directed edges, labels; edges start with weight 1.
         structure: Penalties and label smoothing.
         settings: Network and optimiser of theta.
         classes: Number of classes.
-        seed: Seed of the initial weights and of dropout; torch's global state is left alone.
+        seed: Seed of the initial weights and of dropout; torch's global state does not change.
         device: ``auto``, ``cpu`` or ``cuda``.
 
     Returns:
-        The trained network and float32 (E,), the weights of that epoch.
+        The trained network; ``model.edges.weight`` is float32 (E,).
 
     Raises:
-        ValueError: where no training node has a label, or for a network without edges.
+        ValueError: if no training node has a label, or for a network without edges.
     """
     if settings.gnn not in LEARNED:
         raise ValueError(f"--gnn {settings.gnn}: has no edges to learn (there are {', '.join(LEARNED)})")
-    if not len(graph.train):
-        raise ValueError("no training node has a label: nothing can be learned")
-    started = time.perf_counter()
     where = choose_device(device)
-    rows, columns = graph.features.shape
-    with threads_for(rows * columns), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
-        torch.manual_seed(seed)
+
+    def make() -> Network:
         model = LEARNED[settings.gnn](
-            graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention,
+            graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention
         )  # fmt: skip
-        predictions, epoch, accuracy, weights = _fit(model, graph, structure, settings, where)
-    return Trained(model.cpu(), predictions, epoch, accuracy, time.perf_counter() - started), weights
+        model.edges.weight.requires_grad_(structure.rate > 0)
+        return model
+
+    smooth = _Smoothing(structure, where)
+    nodes, labels = labelled(graph, graph.train, where)
+
+    def loss(scores: Tensor) -> Tensor:
+        posterior = smooth(torch.softmax(scores, dim=1))
+        return functional.nll_loss(torch.log(posterior[nodes].clamp(min=_TINY)), labels)
+
+    after_step = _EdgeStep(structure) if structure.rate else None
+    return fit(make, graph, loss, BestEpoch(graph, where), after_step, settings=settings, seed=seed, device=where)
 
 
-def _fit(
-    model: _LearnedGCN | _LearnedSAGE | _LearnedGAT, graph: Graph, structure: Structure, settings: TrainingSettings,
-    device: torch.device,
-) -> tuple[NDArray[np.int64], int, float, NDArray[np.float32]]:  # fmt: skip
-    train_nodes, val_nodes = (torch.from_numpy(nodes).to(device) for nodes in (graph.train, graph.val))
-    labels = torch.from_numpy(graph.labels).to(device)
-    smooth = _Smoothing(structure, device)
-    theta = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-    edges = model.edges
-    of_weights = Adam([edges.weight], lr=structure.rate or 1.0, weight_decay=0.0)
-    edges.weight.requires_grad_(structure.rate > 0)
-    best_accuracy, best_epoch, state, weights = -1.0, 0, {}, edges.weight.detach().clone()
-    predictions = torch.empty(0, dtype=torch.int64)
-    # The pass that begins step k + 1 also scores the weights after step k.
-    for epoch in range(settings.epochs + 1):
-        with torch.set_grad_enabled(epoch < settings.epochs):
-            hidden = model.hidden()
-        if epoch > 0:
-            with torch.no_grad():
-                classes = model.output(hidden.detach()).argmax(dim=1)
-                hits = int((classes[val_nodes] == labels[val_nodes]).sum())
-            accuracy = hits / len(val_nodes) if len(val_nodes) else math.nan
-            if not len(val_nodes) or accuracy > best_accuracy:
-                best_accuracy, best_epoch, predictions = accuracy, epoch, classes
-                state = {name: value.detach().clone() for name, value in model.state_dict().items()}
-                weights = edges.weight.detach().clone()
-        if epoch < settings.epochs:
-            posterior = torch.softmax(model.output(functional.dropout(hidden, settings.gnn_dropout)), dim=1)
-            log = torch.log(smooth(posterior)[train_nodes].clamp(min=_TINY))
-            functional.nll_loss(log, labels[train_nodes]).backward()  # type: ignore[no-untyped-call]
-            theta.step()
-            if structure.rate:
-                of_weights.step()
-                with torch.no_grad():
-                    edges.weight.copy_(proximal(edges.weight, rate=structure.rate, lambda_1=structure.lambda_1,
-                                                lambda_2=structure.lambda_2))  # fmt: skip
-    model.load_state_dict(state)
-    return predictions.cpu().numpy(), best_epoch, best_accuracy, weights.cpu().numpy()
+class _EdgeStep:
+    """Step of the edge weights: Adam on L_GNN, then the proximal step of the penalties."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+        self.optimiser: Adam | None = None
+
+    def __call__(self, model: Any) -> None:
+        weight, structure = model.edges.weight, self.structure
+        if self.optimiser is None:
+            self.optimiser = Adam([weight], lr=structure.rate, weight_decay=0.0)
+        self.optimiser.step()
+        with torch.no_grad():
+            weight.copy_(proximal(weight, rate=structure.rate, lambda_1=structure.lambda_1,
+                                  lambda_2=structure.lambda_2))  # fmt: skip
 
 
 class _Smoothing:
-    """Label smoothing (eq. 12), with sums of 1: a node that takes from nobody keeps its own posterior."""
+    """Label smoothing (eq. 12), rescaled to rows of sum 1; a node without neighbours keeps its own posterior."""
 
     def __init__(self, structure: Structure, device: torch.device) -> None:
         self.hops = structure.label_hops

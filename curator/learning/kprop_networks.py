@@ -36,7 +36,7 @@ class DenseSAGE(SAGE):
         product = self.inputs @ torch.cat([self.weight1, self.own1], dim=1)
         return product[:, : self.hidden_width].contiguous(), product[:, self.hidden_width :]
 
-    def first(self) -> Tensor:
+    def pre_activation(self) -> Tensor:
         taken, own = self.both()
         return self.spread @ taken + self.bias1 + own
 
@@ -44,9 +44,9 @@ class DenseSAGE(SAGE):
 class KPropGCN(GCN):
     """H = selu(bn(Z W1 + b1)), scores = S H W2 + b2; Z is what KProp made of the features.
 
-    bn is batch normalisation (Ioffe and Szegedy 2015) over all nodes: a step of training
-    normalises by the mean and variance of its own pass, and scoring by their running averages
-    (PyTorch's, with a tenth of every new pass). Fresh weights are those of PyTorch's linear layer.
+    bn is batch normalisation (Ioffe and Szegedy 2015) over all nodes. A training pass uses its own
+    mean and variance; scoring uses their running averages (PyTorch's, with a tenth of every new
+    pass). Fresh weights are those of PyTorch's linear layer.
     """
 
     mean: Tensor
@@ -66,16 +66,11 @@ class KPropGCN(GCN):
         self.register_buffer("mean", torch.zeros(self.hidden_width))
         self.register_buffer("variance", torch.ones(self.hidden_width))
 
-    def scored(self, first: Tensor) -> Tensor:
-        """Normalised by the running averages."""
-        return self.activation(self._normalised(first, training=False))
-
-    def trained(self, first: Tensor) -> Tensor:
-        """Normalised by what this pass sees, which enters the running averages."""
-        return self.activation(self._normalised(first, training=True))
-
-    def _normalised(self, first: Tensor, *, training: bool) -> Tensor:
-        return functional.batch_norm(first, self.mean, self.variance, self.scale, self.shift, training, NEW_SHARE)
+    def activate(self, z: Tensor, *, training: bool) -> Tensor:
+        """selu(bn(z)): a training pass uses its own mean and variance and moves the running averages."""
+        return self.activation(
+            functional.batch_norm(z, self.mean, self.variance, self.scale, self.shift, training, NEW_SHARE)
+        )
 
 
 def _adjacency(graph: Graph) -> csr_array:

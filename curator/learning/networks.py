@@ -57,21 +57,16 @@ class Network(nn.Module):
     def _layers(self) -> None:
         raise NotImplementedError
 
-    def hidden(self) -> Tensor:
-        """float32 (n, hidden): the first layer after its activation (ReLU unless set), before dropout."""
-        return self.scored(self.first())
-
-    def first(self) -> Tensor:
-        """float32 (n, hidden): the first layer before its activation."""
+    def pre_activation(self) -> Tensor:
+        """float32 (n, hidden): z, the first layer before its activation."""
         raise NotImplementedError
 
-    def scored(self, first: Tensor) -> Tensor:
-        """Return the first layer after its activation."""
-        return self.activation(first)
+    def activate(self, z: Tensor, *, training: bool) -> Tensor:
+        """float32 (n, hidden): activation of z, before dropout; ReLU unless ``activation`` is set.
 
-    def trained(self, first: Tensor) -> Tensor:
-        """Return the same for a step of training: it differs where a network normalises over what it sees."""
-        return self.scored(first)
+        A network with batch normalisation treats a pass of ``training`` differently.
+        """
+        return self.activation(z)
 
     def output(self, hidden: Tensor) -> Tensor:
         """float32 (n, classes): the second layer's scores."""
@@ -79,7 +74,7 @@ class Network(nn.Module):
 
     def forward(self) -> Tensor:
         """Scores without dropout."""
-        return self.output(self.hidden())
+        return self.output(self.activate(self.pre_activation(), training=False))
 
 
 class GCN(Network):
@@ -94,7 +89,7 @@ class GCN(Network):
         self.weight1, self.bias1 = _glorot(self.width, self.hidden_width), _zeros(self.hidden_width)
         self.weight2, self.bias2 = _glorot(self.hidden_width, self.classes), _zeros(self.classes)
 
-    def first(self) -> Tensor:
+    def pre_activation(self) -> Tensor:
         return self.inputs @ self.weight1 + self.bias1
 
     def output(self, hidden: Tensor) -> Tensor:
@@ -119,7 +114,7 @@ class SAGE(Network):
         )
         self.own2 = uniform(self.hidden_width, self.classes)
 
-    def first(self) -> Tensor:
+    def pre_activation(self) -> Tensor:
         return self.neighbours @ self.weight1 + self.bias1 + self.inputs @ self.own1
 
     def output(self, hidden: Tensor) -> Tensor:
@@ -169,7 +164,7 @@ class GAT(Network):
         self.weight2, self.bias2 = _glorot(self.hidden_width, self.heads * self.classes), _zeros(self.classes)
         self.source2, self.target2 = _glorot(self.heads, self.classes), _glorot(self.heads, self.classes)
 
-    def first(self) -> Tensor:
+    def pre_activation(self) -> Tensor:
         return self._attend(self.inputs @ self.weight1, self.source1, self.target1) + self.bias1
 
     def output(self, hidden: Tensor) -> Tensor:
@@ -200,7 +195,7 @@ class GAT(Network):
         return taken if self.alone is None else taken.masked_fill(self.alone, 0.0)
 
 
-class MLP(Network):
+class Perceptron(Network):
     """H = relu(X W1 + b1), Z = H W2 + b2: no graph."""
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
@@ -213,14 +208,14 @@ class MLP(Network):
             uniform_bias(self.hidden_width, self.classes),
         )
 
-    def first(self) -> Tensor:
+    def pre_activation(self) -> Tensor:
         return self.inputs @ self.weight1 + self.bias1
 
     def output(self, hidden: Tensor) -> Tensor:
         return hidden @ self.weight2 + self.bias2
 
 
-NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": MLP}
+NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": Perceptron}
 
 
 def make_network(

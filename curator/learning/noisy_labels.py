@@ -8,18 +8,17 @@ S = D^-1/2 A D^-1/2 without self-loops. The network gives P(y | x'). Then
     P(y~ | x') = softmax(S^K P(y' | x'))
     loss = cross entropy of P(y~ | x') against y~, over the training nodes.
 
-With K = 0 nothing is softened and the loss is that of P(y' | x') against y'.
+With K = 0 there is no smoothing: the loss is the cross-entropy of P(y' | x') against y'.
 
-No clean label is looked at. The first epoch is the first best one; a later one is better if
-the validation loss of P(y' | x') is smaller, and its accuracies on *reported* labels, in
-validation and in the training pass, are larger but not above what a perfect classifier
-could reach, p and 1.05 p: beyond them a network repeats the noise.
+The choice of an epoch uses reported labels only. The first epoch is the first best one. A later
+epoch is better if the validation loss of P(y' | x') is smaller and both accuracies on *reported*
+labels are larger: on the validation nodes, but at most p, and in the training pass, but at
+most 1.05 p. A perfect classifier reaches p; a network above that repeats the noise.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,8 +30,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from curator.learning.networks import Network
-from curator.learning.threads import threads_for
-from curator.learning.training import Adam, Trained, TrainingSettings, choose_device
+from curator.learning.training import (
+    NO_LABEL,
+    TrainedNetwork,
+    TrainingSettings,
+    choose_device,
+    fit,
+    labelled,
+    share_of_hits,
+)
 from curator.linear.torch_matrix import Constant
 
 if TYPE_CHECKING:
@@ -45,11 +51,11 @@ _TINY = 1e-20
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
-    """How the labels came about and how they are denoised.
+class LabelNoise:
+    """Noise of the reported labels, and its removal.
 
     Args:
-        truth: p, the probability that a label was reported as it is; 1 in clear.
+        truth: p, the probability that a device reports its true label; 1 for labels in clear.
         matrix: S, float32 CSR (n, n).
         hops: K.
         by_loss: Choose the epoch of the smallest validation loss instead (labels in clear).
@@ -63,7 +69,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch is chosen by: validation loss, and accuracies on reported labels."""
+    """Validation loss and accuracies on reported labels, by which an epoch is chosen."""
 
     loss: float = math.inf
     val: float = -1.0
@@ -94,107 +100,77 @@ def train_denoised(
     make: Callable[[torch.device], Network],
     graph: Graph,
     *,
-    noise: Noise,
+    noise: LabelNoise,
     settings: TrainingSettings,
     classes: int,
     seed: int,
     device: str = "auto",
-) -> Trained:
+) -> TrainedNetwork:
     """Train a network with the loss above and return the weights of the chosen epoch.
 
     Args:
         make: Makes the network with fresh weights.
-        graph: Features, edges, reported labels, and who trains and validates.
-        noise: How the labels came about.
+        graph: Features, edges, reported labels, training and validation nodes.
+        noise: Noise of the labels.
         settings: Optimiser and epochs.
         classes: Number of classes.
-        seed: Seed of the initial weights and of dropout; torch's global state is left alone.
+        seed: Seed of the initial weights and of dropout; torch's global state does not change.
         device: ``auto``, ``cpu`` or ``cuda``.
 
     Raises:
-        ValueError: where no training node has a label, or none that a label reaches.
+        ValueError: if no training node has a label, or if no label reaches one.
     """
-    target = denoised(graph.labels, noise.matrix, noise.hops, classes)
-    learn = graph.train[target[graph.train] >= 0]
-    if not len(learn):
+    where = choose_device(device)
+    drop = Drop(graph, noise, classes, where)
+    if not len(drop.learn):
         if noise.hops and np.any(graph.labels[graph.train] >= 0):
             raise ValueError(f"no label reaches a training node over {noise.hops} hops without self-loops: nothing can "
                              "be learned (--set k_y=0 takes every node's own)")  # fmt: skip
-        raise ValueError("no training node has a label: nothing can be learned")
-    started = time.perf_counter()
-    where = choose_device(device)
-    rows, columns = graph.features.shape
-    with threads_for(rows * columns), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
-        torch.manual_seed(seed)
-        model = make(where)
-        loop = _Loop(model, graph, noise, settings, classes, where, learn, target)
-        found = loop.run()
-    return Trained(model.cpu(), *found, time.perf_counter() - started)
+        raise ValueError(NO_LABEL)
+    return fit(lambda: make(where), graph, drop.loss, drop.better, settings=settings, seed=seed, device=where)
 
 
-class _Loop:
-    def __init__(
-        self, model: Network, graph: Graph, noise: Noise, settings: TrainingSettings, classes: int,
-        device: torch.device, learn: NDArray[np.int64], target: NDArray[np.int64],
-    ) -> None:  # fmt: skip
-        self.model, self.settings, self.hops, self.by_loss = model, settings, noise.hops, noise.by_loss
-        self.truth = noise.truth
+class Drop:
+    """Loss of LPGNN's "Drop" and its choice of an epoch.
+
+    Args:
+        graph: Reported labels, training and validation nodes.
+        noise: Noise of the labels.
+        classes: Number of classes.
+        device: Device of the scores.
+    """
+
+    def __init__(self, graph: Graph, noise: LabelNoise, classes: int, device: torch.device) -> None:
+        self.noise = noise
         self.other = (1 - noise.truth) / max(1, classes - 1)
         self.spread = Constant(noise.matrix, device) if noise.hops else None
-        self.learn, self.target = _pair(learn, target[learn], device)
-        self.train, self.train_labels = _pair(graph.train, graph.labels[graph.train], device)
-        self.val, self.val_labels = _pair(graph.val, graph.labels[graph.val], device)
+        target = denoised(graph.labels, noise.matrix, noise.hops, classes)
+        learn = graph.train[target[graph.train] >= 0]
+        self.learn, self.target = (torch.from_numpy(array).to(device) for array in (learn, target[learn]))
+        self.train, self.train_labels = labelled(graph, graph.train, device)
+        self.val, self.val_labels = labelled(graph, graph.val, device)
+        self.in_training, self.best = -1.0, Epoch()
 
-    def run(self) -> tuple[NDArray[np.int64], int, float]:
-        model, settings = self.model, self.settings
-        optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-        best, best_epoch, state, in_training = Epoch(), 0, {}, -1.0
-        predictions = torch.empty(0, dtype=torch.int64)
-        # The pass that begins step k + 1 also scores the weights after step k.
-        for epoch in range(settings.epochs + 1):
-            with torch.set_grad_enabled(epoch < settings.epochs):
-                first = model.first()
-            if epoch > 0:
-                new, classes = self._score(first.detach(), in_training)
-                if not len(self.val) or best.beaten_by(new, self.truth, self.by_loss):
-                    best, best_epoch, predictions = new, epoch, classes
-                    state = {name: value.detach().clone() for name, value in model.state_dict().items()}
-            if epoch < settings.epochs:
-                scores = model.output(functional.dropout(model.trained(first), settings.gnn_dropout))
-                in_training = _accuracy(scores[self.train].argmax(dim=1), self.train_labels)
-                self._loss(scores).backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
-        model.load_state_dict(state)
-        return predictions.cpu().numpy(), best_epoch, best.val if len(self.val) else math.nan
-
-    def _reported(self, scores: Tensor) -> Tensor:
-        """P(y' | x') = P(y | x') T."""
-        return self.other + (self.truth - self.other) * torch.softmax(scores, dim=1)
-
-    def _loss(self, scores: Tensor) -> Tensor:
+    def loss(self, scores: Tensor) -> Tensor:
+        """Cross-entropy of P(y~ | x') against y~; notes the pass's accuracy on reported labels."""
+        self.in_training = share_of_hits(scores[self.train].argmax(dim=1), self.train_labels)
         if self.spread is None:
             log = torch.log(self._reported(scores[self.learn]) + _TINY)
         else:
             spread = self._reported(scores)
-            for _ in range(self.hops):
+            for _ in range(self.noise.hops):
                 spread = self.spread @ spread
             log = torch.log_softmax(spread[self.learn], dim=1)
         return functional.nll_loss(log, self.target)
 
-    @torch.no_grad()
-    def _score(self, first: Tensor, in_training: float) -> tuple[Epoch, Tensor]:
-        scores = self.model.output(self.model.scored(first))
-        classes = scores.argmax(dim=1)
-        if not len(self.val):
-            return Epoch(train=in_training), classes
+    def better(self, scores: Tensor, accuracy: float) -> bool:
+        """Return whether this epoch is the best so far by the rule above."""
         log = torch.log(self._reported(scores[self.val]) + _TINY)
-        loss = float(functional.nll_loss(log, self.val_labels))
-        return Epoch(loss, _accuracy(classes[self.val], self.val_labels), in_training), classes
+        new = Epoch(float(functional.nll_loss(log, self.val_labels)), accuracy, self.in_training)
+        better = self.best.beaten_by(new, self.noise.truth, self.noise.by_loss)
+        self.best = new if better else self.best
+        return better
 
-
-def _pair(nodes: NDArray[np.int64], labels: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
-    return torch.from_numpy(nodes).to(device), torch.from_numpy(labels).to(device)
-
-
-def _accuracy(guess: Tensor, labels: Tensor) -> float:
-    return int((guess == labels).sum()) / max(1, len(labels))
+    def _reported(self, scores: Tensor) -> Tensor:
+        """P(y' | x') = P(y | x') T."""
+        return self.other + (self.noise.truth - self.other) * torch.softmax(scores, dim=1)

@@ -1,15 +1,16 @@
-"""One full-batch training loop: Adam, and the weights of the best validation epoch.
+"""Full-batch training: one loop, :func:`fit`, that all networks over a graph share.
 
-Selection looks at the labels that the curator has of the validation nodes, never at a test
-label: the largest accuracy, or the smallest cross-entropy. Epoch k's weights are those after
-k steps; of equal epochs the first is kept. On a CPU the same seed gives the same bytes.
+Every epoch is one step of Adam. The weights that are kept are those of the best epoch. The
+choice looks at the labels that the curator has of the validation nodes, never at a test label.
+Epoch k has the weights after k steps. The first of equal epochs is kept. On a CPU the same
+seed gives the same bytes.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from curator.learning.adam import Adam
 from curator.learning.networks import HEADS, NETWORKS, Network, make_network
 from curator.learning.threads import threads_for
 from curator.names import nearest
@@ -26,9 +28,13 @@ from curator.names import nearest
 if TYPE_CHECKING:
     from curator.graph import Graph
 
-Objective = Callable[[Tensor], Tensor]
+Loss = Callable[[Tensor], Tensor]  # scores, float32 (n, classes), of a training pass -> what is minimised
+Better = Callable[
+    [Tensor, float], bool
+]  # scores without dropout, validation accuracy -> is this the best epoch so far?
 SELECTIONS = ("accuracy", "loss")
 WEIGHTS = ("once", "twice")
+NO_LABEL = "no training node has a label: nothing can be learned"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +50,16 @@ class TrainingSettings:
         epochs: Number of steps.
         gat_heads: Attention heads of a ``gat``, averaged; HoGS's paper has 4, Blink's code 1.
         gat_loops: Whether a node of a ``gat`` attends to itself.
-        gat_weights: Whether an edge's weight counts ``once``, in the softmax of a ``gat``, or ``twice``, in
-            what comes along it too (Blink's code, for ``variant=soft`` and ``hybrid``).
-        selection: What the kept epoch is best at on the validation nodes, ``accuracy`` (HoGS, RGNN's
+        gat_weights: Use of an edge's weight in a ``gat``: ``once``, in the softmax, or ``twice``, in the
+            message too (Blink's code, for ``variant=soft`` and ``hybrid``).
+        selection: Measure on the validation nodes that chooses the epoch: ``accuracy`` (HoGS, RGNN's
             code) or ``loss`` (Blink's code).
 
     Raises:
         ValueError: for a setting outside its range.
+
+    >>> TrainingSettings(gnn="sage", epochs=100).hidden
+    16
     """
 
     gnn: str = "gcn"
@@ -82,19 +91,19 @@ class TrainingSettings:
 
     @property
     def attention(self) -> dict[str, Any]:
-        """What a network is made with for its attention."""
+        """Arguments of a network that concern its attention."""
         return {"heads": self.gat_heads, "loops": self.gat_loops, "twice": self.gat_weights == "twice"}
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
-    """A trained network.
+class TrainedNetwork:
+    """Result of a training.
 
     Args:
-        model: With the weights of ``best_epoch``; ``model.state_dict()`` holds plain CPU tensors.
-        predictions: int64 (n,): every node's class.
+        model: Network with the weights of ``best_epoch``; ``model.state_dict()`` holds plain CPU tensors.
+        predictions: int64 (n,): class of each node.
         best_epoch: 1 .. epochs.
-        val_accuracy: At that epoch; nan without a validation label (then the last epoch).
+        val_accuracy: Accuracy at that epoch; nan without a validation label (then the last epoch is kept).
         seconds: Wall time.
     """
 
@@ -122,116 +131,133 @@ def train(
     classes: int,
     seed: int,
     device: str = "auto",
-    objective: Objective | None = None,
+    loss: Loss | None = None,
     clip_norm: float = math.inf,
-) -> Trained:
-    """Train a network on a graph.
+) -> TrainedNetwork:
+    """Train one of the plain networks on a graph.
 
     Args:
         graph: Features, edges, and the labels that may be used.
         settings: Network and optimiser.
         classes: Number of classes.
-        seed: Seed of the initial weights and of dropout; torch's global state is left alone.
+        seed: Seed of the initial weights and of dropout; torch's global state does not change.
         device: ``auto``, ``cpu`` or ``cuda``.
-        objective: The loss as a function of the scores, float32 (n, classes) on that device;
+        loss: The loss as a function of the scores, float32 (n, classes) on that device;
             None for the mean cross-entropy of the training nodes.
-        clip_norm: Largest norm of the whole gradient, which is scaled down to it.
+        clip_norm: Largest norm of the whole gradient; a larger gradient is scaled down.
 
     Raises:
-        ValueError: where no training node has a label.
+        ValueError: if no training node has a label.
+    """
+    where = choose_device(device)
+
+    def make() -> Network:
+        return make_network(
+            settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention
+        )
+
+    better = BestEpoch(graph, where, settings.selection)
+    return fit(make, graph, loss or cross_entropy(graph, where), better, settings=settings, seed=seed, device=where,
+               clip_norm=clip_norm)  # fmt: skip
+
+
+def fit(
+    make: Callable[[], Network],
+    graph: Graph,
+    loss: Loss,
+    better: Better,
+    after_step: Callable[[Network], None] | None = None,
+    *,
+    settings: TrainingSettings,
+    seed: int,
+    device: torch.device,
+    clip_norm: float = math.inf,
+) -> TrainedNetwork:
+    """Train a network and keep the weights of its best epoch.
+
+    Args:
+        make: Makes the network with fresh weights from torch's current random state.
+        graph: The graph that the network is bound to; its training and validation nodes.
+        loss: The loss as a function of the scores of a training pass.
+        better: Tells whether an epoch is the best so far. The first epoch is always kept.
+        after_step: Called with the network after every step of the optimiser.
+        settings: Optimiser, dropout and number of epochs.
+        seed: Seed of the initial weights and of dropout; torch's global state does not change.
+        device: Device of the network.
+        clip_norm: Largest norm of the whole gradient.
+
+    Raises:
+        ValueError: if no training node has a label.
     """
     if not len(graph.train):
-        raise ValueError("no training node has a label: nothing can be learned")
+        raise ValueError(NO_LABEL)
     started = time.perf_counter()
-    where = choose_device(device)
     rows, columns = graph.features.shape
-    with threads_for(rows * columns), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
+    with threads_for(rows * columns), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
-        model = make_network(
-            settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention,
-        )  # fmt: skip
-        best = _fit(model, graph, settings, where, objective, clip_norm)
-    return Trained(model.cpu(), *best, time.perf_counter() - started)
+        model = make()
+        val_nodes, val_labels = labelled(graph, graph.val, device)
+        optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+        best_epoch, best_accuracy = 0, math.nan
+        predictions, state = torch.empty(0, dtype=torch.int64), {}
+        # The pass that begins step k + 1 also scores the weights after step k.
+        for epoch in range(settings.epochs + 1):
+            with torch.set_grad_enabled(epoch < settings.epochs):
+                z = model.pre_activation()
+            if epoch > 0:
+                with torch.no_grad():
+                    scores = model.output(model.activate(z.detach(), training=False))
+                    classes = scores.argmax(dim=1)
+                    accuracy = share_of_hits(classes[val_nodes], val_labels) if len(val_nodes) else math.nan
+                    if not len(val_nodes) or better(scores, accuracy) or epoch == 1:
+                        best_epoch, best_accuracy, predictions = epoch, accuracy, classes
+                        state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+            if epoch < settings.epochs:
+                hidden = functional.dropout(model.activate(z, training=True), settings.gnn_dropout)
+                loss(model.output(hidden)).backward()  # type: ignore[no-untyped-call]
+                if clip_norm < math.inf:
+                    torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
+                optimiser.step()
+                if after_step is not None:
+                    after_step(model)
+        model.load_state_dict(state)
+    return TrainedNetwork(model.cpu(), predictions.cpu().numpy(), best_epoch, best_accuracy,
+                          time.perf_counter() - started)  # fmt: skip
 
 
-def _fit(
-    model: Network,
-    graph: Graph,
-    settings: TrainingSettings,
-    device: torch.device,
-    objective: Objective | None,
-    clip_norm: float,
-) -> tuple[NDArray[np.int64], int, float]:
-    train_nodes, train_labels = _labelled(graph, graph.train, device)
-    val_nodes, val_labels = _labelled(graph, graph.val, device)
-    optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-    best_value, best_accuracy, best_epoch = -math.inf, -1.0, 0
-    predictions = torch.empty(0, dtype=torch.int64)
-    state: dict[str, Tensor] = {}
-    # The pass that begins step k + 1 also scores the weights after step k.
-    for epoch in range(settings.epochs + 1):
-        with torch.set_grad_enabled(epoch < settings.epochs):
-            hidden = model.hidden()
-        if epoch > 0:
-            with torch.no_grad():
-                seen = model.output(hidden.detach())
-                classes = seen.argmax(dim=1)
-                hits = int((classes[val_nodes] == val_labels).sum())
-                accuracy = value = hits / len(val_nodes) if len(val_nodes) else math.nan
-                if settings.selection == "loss":
-                    loss = float(functional.cross_entropy(seen[val_nodes], val_labels))
-                    value = -math.inf if math.isnan(loss) else -loss
-            if not len(val_nodes) or epoch == 1 or value > best_value:
-                best_value, best_accuracy, best_epoch, predictions = value, accuracy, epoch, classes
-                state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        if epoch == settings.epochs:
-            break
-        scores = model.output(functional.dropout(hidden, settings.gnn_dropout))
-        error = functional.cross_entropy(scores[train_nodes], train_labels) if objective is None else objective(scores)
-        error.backward()  # type: ignore[no-untyped-call]
-        if clip_norm < math.inf:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
-        optimiser.step()
-    model.load_state_dict(state)
-    return predictions.cpu().numpy(), best_epoch, best_accuracy
+class BestEpoch:
+    """Choice of the epoch with the largest validation accuracy, or the smallest validation cross-entropy.
+
+    Args:
+        graph: Its validation nodes and their labels are used.
+        device: Device of the scores.
+        selection: ``accuracy`` or ``loss``.
+    """
+
+    def __init__(self, graph: Graph, device: torch.device, selection: str = "accuracy") -> None:
+        self.nodes, self.labels = labelled(graph, graph.val, device)
+        self.by_loss = selection == "loss"
+        self.best = -math.inf
+
+    def __call__(self, scores: Tensor, accuracy: float) -> bool:
+        """Return whether this epoch is better than all before; a loss of nan is the worst."""
+        value = -float(functional.cross_entropy(scores[self.nodes], self.labels)) if self.by_loss else accuracy
+        better = value > self.best
+        self.best = value if better else self.best
+        return better
 
 
-def _labelled(graph: Graph, nodes: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
+def cross_entropy(graph: Graph, device: torch.device) -> Loss:
+    """Return the mean cross-entropy of the training nodes, as a function of the scores."""
+    nodes, labels = labelled(graph, graph.train, device)
+    return lambda scores: functional.cross_entropy(scores[nodes], labels)
+
+
+def labelled(graph: Graph, nodes: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return nodes and their labels as int64 tensors on a device."""
     return torch.from_numpy(nodes).to(device), torch.from_numpy(graph.labels[nodes]).to(device)
 
 
-class Adam:
-    """Adam with an L2 penalty (Kingma and Ba 2015), the same steps as ``torch.optim.Adam``.
-
-    torch's own loads its compiler on the first step, over a second for every process, and
-    these networks have a handful of small tensors.
-
-    Args:
-        parameters: What is stepped; gradients are cleared after each step.
-        lr: Learning rate.
-        weight_decay: Times the weights is added to the gradient.
-    """
-
-    def __init__(self, parameters: Iterable[Tensor], *, lr: float, weight_decay: float) -> None:
-        self.parameters = list(parameters)
-        self.lr, self.weight_decay = lr, weight_decay
-        self.steps = 0
-        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self.parameters]
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """Take one step and clear the gradients."""
-        self.steps += 1
-        first, second, tiny = 0.9, 0.999, 1e-8
-        rate = self.lr / (1 - first**self.steps)
-        root = math.sqrt(1 - second**self.steps)
-        for parameter, (mean, square) in zip(self.parameters, self.moments, strict=True):
-            if parameter.grad is None:
-                continue
-            gradient = parameter.grad
-            if self.weight_decay:
-                gradient.add_(parameter, alpha=self.weight_decay)
-            mean.lerp_(gradient, 1 - first)
-            square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-            parameter.addcdiv_(mean, (square.sqrt() / root).add_(tiny), value=-rate)
-            parameter.grad = None
+def share_of_hits(classes: Tensor, labels: Tensor) -> float:
+    """Return the share of equal entries; 0 for none."""
+    return int((classes == labels).sum()) / max(1, len(labels))

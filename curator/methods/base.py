@@ -16,7 +16,7 @@ from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 
 if TYPE_CHECKING:
-    from curator.learning.training import Trained, TrainingSettings
+    from curator.learning.training import TrainedNetwork, TrainingSettings
 
 # All that a method's author needs from here.
 __all__ = ["TRAINING_GRID", "Budget", "Graph", "Grid", "Method", "Question", "Reporting"]
@@ -73,7 +73,9 @@ class Method:
         """Whether labels are asked with these very parameters; ``asks_labels`` unless overridden."""
         return self.asks_labels
 
-    def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
+    def train(
+        self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
+    ) -> TrainedNetwork:
         """Train on what :meth:`reconstruct` returned; a method with a loss of its own overrides this.
 
         See :func:`curator.learning.training.train` for the arguments and errors.

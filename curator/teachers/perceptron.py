@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from curator.learning.training import Adam
+from curator.learning.adam import Adam
 from curator.teachers.sage import SageSettings
 from devices.array_types import IntArray
 

@@ -25,7 +25,7 @@ from devices.mechanisms import Mechanism, RandomizedResponse
 from devices.query import Ask
 
 if TYPE_CHECKING:
-    from curator.learning.training import Trained, TrainingSettings
+    from curator.learning.training import TrainedNetwork, TrainingSettings
 
 
 def lp_and(reports: Reports, public: PublicKnowledge) -> NDArray[np.int64]:
@@ -73,7 +73,9 @@ class LPAnd(LinkMethod):
         nothing = csr_array((reports.facts.n, 0), dtype=np.float32)
         return labelled_graph(nothing, edges, None, {"edges": edges.shape[1] // 2}, reports, public)
 
-    def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
+    def train(
+        self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
+    ) -> TrainedNetwork:
         """Propagate the training labels; nothing is learned, so settings, seed and device do not matter.
 
         Raises:
@@ -81,7 +83,7 @@ class LPAnd(LinkMethod):
         """
         from torch import nn  # torch is only needed from here on
 
-        from curator.learning.training import Trained
+        from curator.learning.training import TrainedNetwork
 
         if not len(graph.train):
             raise ValueError("no training node has a label: nothing can be learned")
@@ -90,4 +92,4 @@ class LPAnd(LinkMethod):
         predictions = label_propagation(adjacency, graph.labels, graph.train, classes)
         hits = predictions[graph.val] == graph.labels[graph.val]
         share = float(hits.mean()) if len(hits) else math.nan
-        return Trained(nn.Module(), predictions, 1, share, time.perf_counter() - started)
+        return TrainedNetwork(nn.Module(), predictions, 1, share, time.perf_counter() - started)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import torch
 
     from curator.learning.networks import Network
-    from curator.learning.training import Trained, TrainingSettings
+    from curator.learning.training import TrainedNetwork, TrainingSettings
 
 VERSIONS = ("ccs", "text")
 MECHANISMS = ("multi_bit", "one_bit_full", "laplace", "gaussian")
@@ -174,19 +174,21 @@ class LPGNN(Method):
         notes = {"edges": edges.shape[1], "label_truth": truth}
         return Graph(smoothed(reports, matrix, self.k_x), edges, None, labels, train, val, notes)
 
-    def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
+    def train(
+        self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
+    ) -> TrainedNetwork:
         """Train with Drop (``ccs``), or by the plain loss on public labels (``text``).
 
         See :func:`curator.learning.noisy_labels.train_denoised` for the arguments and errors.
         """
-        from curator.learning.noisy_labels import Noise, train_denoised
+        from curator.learning.noisy_labels import LabelNoise, train_denoised
 
         def make(where: torch.device) -> Network:
             return self._network(graph, settings, classes, where)
 
         ccs = self.version == "ccs"
         matrix = self._kprop(graph.features.shape[0], graph.edge_index)
-        noise = Noise(graph.notes["label_truth"], matrix, self.k_y if ccs else 0, by_loss=not ccs)
+        noise = LabelNoise(graph.notes["label_truth"], matrix, self.k_y if ccs else 0, by_loss=not ccs)
         return train_denoised(make, graph, noise=noise, settings=settings, classes=classes, seed=seed, device=device)
 
     def guarantee(

@@ -48,7 +48,7 @@ from devices.query import Ask, Query
 
 if TYPE_CHECKING:
     from curator.learning.label_proportions import Bags
-    from curator.learning.training import Trained, TrainingSettings
+    from curator.learning.training import TrainedNetwork, TrainingSettings
 
 SOURCES = ("reconstructed", "noisy")
 LOSSES = ("softmax", "logits")
@@ -184,30 +184,31 @@ class RGNN(Method):
         found = bags.target.shape[0]
         return bags if found else None, {"clusters": found, "clusters_without_labels": self.C - found}
 
-    def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
+    def train(
+        self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
+    ) -> TrainedNetwork:
         """Lines 8 to 13: Adam on L_gnn + alpha L_llp, the gradient's norm clipped at 5."""
         import torch
         from torch.nn import functional
 
         from curator.learning.label_proportions import ProportionLoss
-        from curator.learning.training import choose_device, train
+        from curator.learning.training import choose_device, labelled, train
 
         where = choose_device(device)
-        nodes, labels = torch.from_numpy(graph.train).to(where), torch.from_numpy(graph.labels[graph.train]).to(where)
+        nodes, labels = labelled(graph, graph.train, where)
         bags = graph.bags if isinstance(graph, BaggedGraph) else None
         llp = ProportionLoss(bags, where) if bags is not None and self.alpha > 0 else None
         # of two classes the published code has one score and takes its cross-entropy as it is
         twice = self.loss == "softmax" and classes > 2
 
-        def objective(scores: torch.Tensor) -> torch.Tensor:
+        def loss(scores: torch.Tensor) -> torch.Tensor:
             predicted = torch.softmax(scores, dim=1)
-            loss = functional.cross_entropy((predicted if twice else scores)[nodes], labels)
-            return loss + self.alpha * llp(predicted) if llp is not None else loss
+            l_gnn = functional.cross_entropy((predicted if twice else scores)[nodes], labels)
+            return l_gnn + self.alpha * llp(predicted) if llp is not None else l_gnn
 
         return train(
-            graph, settings=settings, classes=classes, seed=seed, device=device, objective=objective,
-            clip_norm=_CLIP_NORM,
-        )  # fmt: skip
+            graph, settings=settings, classes=classes, seed=seed, device=device, loss=loss, clip_norm=_CLIP_NORM
+        )
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1

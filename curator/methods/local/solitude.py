@@ -49,7 +49,7 @@ from devices.mechanisms import GRR, Mechanism, MultiBit, OneBit, RandomizedRespo
 from devices.query import Ask, Query
 
 if TYPE_CHECKING:
-    from curator.learning.training import Trained, TrainingSettings
+    from curator.learning.training import TrainedNetwork, TrainingSettings
 
 SMOOTHINGS = ("mean", "symmetric", "printed")
 TOPOLOGIES = ("noisy", "and", "or")
@@ -158,15 +158,17 @@ class Solitude(Method):
         train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
         return Graph(features, edges, None, labels, train, val, notes)
 
-    def train(self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str) -> Trained:
-        """Eqs. 12 to 14; arguments and errors: :func:`curator.learning.edge_weights.train_with_structure`."""
-        from curator.learning.edge_weights import Structure, train_with_structure
+    def train(
+        self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
+    ) -> TrainedNetwork:
+        """Eqs. 12 to 14; arguments and errors: :func:`curator.learning.edge_weights.train_with_edge_weights`."""
+        from curator.learning.edge_weights import Structure, train_with_edge_weights
 
         smoother = self._smoother(adjacency_matrix(graph.features.shape[0], graph.edge_index))
         structure = Structure(self.lambda_1, self.lambda_2, self.structure_rate, smoother, self.l_y)
-        return train_with_structure(
+        return train_with_edge_weights(
             graph, structure=structure, settings=settings, classes=classes, seed=seed, device=device
-        )[0]
+        )
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1

@@ -165,7 +165,7 @@ def test_attention_without_a_node_itself_and_with_weights_twice(loops: bool, twi
     share = strength / np.maximum(strength.sum(axis=1, keepdims=True), 1e-30)
     share = share * adjacency if twice else share
     with torch.no_grad():
-        np.testing.assert_allclose(network.first().numpy(), share @ values + w["bias1"], atol=1e-5)
+        np.testing.assert_allclose(network.pre_activation().numpy(), share @ values + w["bias1"], atol=1e-5)
     assert loops or not (share @ values)[3].any()
     network().sum().backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())

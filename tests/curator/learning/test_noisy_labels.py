@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from curator.learning.kprop_networks import DenseSAGE, KPropGCN
 from curator.learning.networks import SAGE, Network, make_network
-from curator.learning.noisy_labels import Epoch, Noise, _Loop, denoised, train_denoised
+from curator.learning.noisy_labels import Drop, Epoch, LabelNoise, denoised, train_denoised
 from curator.learning.training import TrainingSettings
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
 from curator.methods.base import Graph
@@ -44,9 +44,7 @@ def test_denoised_labels_by_hand() -> None:
 def test_the_loss_is_the_papers(hops: int, truth: float) -> None:
     graph = _graph()
     matrix = kprop_matrix(adjacency_matrix(N, graph.edge_index))
-    target = denoised(graph.labels, matrix, hops, CLASSES)
-    model = make_network("sage", graph, hidden=4, classes=CLASSES, device=CPU)
-    loop = _Loop(model, graph, Noise(truth, matrix, hops), TrainingSettings(), CLASSES, CPU, graph.train, target)
+    drop = Drop(graph, LabelNoise(truth, matrix, hops), CLASSES, CPU)
     scores = torch.randn(N, CLASSES, generator=torch.Generator().manual_seed(1))
     transition = np.full((CLASSES, CLASSES), (1 - truth) / (CLASSES - 1))
     np.fill_diagonal(transition, truth)
@@ -69,7 +67,7 @@ def test_the_loss_is_the_papers(hops: int, truth: float) -> None:
     if hops:
         spread = np.exp(spread) / np.exp(spread).sum(axis=1, keepdims=True)
     wanted = -np.mean([np.log(spread[i, onehot[i].argmax()]) for i in graph.train])
-    assert float(loop._loss(scores)) == pytest.approx(wanted, rel=1e-4)
+    assert float(drop.loss(scores)) == pytest.approx(wanted, rel=1e-4)
 
 
 def test_the_choice_of_an_epoch() -> None:
@@ -85,7 +83,7 @@ def test_the_choice_of_an_epoch() -> None:
 
 def test_it_learns_the_same_from_the_same_seed() -> None:
     graph = _graph()
-    noise = Noise(0.9, kprop_matrix(adjacency_matrix(N, graph.edge_index)), 2)
+    noise = LabelNoise(0.9, kprop_matrix(adjacency_matrix(N, graph.edge_index)), 2)
 
     def run(given: Graph) -> np.ndarray:
         def make(where: torch.device) -> Network:
@@ -121,20 +119,22 @@ def test_the_first_versions_network() -> None:
     assert all(float(w.detach().abs().max()) <= CLASSES**-0.5 for w in (model.weight1, linear.weight))
     first = torch.from_numpy(graph.features) @ model.weight1 + model.bias1
     normal = (first - first.mean(0)) / (first.var(0, unbiased=False) + 1e-5).sqrt()
-    torch.testing.assert_close(model.first(), first)
+    torch.testing.assert_close(model.pre_activation(), first)
     expected = torch.selu(normal * model.scale + model.shift)
-    torch.testing.assert_close(model.trained(first), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(model.activate(first, training=True), expected, rtol=1e-4, atol=1e-5)
     mean, variance = 0.1 * first.mean(0), 0.9 + 0.1 * first.var(0)
     torch.testing.assert_close((model.mean, model.variance), (mean, variance))
     settled = (first - mean) / (variance + 1e-5).sqrt()
     expected = torch.selu(settled * model.scale + model.shift)
     for _ in range(2):  # scoring moves no average
-        torch.testing.assert_close(model.hidden(), expected, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            model.activate(model.pre_activation(), training=False), expected, rtol=1e-4, atol=1e-5
+        )
 
 
 def test_the_first_versions_network_trains_and_scores_as_torchs_own() -> None:
     graph = _graph()
-    noise = Noise(1.0, csr_array((N, N), dtype=np.float32), 0, by_loss=True)
+    noise = LabelNoise(1.0, csr_array((N, N), dtype=np.float32), 0, by_loss=True)
     settings = TrainingSettings(epochs=30, lr=0.05, gnn_dropout=0.0)
     made: list[KPropGCN] = []
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from curator.learning.training import Adam, TrainingSettings, choose_device, train
+from curator.learning.adam import Adam
+from curator.learning.training import TrainingSettings, choose_device, train
 from curator.methods import Graph
 
 
@@ -115,24 +116,6 @@ def test_without_training_labels_there_is_one_clear_line() -> None:
         train(dataclasses.replace(graph, train=np.arange(0)), settings=TrainingSettings(), classes=3, seed=0)
 
 
-@pytest.mark.parametrize("weight_decay", [0.0, 0.01])
-def test_adam_takes_torchs_steps(weight_decay: float) -> None:
-    torch.manual_seed(0)
-    start = torch.randn(30, 7)
-    ours, theirs = (torch.nn.Parameter(start.clone()) for _ in range(2))
-    one = Adam([ours], lr=0.03, weight_decay=weight_decay)
-    two = torch.optim.Adam([theirs], lr=0.03, weight_decay=weight_decay)
-    target = torch.randn(30, 7)
-    for _ in range(50):
-        for parameter in (ours, theirs):
-            ((parameter - target) ** 4).sum().backward()
-        one.step()
-        two.step()
-        two.zero_grad()
-    np.testing.assert_allclose(ours.detach(), theirs.detach(), atol=1e-6)
-    assert ours.grad is None
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -161,17 +144,15 @@ def test_devices() -> None:
             choose_device("cuda")
 
 
-def test_an_objective_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, _, _ = _graph()
     nodes, labels = torch.from_numpy(graph.train), torch.from_numpy(graph.labels[graph.train])
     settings = TrainingSettings(epochs=4, gnn_dropout=0.0)
 
-    def objective(scores: torch.Tensor) -> torch.Tensor:
+    def loss(scores: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.cross_entropy(scores[nodes], labels)
 
-    plain, ours = (
-        train(graph, settings=settings, classes=3, seed=0, device="cpu", objective=o) for o in (None, objective)
-    )
+    plain, ours = (train(graph, settings=settings, classes=3, seed=0, device="cpu", loss=o) for o in (None, loss))
     for name, tensor in plain.model.state_dict().items():
         assert torch.equal(tensor, ours.model.state_dict()[name])
     norms: list[float] = []
@@ -182,9 +163,9 @@ def test_an_objective_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.Mon
             super().step()
 
     monkeypatch.setattr("curator.learning.training.Adam", Watched)
-    steep = lambda scores: 1000 * objective(scores)  # noqa: E731
-    train(graph, settings=settings, classes=3, seed=0, device="cpu", objective=steep)
+    steep = lambda scores: 1000 * loss(scores)  # noqa: E731
+    train(graph, settings=settings, classes=3, seed=0, device="cpu", loss=steep)
     assert min(norms) > 5
     norms.clear()
-    train(graph, settings=settings, classes=3, seed=0, device="cpu", objective=steep, clip_norm=5.0)
+    train(graph, settings=settings, classes=3, seed=0, device="cpu", loss=steep, clip_norm=5.0)
     assert norms == pytest.approx([5.0] * 4, rel=1e-4)

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from curator.learning.adam import Adam
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.01])
+def test_adam_takes_torchs_steps(weight_decay: float) -> None:
+    torch.manual_seed(0)
+    start = torch.randn(30, 7)
+    ours, theirs = (torch.nn.Parameter(start.clone()) for _ in range(2))
+    one = Adam([ours], lr=0.03, weight_decay=weight_decay)
+    two = torch.optim.Adam([theirs], lr=0.03, weight_decay=weight_decay)
+    target = torch.randn(30, 7)
+    for _ in range(50):
+        for parameter in (ours, theirs):
+            ((parameter - target) ** 4).sum().backward()
+        one.step()
+        two.step()
+        two.zero_grad()
+    np.testing.assert_allclose(ours.detach(), theirs.detach(), atol=1e-6)
+    assert ours.grad is None
