@@ -20,7 +20,7 @@ from scipy.integrate import quad
 
 from curator.attacks.audit_row import AuditRow, Effort
 from curator.attacks.bounds import lower_bound
-from curator.methods.owner.owner import Answers, OwnerMethod
+from curator.methods.owner.owner import LabelAnswers, OwnerMethod
 from curator.teachers.release import noisy_labels
 
 CLASSES = 3
@@ -33,7 +33,7 @@ _QUADRATURE = 1e-6
 
 def audit_owner(method: OwnerMethod, effort: Effort) -> list[AuditRow]:
     """Audit an owner's method at a few queries; the baselines claim nothing."""
-    if not isinstance(method, Answers):
+    if not isinstance(method, LabelAnswers):
         return [AuditRow(method.name, "central_node", math.inf, None, None, effort.confidence, 0, True,
                          "sees raw data and adds no noise: nothing is claimed")]  # fmt: skip
     asked = replace(method, queries=QUERIES, lambda_=LAMBDA, delta=DELTA)

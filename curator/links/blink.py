@@ -25,7 +25,7 @@ _SLACK = 1 - 1e-12  # v_j >= bound / v_i may round otherwise than v_i v_j >= bou
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class PairOdds:
     """Pairs left < right, int64 (m,), and their posterior odds, float64 (m,)."""
 
     left: IntArray = field(repr=False)
@@ -40,8 +40,8 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.left)
 
-    def __getitem__(self, chosen: NDArray) -> Pairs:
-        return Pairs(self.left[chosen], self.right[chosen], self.odds[chosen])
+    def __getitem__(self, chosen: NDArray) -> PairOdds:
+        return PairOdds(self.left[chosen], self.right[chosen], self.odds[chosen])
 
 
 class LinkPosterior:
@@ -72,7 +72,7 @@ class LinkPosterior:
         before = self.base[with_ones.left] * self.base[with_ones.right]
         return total + float((with_ones.probability - _probability(before)).sum())
 
-    def above(self, odds: float) -> Pairs:
+    def above(self, odds: float) -> PairOdds:
         """Return all pairs with posterior odds of at least ``odds``, by left and right end."""
         found = self._with_ones()
         found = found[found.odds >= odds]
@@ -81,9 +81,9 @@ class LinkPosterior:
             np.concatenate([getattr(found, name), getattr(rest, name)]) for name in ("left", "right", "odds")
         )
         order = np.argsort(left * self.n + right)
-        return Pairs(left, right, values)[order]
+        return PairOdds(left, right, values)[order]
 
-    def most_likely(self, count: int) -> Pairs:
+    def most_likely(self, count: int) -> PairOdds:
         """Return the ``count`` pairs with the largest odds (fewer where there are fewer).
 
         Of equal pairs those with smaller ends come first.
@@ -102,11 +102,11 @@ class LinkPosterior:
         likely = self.above(distinct[::-1][reached[0]] if len(reached) else 0.0)
         return likely[np.argsort(-likely.odds, kind="stable")[:count]]
 
-    def _with_ones(self) -> Pairs:
+    def _with_ones(self) -> PairOdds:
         left, right = np.divmod(self._keys, self.n)
-        return Pairs(left, right, self.base[left] * self.base[right] * self.gain**self._times)
+        return PairOdds(left, right, self.base[left] * self.base[right] * self.gain**self._times)
 
-    def _without_ones(self, odds: float) -> Pairs:
+    def _without_ones(self, odds: float) -> PairOdds:
         order = np.argsort(-self.base, kind="stable")
         falling = self.base[order]
         # rank a goes with the ranks a + 1 .. reach[a] - 1
@@ -122,7 +122,7 @@ class LinkPosterior:
             keys = left * self.n + right
             near = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
             kept &= self._keys[near] != keys
-        return Pairs(left, right, values)[kept]
+        return PairOdds(left, right, values)[kept]
 
 
 def _probability(odds: FloatArray) -> FloatArray:

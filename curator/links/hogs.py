@@ -1,25 +1,26 @@
-"""HoGS Section III-C, exactly, without an n x n array of bytes or floats.
+"""Link probabilities of HoGS, Algorithm 2, lines 2 to 9, without an n x n array of bytes or floats.
 
-A pair about which r of its two ends reported, t of them a one, has (eq. 7 to 9)
+Two reports about a pair, t of them a one, have the likelihoods of eqs. 7 and 8 with the ratio
+l' / l = ratio^(2 t - 2), ratio = p_1 / (1 - p_1), where p_1 is the flip probability of the threshold
+that the devices used. With r reports about the pair, eq. 9 is therefore
 
-    P = s / (s + (1 - s) ratio^(2 t - r)),   ratio = p / (1 - p),
+    P = s / (s + (1 - s) ratio^(2 t - r)).
 
-p being the flip probability of the threshold that was really used. Two reports give
-exponents 2, 0, -2; a single one (the other device is silent, or one-end reporting) gives
-1 or -1; a pair about which nobody reported is never an edge. s = 1 gives P = 1 whatever was
-reported, s = 0 gives P = 0.
+The exponent is 2, 0 or -2 for two reports, and 1 or -1 for one (the other device is silent, or
+reporting is one-end). A pair without a report is never an edge. s = 1 gives P = 1 whatever the
+reports say, and s = 0 gives P = 0.
 
-Nearly all pairs have exponent -2 (or -1) and would need s >= s0 close to 1: those come
-from :mod:`curator.links.near_duplicates`. The others have a bit set and are looked at one by
-one. Where that would be most of all pairs, tiles of all pairs are computed instead.
-Every path ends in :func:`posterior` of :meth:`Rows.cosine`, so all give the same edges
-with the same P as the dense algorithm.
+Nearly all pairs have exponent -2 (or -1). They need s >= s0 with s0 close to 1 and come from
+:mod:`curator.links.near_duplicates`. The pairs with a one are computed one by one. If both
+together are a large share of all pairs, tiles of all pairs are computed instead. Every path ends
+in :func:`posterior` of :meth:`Rows.cosine`, so all paths return the same pairs with the same P
+as the dense algorithm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +36,13 @@ _ROWS_AT_ONCE = 2048
 
 @dataclass(frozen=True, eq=False)
 class Bits:
-    """Who reported what about the pairs.
+    """Adjacency reports.
 
     Args:
         ones: bool CSR (n, n), row i the ones that i reported.
-        reported: bool (n,): whose rows came in.
+        reported: bool (n,): the devices that reported.
         one_end: Device i reports about j < i only.
-        ratio: p / (1 - p) of the flip threshold.
+        ratio: p_1 / (1 - p_1) of the flip threshold.
     """
 
     ones: csr_array = field(repr=False)
@@ -50,19 +51,19 @@ class Bits:
     ratio: float
 
     def reports(self, left: IntArray, right: IntArray) -> NDArray[np.int8]:
-        """int8: how many ends reported about each pair, left < right."""
+        """int8 (m,): number of reports about each pair, left < right."""
         own = self.reported[right].astype(np.int8)
         return own if self.one_end else own + self.reported[left]
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
-    """Pairs that are likely enough, by left and then right, left < right.
+class WeightedLinks:
+    """Likely pairs with their probability, sorted by left and then right end, left < right.
 
     Args:
         left, right: int64 (m,), the pairs.
         probability: float64 (m,), P of each pair.
-        looked_at: Number of pairs whose similarity was computed, some more than once.
+        looked_at: Number of similarities that were computed; a pair may count more than once.
         path: ``pairs`` or ``tiles``.
     """
 
@@ -72,23 +73,35 @@ class Links:
     looked_at: int
     path: str
 
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def at_least(self, probability: float) -> WeightedLinks:
+        """Return the pairs with P >= ``probability``."""
+        kept = self.probability >= probability
+        return replace(self, left=self.left[kept], right=self.right[kept], probability=self.probability[kept])
+
 
 def posterior(cosine: FloatArray, exponent: NDArray[np.int8], ratio: float) -> FloatArray:
-    """P of eq. 9 for the similarity and 2 t - r of each pair; float64, same shape."""
+    """P of eq. 9 for each pair's similarity s and exponent 2 t - r; float64, same shape.
+
+    >>> posterior(np.array([0.5, 0.5, 0.5]), np.array([-2, 0, 2], np.int8), ratio=0.5)
+    array([0.2, 0.5, 0.8])
+    """
     odds = np.array([ratio**power for power in (-2, -1, 0, 1, 2)])[exponent + 2]
     against = (1 - cosine) * odds
     total = cosine + against
     return np.divide(cosine, total, out=np.zeros_like(total), where=total > 0)
 
 
-def link_probabilities(bits: Bits, rows: Rows, least: float, *, path: str = "auto") -> Links:
+def likely_links(bits: Bits, rows: Rows, least: float, *, path: str = "auto") -> WeightedLinks:
     """Return every pair with P >= least.
 
     Args:
         bits: The adjacency reports.
         rows: Feature rows of the same nodes.
         least: Smallest P of interest, above 0.
-        path: ``pairs``, ``tiles`` or ``auto`` (whichever is faster): same result.
+        path: ``pairs``, ``tiles`` or ``auto`` (the faster one); the result is the same.
     """
     n = len(rows)
     everything = n * (n - 1) / 2
@@ -113,7 +126,7 @@ def link_probabilities(bits: Bits, rows: Rows, least: float, *, path: str = "aut
         found.append((left[kept], right[kept], probability[kept]))
     left, right, probability = (np.concatenate(column) for column in zip(*found, strict=True))
     _, first = np.unique(left * n + right, return_index=True)
-    return Links(left[first], right[first], probability[first], looked_at, taken)
+    return WeightedLinks(left[first], right[first], probability[first], looked_at, taken)
 
 
 _Part = tuple[IntArray, IntArray, NDArray[np.int8]]
@@ -139,7 +152,7 @@ def _with_a_one(bits: Bits) -> Iterator[_Part]:
 
 
 def _near_duplicates(bits: Bits, rows: Rows, least: float, limit: float) -> Iterator[_Part] | None:
-    """Return the pairs with reports, but no one, that may still pass; None where they are too many."""
+    """Return the pairs with reports but without a one that may reach ``least``; None for too many."""
     similar = bits.reported[~rows.empty]
     if len(similar) < 2 or not similar.any():
         return iter(())
@@ -162,12 +175,12 @@ def _unreported(bits: Bits, rows: Rows, bound: float, batches: Iterator[tuple[In
 
 
 def _entries(ones: csr_array, rows: IntArray, columns: IntArray) -> BoolArray:
-    """bool (m,): is (rows[k], columns[k]) among the ones?"""
+    """bool (m,): whether (rows[k], columns[k]) is a one."""
     return np.asarray(ones[rows, columns], dtype=np.bool_).ravel() if len(rows) else np.zeros(0, np.bool_)
 
 
 def _tiles(bits: Bits, rows: Rows, least: float) -> Iterator[_Part]:
-    """Yield, tile by tile, the pairs that may pass by the block product's similarity."""
+    """Yield the pairs that may reach ``least`` by the block product's similarity, tile by tile."""
     n = len(rows)
     packed = pack_rows(bits.ones)
     for top in range(0, n, TILE):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from devices.array_types import IntArray
 
 
-def link_probabilities(degrees: NDArray, old: IntArray, new: IntArray) -> NDArray[np.float64]:
+def directed_probabilities(degrees: NDArray, old: IntArray, new: IntArray) -> NDArray[np.float64]:
     """float64 (n, k): p_ij of everybody with any other member of each new group.
 
     Args:

@@ -33,11 +33,11 @@ _MOST_ENTRIES = 1 << 22
 _ROUNDING = 1e-12
 _GROUPED_AT_ONCE = 1 << 20
 
-Pairs = tuple[IntArray, IntArray]
+PairBatch = tuple[IntArray, IntArray]
 Keys = NDArray[np.uint64]
 
 
-def candidates(rows: Rows, gap: float, limit: float) -> Iterator[Pairs] | None:
+def candidates(rows: Rows, gap: float, limit: float) -> Iterator[PairBatch] | None:
     """Return batches of pairs (left < right) that hold every pair with cosine >= 1 - gap.
 
     Args:
@@ -127,7 +127,7 @@ class _Prefixes(_Groups):
         yield self.keys, self.members
 
 
-def _pairs(groups: _Groups) -> Iterator[Pairs]:
+def _pairs(groups: _Groups) -> Iterator[PairBatch]:
     for keys, members in groups.lists():
         order = np.argsort(keys, kind="stable")
         keys, members = keys[order], members[order]

@@ -22,7 +22,7 @@ from curator.teachers.graph import Piece, PlainGraph, cut
 from curator.teachers.randomness import Masks, private_generator, weights_generator
 from curator.teachers.sage import SageSettings, train_sage
 from curator.teachers.stacked import train_stacked
-from curator.teachers.weights import Layout, Trained
+from curator.teachers.weights import Layout, TeacherWeights
 from devices.array_types import IntArray
 
 DISTANCES = ("euclidean", "cosine")
@@ -131,7 +131,7 @@ def posteriors(
     return found
 
 
-def ask(trained: Trained, public: PlainGraph, node: int) -> NDArray[np.float64]:
+def ask(trained: TeacherWeights, public: PlainGraph, node: int) -> NDArray[np.float64]:
     """Return the scores (classes,) of a public node, from its two-hop neighbourhood in the public graph."""
     around = np.concatenate([[node], public.neighbours(node)])
     hidden = trained.hidden(*(torch.from_numpy(matrix[around]) for matrix in (public.features, public.mean_features)))
@@ -139,7 +139,7 @@ def ask(trained: Trained, public: PlainGraph, node: int) -> NDArray[np.float64]:
     return trained.scores(hidden[:1], near)[0].double().numpy()
 
 
-def ask_all(trained: Trained, graph: PlainGraph) -> NDArray[np.float64]:
+def ask_all(trained: TeacherWeights, graph: PlainGraph) -> NDArray[np.float64]:
     """Return the scores (n, classes) of every node of a graph."""
     hidden = trained.hidden(torch.from_numpy(np.asarray(graph.features)), torch.from_numpy(graph.mean_features))
     near = PlainGraph(hidden.numpy(), graph.indptr, graph.indices, graph.labels).mean_features

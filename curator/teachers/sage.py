@@ -26,7 +26,7 @@ from torch import Tensor
 
 from curator.teachers.graph import Piece
 from curator.teachers.randomness import Masks
-from curator.teachers.weights import EPS, MOMENTUM, Layout, Trained
+from curator.teachers.weights import EPS, MOMENTUM, Layout, TeacherWeights
 
 BASES = ("given", "rotated")
 _BETA1, _BETA2, _TINY = 0.9, 0.999, 1e-8
@@ -71,7 +71,7 @@ class _Rotation:
         return start + self.basis @ (weights - self.basis.T @ start)
 
 
-def train_sage(piece: Piece, start: Tensor, layout: Layout, masks: Masks, settings: SageSettings) -> Trained:
+def train_sage(piece: Piece, start: Tensor, layout: Layout, masks: Masks, settings: SageSettings) -> TeacherWeights:
     """Train full-batch with Adam on the negative log-likelihood of the labelled nodes; the last epoch counts.
 
     Args:
@@ -109,7 +109,7 @@ def train_sage(piece: Piece, start: Tensor, layout: Layout, masks: Masks, settin
             part[seen] = rotation.back(parts[name], full[name][seen]) if rotation else parts[name]
         else:
             part.copy_(parts[name])
-    return Trained(layout, result, mean, variance)
+    return TeacherWeights(layout, result, mean, variance)
 
 
 def _spread(matrix: csr_array, dense: Tensor) -> Tensor:

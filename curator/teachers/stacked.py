@@ -16,7 +16,7 @@ from torch import Tensor
 from curator.teachers.graph import Piece
 from curator.teachers.randomness import Masks
 from curator.teachers.sage import SageSettings, fused_adam
-from curator.teachers.weights import EPS, MOMENTUM, Layout, Trained
+from curator.teachers.weights import EPS, MOMENTUM, Layout, TeacherWeights
 
 
 def train_stacked(
@@ -27,7 +27,7 @@ def train_stacked(
     settings: SageSettings,
     *,
     device: torch.device,
-) -> list[Trained]:
+) -> list[TeacherWeights]:
     """Train one network on each piece.
 
     Args:
@@ -83,7 +83,7 @@ def train_stacked(
             slopes["near1"].copy_(torch.bmm(means.mT, step))
             fused_adam(vector, gradient, moments, settings)
     vector, found_mean, found_variance = vector.cpu(), running_mean[:, 0].cpu(), running_variance[:, 0].cpu()
-    return [Trained(layout, vector[at], found_mean[at], found_variance[at]) for at in range(len(pieces))]
+    return [TeacherWeights(layout, vector[at], found_mean[at], found_variance[at]) for at in range(len(pieces))]
 
 
 def _constants(pieces: Sequence[Piece], c: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:

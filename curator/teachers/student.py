@@ -16,7 +16,7 @@ from curator.teachers.answering import ask_all
 from curator.teachers.graph import PlainGraph, cut
 from curator.teachers.randomness import Masks, weights_generator
 from curator.teachers.sage import SageSettings, train_sage
-from curator.teachers.weights import Layout, Trained
+from curator.teachers.weights import Layout, TeacherWeights
 from devices.array_types import IntArray
 
 _STUDENT = 0  # number among the draws of its own purpose
@@ -25,7 +25,7 @@ _STUDENT = 0  # number among the draws of its own purpose
 class Sage(nn.Module):
     """A trained network as a torch module, for saving; :meth:`forward` is not needed, ``trained`` has the verbs."""
 
-    def __init__(self, trained: Trained) -> None:
+    def __init__(self, trained: TeacherWeights) -> None:
         super().__init__()
         self.trained = trained
         parts: dict[str, Tensor] = {
@@ -45,7 +45,7 @@ class Student:
         seconds: Wall time.
     """
 
-    trained: Trained
+    trained: TeacherWeights
     predictions: IntArray
     seconds: float
 

@@ -68,7 +68,7 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TeacherWeights:
     """A trained network.
 
     Args:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from curator.methods.owner.owner import Answers
+from curator.methods.owner.owner import LabelAnswers
 from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
 from strategies.results.levels import CLOSE, held
@@ -75,12 +75,12 @@ def match(options: RunOptions, population: Population, level: str, target: float
 
 
 def _knob(setup: RunSetup) -> str:
-    return "lambda_" if isinstance(setup.settings.method, Answers) else "epsilon"
+    return "lambda_" if isinstance(setup.settings.method, LabelAnswers) else "epsilon"
 
 
 def _start(setup: RunSetup) -> float:
     method = setup.settings.method
-    return method.lambda_ if isinstance(method, Answers) else setup.budget.epsilon
+    return method.lambda_ if isinstance(method, LabelAnswers) else setup.budget.epsilon
 
 
 def _with(setup: RunSetup, knob: str, value: float) -> RunSetup:

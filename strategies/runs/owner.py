@@ -18,7 +18,7 @@ import numpy as np
 
 from curator.learning.training import choose_device
 from curator.methods import Question
-from curator.methods.owner.owner import B1, Answers, Baseline, OwnerMethod, private_graph, sage_settings
+from curator.methods.owner.owner import B1, LabelAnswers, Baseline, OwnerMethod, private_graph, sage_settings
 from curator.methods.owner.pate import Pate
 from curator.methods.owner.privgnn import PrivGnn
 from curator.privacy.accountant import Account
@@ -69,7 +69,7 @@ class OwnerRun(Run):
         """Return the guarantee of the labels that will be released."""
         method, facts = setup.method, setup.population.facts
         assert isinstance(split, Division)
-        if isinstance(method, Answers):
+        if isinstance(method, LabelAnswers):
             return method.guarantee_of(method.account(len(split.private), facts.classes))
         return method.guarantee(facts, (), setup.budget)
 
@@ -88,7 +88,7 @@ class OwnerRun(Run):
             student = self._baseline(scene, method)
             guarantee = method.guarantee(population.facts, (), setup.budget)
         else:
-            assert isinstance(method, Answers)
+            assert isinstance(method, LabelAnswers)
             scene.tell("collect", None)
             _, collected = ask_devices(scene)
             seconds["collect"] = collected.seconds
@@ -135,7 +135,7 @@ class OwnerRun(Run):
 
 
 def _release(
-    scene: Scene, method: Answers, private: PlainGraph, public: PlainGraph, division: Division
+    scene: Scene, method: LabelAnswers, private: PlainGraph, public: PlainGraph, division: Division
 ) -> tuple[Account, IntArray, IntArray, dict[str, Any]]:
     """Return what the release costs, the noisy labels, the public nodes they are of, and the record's section."""
     setup, seeds = scene.setup, scene.seeds

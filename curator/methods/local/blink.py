@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.links.beta_model import fit_beta_model
-from curator.links.blink import LinkPosterior, Pairs
+from curator.links.blink import LinkPosterior, PairOdds
 from curator.methods.base import Budget, Grid
-from curator.methods.local.links import LinkMethod, Links, both_ways
+from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
 from devices.mechanisms import Degree, Mechanism, RandomizedResponse
@@ -71,7 +71,7 @@ class Blink(LinkMethod):
         share = self.degree_share
         return row_and_degree(facts, budget, (1 - share) * epsilon, share * epsilon, self.name)
 
-    def links(self, reports: Reports) -> Links:
+    def links(self, reports: Reports) -> ReconstructedLinks:
         """Prior, posterior, and the pairs that the variant takes."""
         posterior, notes = link_posterior(reports)
         pairs, weights = chosen_links(posterior, self.variant, self.floor, notes)
@@ -128,7 +128,7 @@ def usable_degrees(degrees: NDArray[np.int64], reported: NDArray[np.bool_]) -> N
 
 def chosen_links(
     posterior: LinkPosterior, variant: str, floor: float, notes: dict[str, Any]
-) -> tuple[Pairs, NDArray[np.float32] | None]:
+) -> tuple[PairOdds, NDArray[np.float32] | None]:
     """Return the variant's pairs and, for both directions, their weights (None: unweighted)."""
     expected = notes["expected_edges"]
     if variant == "hard":

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.methods.base import TRAINING_GRID, Budget, Grid
-from curator.methods.local.links import LinkMethod, Links, both_ways
+from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
 from devices.mechanisms import Degree, Mechanism, RandomizedResponse
@@ -71,7 +71,7 @@ class DPRR(LinkMethod):
             Degree.from_epsilon(share * epsilon, n=facts.n, reporting=reporting),
         )
 
-    def links(self, reports: Reports) -> Links:
+    def links(self, reports: Reports) -> ReconstructedLinks:
         """Thin each row."""
         if reports.adjacency is None or reports.degrees is None:
             raise ValueError("dprr needs reports of adjacency bits and of degrees, and one of them is missing")

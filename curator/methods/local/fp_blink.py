@@ -16,11 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from scipy.sparse import coo_array
-
 from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.methods.local.blink import check_variant, chosen_links, link_posterior, row_and_degree
-from curator.methods.local.hogs import HoGS, mean_with_self
+from curator.methods.local.hogs import HoGS, check_reconstruction, link_weights, reconstruct_features
 from curator.methods.local.links import both_ways, labelled_graph, with_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.reports import Reports
@@ -62,7 +60,7 @@ class FPBlink(Method):
 
     def __post_init__(self) -> None:
         check_variant(self.variant, self.floor)
-        HoGS(l=self.l, scaling=self.scaling)
+        check_reconstruction(self.l, self.scaling)
         for name in ("delta1", "delta2"):
             if not 0 < getattr(self, name) < 1:
                 raise ValueError(f"--set {name}={getattr(self, name)}: must lie between 0 and 1, both excluded")
@@ -95,11 +93,9 @@ class FPBlink(Method):
         posterior, notes = link_posterior(reports)
         potential = posterior.above(1.0)
         pairs, weights = chosen_links(posterior, self.variant, self.floor, notes)
-        ends = (potential.left, potential.right)
-        likely = coo_array((potential.probability, ends), shape=(reports.facts.n, reports.facts.n))
         notes["potential_links"] = len(potential)
-        algorithm3 = HoGS(l=self.l, scaling=self.scaling)
-        features = algorithm3.private_features(reports, mean_with_self(likely + likely.T), notes)
+        eq_10 = link_weights(potential.left, potential.right, potential.probability, reports.facts.n)
+        features = reconstruct_features(reports, eq_10, self.l, self.scaling, notes)
         return labelled_graph(features, both_ways(pairs.left, pairs.right), weights, notes, reports, public)
 
     def guarantee(

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from curator.linear.propagation import adjacency_matrix
 from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
-from curator.methods.local.hogs import HoGS, mean_with_self, split_budget
+from curator.methods.local.hogs import HoGS, check_reconstruction, mean_with_self, reconstruct_features, split_budget
 from curator.methods.local.ldpgen import LDPGen, check_groups, generated_links, group_stages, similar_people
 from curator.methods.local.links import labelled_graph, with_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
@@ -60,7 +60,7 @@ class FPLDPGen(Method):
 
     def __post_init__(self) -> None:
         check_groups(self.first_share, self.first_groups, self.groups, self.grouping_seed, self.graph)
-        HoGS(l=self.l, scaling=self.scaling)
+        check_reconstruction(self.l, self.scaling)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Degrees towards random groups and features; then degrees towards the groups made of those."""
@@ -93,7 +93,7 @@ class FPLDPGen(Method):
             raise ValueError("fp-ldpgen needs feature reports, and these hold none")
         edges, weights, notes = generated_links(reports, self.graph)
         likely = adjacency_matrix(reports.facts.n, edges, weights)
-        features = HoGS(l=self.l, scaling=self.scaling).private_features(reports, mean_with_self(likely), notes)
+        features = reconstruct_features(reports, mean_with_self(likely), self.l, self.scaling, notes)
         return labelled_graph(features, edges, weights, notes, reports, public)
 
     def guarantee(

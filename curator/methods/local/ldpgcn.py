@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.methods.base import TRAINING_GRID, Budget, Grid
-from curator.methods.local.links import LinkMethod, Links, both_ways
+from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicFacts
@@ -74,7 +74,7 @@ class LDPGCN(LinkMethod):
         check_memory(row)
         return (row, Degree.from_epsilon(self.count_share * epsilon, n=facts.n))
 
-    def links(self, reports: Reports) -> Links:
+    def links(self, reports: Reports) -> ReconstructedLinks:
         """Keep as many of the largest numbers as the degrees add up to."""
         if reports.noisy_rows is None or reports.degrees is None:
             raise ValueError("ldpgcn needs reports of noisy rows and of degrees, and one of them is missing")

@@ -42,9 +42,9 @@ from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
 from curator.links.chung_lu import BlockModel
-from curator.links.ldpgen_published import draw_links, link_probabilities
+from curator.links.ldpgen_published import directed_probabilities, draw_links
 from curator.methods.base import Budget, Grid
-from curator.methods.local.links import LinkMethod, Links, both_ways
+from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicFacts
@@ -95,7 +95,7 @@ class LDPGen(LinkMethod):
         """k-means on the vectors of stage 0."""
         return similar_people(reports, self.groups)
 
-    def links(self, reports: Reports) -> Links:
+    def links(self, reports: Reports) -> ReconstructedLinks:
         """Draw the graph."""
         return generated_links(reports, self.graph)
 
@@ -149,14 +149,14 @@ def similar_people(reports: Reports, groups: int) -> IntArray:
     return group.astype(np.int64)
 
 
-def generated_links(reports: Reports, graph: str) -> Links:
+def generated_links(reports: Reports, graph: str) -> ReconstructedLinks:
     """Return the links of a graph drawn from the reports; those of ``one-sided`` have a direction."""
     if reports.group_degrees is None or reports.grouping is None:
         raise ValueError("ldpgen needs reports of degrees towards groups and the groups, and one of them is missing")
     vectors, groups = _vectors(reports), reports.grouping
     if graph == "one-sided":
         groups = similar_people(reports, vectors.shape[1])
-        links = draw_links(link_probabilities(vectors, reports.grouping, groups), groups, _coins(reports))
+        links = draw_links(directed_probabilities(vectors, reports.grouping, groups), groups, _coins(reports))
         return links, None, {"groups": len(np.unique(groups)), "edges": links.shape[1]}
     model = BlockModel.from_degrees(vectors, groups)
     left, right = model.sample(_coins(reports))

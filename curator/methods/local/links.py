@@ -1,8 +1,8 @@
-"""What the methods that protect links alone share: features are public, labels public or GRR.
+"""Shared parts of the local methods, and :class:`LinkMethod`, the base of those that protect links alone.
 
-The setting of Blink (Zhu et al. 2023) and of the baselines that it is compared with. All
-of epsilon goes to the adjacency. A concrete method says what it asks about the adjacency
-and what it makes of the reports.
+A link method has the setting of Blink (Zhu et al. 2023) and its baselines: features are
+public, labels are public or reported by GRR, and all of epsilon goes to the adjacency. A concrete
+method defines the mechanisms about the adjacency and the links that it makes of the reports.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from devices.mechanisms import GRR, Mechanism
 from devices.query import Ask, Query
 
 Stages = tuple[tuple[Mechanism, ...], ...]
-Links = tuple[IntArray, Any, dict[str, Any]]  # edges int64 (2, E), weights float32 (E,) or None, notes
+ReconstructedLinks = tuple[IntArray, Any, dict[str, Any]]  # edges int64 (2, E), weights float32 (E,) or None, notes
+# Reasons why the loss of an undirected edge differs from that of one bit of a list.
+BOTH_ENDS = "both ends report each edge, so their losses add up"
+ONE_END = "one-end reporting: one end reports each edge, so its loss is that of one bit"
 
 
 @dataclass(frozen=True)
@@ -49,19 +52,19 @@ class LinkMethod(Method):
             raise ValueError(f"--set public_scaling={self.public_scaling}: must be one of {', '.join(PUBLIC_SCALINGS)}")
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
-        """Return what is asked about the adjacency; ValueError where ``epsilon`` does not fit."""
+        """Return the mechanisms about the adjacency; ValueError if ``epsilon`` does not fit."""
         raise NotImplementedError
 
     def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> Stages:
-        """Return what later stages ask about the adjacency, one tuple a stage; none unless overridden."""
+        """Return the mechanisms of later stages about the adjacency, one tuple a stage; none unless overridden."""
         return ()
 
-    def links(self, reports: Reports) -> Links:
+    def links(self, reports: Reports) -> ReconstructedLinks:
         """Return edges, weights and notes."""
         raise NotImplementedError
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """One question about the adjacency to everybody; private labels are asked of the labelled nodes."""
+        """Ask everybody about the adjacency; ask the labelled nodes for private labels."""
         if not budget.public_features:
             raise ValueError(f"{self.name} protects links alone: it needs public features")
         epsilon = link_budget(budget)
@@ -71,7 +74,7 @@ class LinkMethod(Method):
         return with_labels((Ask("adjacency", asked),), facts, split, budget, collection, self.name, later=later)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
-        """Return the public features on the links that were made of the reports."""
+        """Return the public features on the links made of the reports."""
         require_reports(reports, self.name)
         if public.features is None:
             raise ValueError(f"{self.name} needs public features, and there are none")
@@ -90,14 +93,12 @@ class LinkMethod(Method):
         )  # fmt: skip
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """Say why what holds for an undirected edge differs from the claim."""
-        if budget.reporting == "one-end":
-            return ("one-end reporting: an undirected edge is reported once, so its loss is that of one bit",)
-        return ("an undirected edge stands in both ends' lists: its loss is what both ends spend on it",)
+        """Reasons why what holds for an undirected edge differs from the claim."""
+        return (ONE_END if budget.reporting == "one-end" else BOTH_ENDS,)
 
 
 def link_budget(budget: Budget) -> float:
-    """All that may be spent on one bit of the adjacency."""
+    """Return the budget of one bit of the adjacency."""
     return budget.eps_adjacency or budget.epsilon
 
 
@@ -105,22 +106,36 @@ def with_labels(
     asks: tuple[Ask, ...], facts: PublicFacts, split: Split, budget: Budget, collection: str, method: str,
     *, later: Stages = (),
 ) -> tuple[Question, ...]:  # fmt: skip
-    """Return the questions to everybody; with private labels the labelled nodes are asked those too (GRR).
+    """Return the questions to everybody; with private labels the labelled nodes are asked for them too (GRR).
 
-    ``later`` is what the stages after the first ask about the adjacency.
+    Args:
+        asks: The first stage's asks to everybody.
+        facts, split, budget, collection: As in :meth:`Method.questions`.
+        method: Name, for the message.
+        later: Mechanisms about the adjacency of each later stage.
 
     Raises:
         ValueError: for private labels without a budget of their own.
     """
-    after = tuple((Ask("adjacency", mechanisms),) for mechanisms in later)
-    plain = Query(collection, (asks, *after))
     if not budget.private_labels:
-        return (Question(plain),)
+        return ask_labels(asks, None, facts, split, collection, later=later)
     if budget.eps_labels is None:
         raise ValueError(f"--private-labels needs --eps-labels: {method}'s epsilon has no share for labels")
     with spending("--eps-labels", budget.eps_labels, budget, budget.eps_labels):
         truth = GRR.from_epsilon(budget.eps_labels, categories=facts.classes)
-    labelled = Question(Query(collection, ((*asks, Ask("label", (truth,))), *after)), split.labelled)
+    return ask_labels(asks, truth, facts, split, collection, later=later)
+
+
+def ask_labels(
+    asks: tuple[Ask, ...], label: Mechanism | None, facts: PublicFacts, split: Split, collection: str,
+    *, later: Stages = (),
+) -> tuple[Question, ...]:  # fmt: skip
+    """Return the question to the labelled nodes, with ``label``, and the one to all others, without."""
+    after = tuple((Ask("adjacency", mechanisms),) for mechanisms in later)
+    plain = Query(collection, (asks, *after))
+    if label is None:
+        return (Question(plain),)
+    labelled = Question(Query(collection, ((*asks, Ask("label", (label,))), *after)), split.labelled)
     others = np.setdiff1d(np.arange(facts.n), split.labelled)
     return (labelled, Question(plain, others)) if len(others) else (labelled,)
 

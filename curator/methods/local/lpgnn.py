@@ -29,6 +29,7 @@ from scipy.sparse import csr_array
 
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
 from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
+from curator.methods.local.links import BOTH_ENDS, ask_labels, labelled_graph
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
@@ -45,7 +46,7 @@ from devices.mechanisms import (
     RandomizedResponse,
 )
 from devices.mechanisms.multi_bit import RULES
-from devices.query import Ask, Query
+from devices.query import Ask
 
 if TYPE_CHECKING:
     import torch
@@ -144,16 +145,13 @@ class LPGNN(Method):
             asks.append(Ask("adjacency", (flip,)))
         with spending("--eps-features", budget.eps_features, budget, eps_x):
             asks.append(Ask("features", (self._features(eps_x, facts),)))
-        plain = Query(collection, (tuple(asks),))
         if eps_y is None:
-            return (Question(plain),)
+            return ask_labels(tuple(asks), None, facts, split, collection)
         with spending("--eps-labels", budget.eps_labels, budget, eps_y):
             label: Mechanism = (
                 ClearLabel(facts.classes) if math.isinf(eps_y) else GRR.from_epsilon(eps_y, categories=facts.classes)
             )
-        labelled = Question(Query(collection, ((*asks, Ask("label", (label,))),)), split.labelled)
-        others = np.setdiff1d(np.arange(facts.n), split.labelled)
-        return (labelled, Question(plain, others)) if len(others) else (labelled,)
+        return ask_labels(tuple(asks), label, facts, split, collection)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """KProp on the features; labels as they were reported."""
@@ -162,17 +160,14 @@ class LPGNN(Method):
             raise ValueError("lpgnn needs feature reports, and these hold none")
         edges = self._edges(reports, public)
         matrix = self._kprop(reports.facts.n, edges)
-        labels, truth = public.labels, 1.0
+        truth = 1.0
         if self.version == "ccs":
             if reports.labels is None:
                 raise ValueError("lpgnn (version=ccs) needs label reports, and these hold none")
-            labels = reports.labels
             label = reports.asks["label"].mechanisms[0]
             truth = label.truth_probability if isinstance(label, GRR) else 1.0
-        split = public.split
-        train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
         notes = {"edges": edges.shape[1], "label_truth": truth}
-        return Graph(smoothed(reports, matrix, self.k_x), edges, None, labels, train, val, notes)
+        return labelled_graph(smoothed(reports, matrix, self.k_x), edges, None, notes, reports, public)
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
@@ -206,7 +201,7 @@ class LPGNN(Method):
         if public_edges:
             reasons.append("the graph is public in this setting: nothing protects an edge, at any level")
         else:
-            reasons.append("an undirected edge stands in both ends' lists: its loss is what both ends spend on it")
+            reasons.append(BOTH_ENDS)
         return local_guarantee(
             facts, questions, claim=claim, why_they_differ=reasons, collections=collections, labels_used=True,
             public_edges=public_edges,

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
+from curator.methods.local.links import ask_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.frequency import (
     both_directions,
@@ -44,7 +45,7 @@ from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, GRRFS, Mechanism, round_up
-from devices.query import Ask, Query
+from devices.query import Ask
 
 if TYPE_CHECKING:
     from curator.learning.label_proportions import Bags
@@ -146,10 +147,7 @@ class RGNN(Method):
             sampling = GRRFS.from_epsilon(eps_x, facts=facts, m=self.m, block=self.group)
         with spending("--eps-labels", budget.eps_labels, budget, eps_y):
             truth = GRR.from_epsilon(eps_y, categories=facts.classes)
-        features, label = Ask("features", (sampling,)), Ask("label", (truth,))
-        labelled = Question(Query(collection, ((features, label),)), split.labelled)
-        others = np.setdiff1d(np.arange(facts.n), split.labelled)
-        return (labelled, Question(Query(collection, ((features,),)), others)) if len(others) else (labelled,)
+        return ask_labels((Ask("features", (sampling,)),), truth, facts, split, collection)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Lines 3 to 7."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from curator.methods.base import Budget
-from curator.methods.local.links import LinkMethod, Links
+from curator.methods.local.links import LinkMethod, ReconstructedLinks
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
 from devices.mechanisms import Mechanism, RandomizedResponse
@@ -30,7 +30,7 @@ class RR(LinkMethod):
         """Randomised response on the row."""
         return (RandomizedResponse.from_epsilon(epsilon, n=facts.n, reporting=budget.reporting),)
 
-    def links(self, reports: Reports) -> Links:
+    def links(self, reports: Reports) -> ReconstructedLinks:
         """Every reported 1, from the named to the reporter."""
         if reports.adjacency is None:
             raise ValueError("rr needs adjacency reports, and these hold none")

@@ -39,14 +39,15 @@ from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matr
 from curator.linear.scaling import standardise
 from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.methods.local.hogs import split_budget
+from curator.methods.local.links import BOTH_ENDS, labelled_graph, with_labels
 from curator.methods.local.lpgnn import sampled_features_of
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, Mechanism, MultiBit, OneBit, RandomizedResponse
-from devices.query import Ask, Query
+from devices.mechanisms import Mechanism, MultiBit, OneBit, RandomizedResponse
+from devices.query import Ask
 
 if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
@@ -125,17 +126,8 @@ class Solitude(Method):
             flip = RandomizedResponse.from_epsilon(eps_a, n=facts.n)
         with spending("--eps-features", budget.eps_features, budget, eps_f):
             mechanism = self._features(eps_f, facts)
-        asks = [Ask("adjacency", (flip,)), Ask("features", (mechanism,))]
-        plain = Query(collection, (tuple(asks),))
-        if not budget.private_labels:
-            return (Question(plain),)
-        if budget.eps_labels is None:
-            raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
-        with spending("--eps-labels", budget.eps_labels, budget, budget.eps_labels):
-            truth = GRR.from_epsilon(budget.eps_labels, categories=facts.classes)
-        labelled = Question(Query(collection, ((*asks, Ask("label", (truth,))),)), split.labelled)
-        others = np.setdiff1d(np.arange(facts.n), split.labelled)
-        return (labelled, Question(plain, others)) if len(others) else (labelled,)
+        asks = (Ask("adjacency", (flip,)), Ask("features", (mechanism,)))
+        return with_labels(asks, facts, split, budget, collection, self.name)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Eq. 11 over the noisy graph; edges in the direction in which features are taken."""
@@ -153,10 +145,7 @@ class Solitude(Method):
             else:
                 centre, scale = standardise(features, reports.reported("features"))
             notes.update(feature_centre=centre, feature_scale=scale)
-        labels = public.labels if reports.labels is None else reports.labels
-        split = public.split
-        train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
-        return Graph(features, edges, None, labels, train, val, notes)
+        return labelled_graph(features, edges, None, notes, reports, public)
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
@@ -179,7 +168,7 @@ class Solitude(Method):
         claim = Claim(f"epsilon-LDP for every user, epsilon = {total:g} ({self._claimed()})", total)
         reasons = [
             self._adds(),
-            "an undirected edge stands in both ends' lists: its loss is what both ends spend on it",
+            BOTH_ENDS,
         ]
         return local_guarantee(
             facts, questions, claim=claim, why_they_differ=reasons, collections=collections, labels_used=True

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from curator.methods.base import Budget
-from curator.methods.local.links import LinkMethod, Links, both_ways
+from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
 from devices.mechanisms import Mechanism, RandomizedResponse
@@ -32,7 +32,7 @@ class SymRR(LinkMethod):
         """Randomised response about j < i, however the devices may report."""
         return (RandomizedResponse.from_epsilon(epsilon, n=facts.n, reporting="one-end"),)
 
-    def links(self, reports: Reports) -> Links:
+    def links(self, reports: Reports) -> ReconstructedLinks:
         """Every reported 1, both ways."""
         if reports.adjacency is None:
             raise ValueError("symrr needs adjacency reports, and these hold none")

@@ -83,7 +83,7 @@ def private_graph(owned: OwnedGraph) -> PlainGraph:
 
 
 @dataclass(frozen=True)
-class Answers(OwnerMethod):
+class LabelAnswers(OwnerMethod):
     """An owner that answers queries with noisy labels.
 
     Args:

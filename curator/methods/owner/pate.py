@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.methods.owner.owner import Answers, induced
+from curator.methods.owner.owner import LabelAnswers, induced
 from curator.teachers.answering import ask_all
 from curator.teachers.graph import PlainGraph
 from curator.teachers.perceptron import perceptron_scores, train_perceptron
@@ -33,12 +33,12 @@ _FIRST = 1  # weights of teacher k: number k + 1
 
 
 @dataclass(frozen=True)
-class Pate(Answers):
+class Pate(LabelAnswers):
     """PATE with one of two kinds of teacher.
 
     Args:
         teachers: Number of disjoint parts, of about equal size; the paper takes 20 for Amazon, 50 for ArXiv and Reddit.
-        others: As in :class:`Answers`.
+        others: As in :class:`LabelAnswers`.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -52,7 +52,7 @@ class Pate(Answers):
             raise ValueError(f"--set teachers={self.teachers}: must be 1 to 10000")
 
     def check(self, *, people: int, asked: int, classes: int) -> None:
-        """As :meth:`Answers.check`."""
+        """As :meth:`LabelAnswers.check`."""
         super().check(people=people, asked=asked, classes=classes)
         if 2 * self.teachers > people:
             most = people // 2
@@ -84,7 +84,7 @@ class Pate(Answers):
         return noisy_labels(votes, self.lambda_, noise_seed=noise_seed)
 
     def reasons(self) -> list[str]:
-        """As :meth:`Answers.reasons`."""
+        """As :meth:`LabelAnswers.reasons`."""
         return [
             "the printed figure is the moments bound; what holds is the tighter composition of the same noise",
             *super().reasons(),

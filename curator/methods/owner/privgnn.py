@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.learning.training import TrainingSettings
-from curator.methods.owner.owner import Answers, sage_settings
+from curator.methods.owner.owner import LabelAnswers, sage_settings
 from curator.privacy.accountant import Account, LabelRelease
 from curator.privacy.guarantee import Guarantee, Level
 from curator.teachers.answering import Teaching
@@ -29,7 +29,7 @@ from devices.array_types import IntArray
 
 
 @dataclass(frozen=True)
-class PrivGnn(Answers):
+class PrivGnn(LabelAnswers):
     """PrivGnn.
 
     Args:
@@ -39,7 +39,7 @@ class PrivGnn(Answers):
         distance: ``euclidean`` or ``cosine``.
         basis: ``given``, or ``rotated``: another, faster training (:mod:`curator.teachers.sage`).
         scores: What the noise is added to: ``posterior``, or ``log-posterior`` (no guarantee).
-        others: As in :class:`Answers`.
+        others: As in :class:`LabelAnswers`.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -73,12 +73,12 @@ class PrivGnn(Answers):
         return noisy_labels(values, self.lambda_, noise_seed=noise_seed)
 
     def release(self, people: int, classes: int) -> LabelRelease:
-        """As :meth:`Answers.release`."""
+        """As :meth:`LabelAnswers.release`."""
         asked = super().release(people, classes)
         return replace(asked, gamma=self.gamma, sampling=self.sampling)  # type: ignore[arg-type]  # checked there
 
     def reasons(self) -> list[str]:
-        """As :meth:`Answers.reasons`."""
+        """As :meth:`LabelAnswers.reasons`."""
         found = [
             "two private graphs can give posteriors that differ by 2 in the L1 norm; the printed analysis takes 1",
             "the printed tables are at ten times the delta that their text states",
@@ -91,7 +91,7 @@ class PrivGnn(Answers):
         return found
 
     def guarantee_of(self, found: Account) -> Guarantee:
-        """As :meth:`Answers.guarantee_of`; noise on log-softmax scores guarantees nothing."""
+        """As :meth:`LabelAnswers.guarantee_of`; noise on log-softmax scores guarantees nothing."""
         usual = super().guarantee_of(found)
         if self.scores == "posterior":
             return usual

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from curator.links import hogs as hogs_topology
-from curator.links.hogs import Bits, link_probabilities, posterior
+from curator.links.hogs import Bits, likely_links, posterior
 from curator.links.similarity import BitRows, Rows, public_rows
 
 
@@ -59,7 +59,7 @@ def test_every_path_equals_the_dense_algorithm(
         for least in (0.05, 0.5, 0.7, 0.9, 0.99):
             wanted = dense_hogs.edges(expected, least)
             for path in ("auto", "pairs", "tiles"):
-                links = link_probabilities(bits, rows, least, path=path)
+                links = likely_links(bits, rows, least, path=path)
                 got = np.zeros_like(wanted)
                 got[links.left, links.right] = got[links.right, links.left] = True
                 assert np.array_equal(got, wanted), (seed, least, path)
@@ -98,9 +98,9 @@ def test_posterior_of_identical_and_of_disjoint_rows() -> None:
 def test_a_pair_without_reports_is_never_an_edge() -> None:
     rows = BitRows(np.full((3, 2), 255, np.uint8))
     bits = Bits(csr_array((3, 3), dtype=np.bool_), np.array([False, False, True]), False, 0.1)
-    links = link_probabilities(bits, rows, 0.5)
+    links = likely_links(bits, rows, 0.5)
     assert list(zip(links.left, links.right, strict=True)) == [(0, 2), (1, 2)]
-    links = link_probabilities(Bits(bits.ones, np.array([True, True, False]), True, 0.1), rows, 0.5)
+    links = likely_links(Bits(bits.ones, np.array([True, True, False]), True, 0.1), rows, 0.5)
     assert list(zip(links.left, links.right, strict=True)) == [(0, 1)]
 
 
@@ -109,6 +109,6 @@ def test_near_duplicates_are_looked_for_without_looking_at_all_pairs() -> None:
     packed = rng.integers(0, 256, (2000, 40), dtype=np.uint8)
     packed[7] = packed[1900]
     bits = Bits(csr_array((2000, 2000), dtype=np.bool_), np.ones(2000, np.bool_), False, float(np.exp(-7.2)))
-    links = link_probabilities(bits, BitRows(packed), 0.5)
+    links = likely_links(bits, BitRows(packed), 0.5)
     assert (links.path, links.looked_at) == ("pairs", 1)
     assert (links.left.tolist(), links.right.tolist(), links.probability.tolist()) == ([7], [1900], [1.0])

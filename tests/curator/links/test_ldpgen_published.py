@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from curator.links.ldpgen_published import draw_links, link_probabilities
+from curator.links.ldpgen_published import directed_probabilities, draw_links
 
 
 def _literal(degrees: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -32,12 +32,12 @@ def test_probabilities_are_those_of_the_literal_formula() -> None:
     rng = np.random.default_rng(0)
     for k in (1, 2, 4):
         degrees, old, new = rng.normal(3, 4, (12, k)), rng.integers(k, size=12), rng.integers(k, size=12)
-        np.testing.assert_allclose(link_probabilities(degrees, old, new), _literal(degrees, old, new), atol=1e-12)
+        np.testing.assert_allclose(directed_probabilities(degrees, old, new), _literal(degrees, old, new), atol=1e-12)
 
 
 def test_in_one_group_half_the_degree_is_spread_over_everybody() -> None:
     degrees, one = np.array([[0.0], [2.0], [4.0], [-3.0]]), np.zeros(4, np.int64)
-    np.testing.assert_allclose(link_probabilities(degrees, one, one)[:, 0], [0, 2 / 8, 3 / 8, 0])  # 4 is cut to 3
+    np.testing.assert_allclose(directed_probabilities(degrees, one, one)[:, 0], [0, 2 / 8, 3 / 8, 0])  # 4 is cut to 3
 
 
 def test_a_drawn_graph_has_these_probabilities() -> None:
@@ -47,7 +47,7 @@ def test_a_drawn_graph_has_these_probabilities() -> None:
     """
     groups = np.array([0, 0, 1, 1, 1])
     degrees = np.array([[1, 4], [0, 1], [4, 0], [1, 1], [0, 2]])
-    p, counts, rng = link_probabilities(degrees, groups, groups), np.zeros((5, 5)), np.random.default_rng(3)
+    p, counts, rng = directed_probabilities(degrees, groups, groups), np.zeros((5, 5)), np.random.default_rng(3)
     for _ in range(4000):
         source, target = draw_links(p, groups, rng)
         counts[source, target] += 1
@@ -59,5 +59,5 @@ def test_a_drawn_graph_has_these_probabilities() -> None:
 
 def test_nothing_reported_is_no_graph() -> None:
     groups = np.array([0, 1, 1])
-    p = link_probabilities(np.zeros((3, 2)), groups, groups)
+    p = directed_probabilities(np.zeros((3, 2)), groups, groups)
     assert draw_links(p, groups, np.random.default_rng(0)).shape == (2, 0)

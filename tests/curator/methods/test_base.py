@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from curator import methods
-from curator.methods import Budget, HoGS, Method
+from curator.methods import Budget, HoGS, HoGSAblation, Method
 
 
 def test_the_table_has_what_ldpsim_methods_prints() -> None:
@@ -16,7 +16,7 @@ def test_the_table_has_what_ldpsim_methods_prints() -> None:
         assert method.name == name
         assert method.trust in ("untrusted curator", "trusted curator", "none")
         assert method.paper and isinstance(method.private, tuple) and isinstance(method.mechanisms, tuple)
-    assert methods.find("hogs") is HoGS
+    assert methods.find("hogs") is HoGSAblation
 
 
 def test_an_unknown_method_names_the_nearest() -> None:
@@ -41,8 +41,8 @@ def test_a_method_of_ones_own_is_found_by_its_entry_point(monkeypatch: pytest.Mo
 
 
 def test_settings_are_read_by_the_fields_type() -> None:
-    method = HoGS.from_settings({"tau": "0.7", "l": "2", "topology": "and"})
-    assert method == HoGS(tau=0.7, l=2, topology="and")
+    method = HoGSAblation.from_settings({"tau": "0.7", "l": "2", "topology": "and"})
+    assert method == HoGSAblation(tau=0.7, l=2, topology="and")
     assert HoGS.from_settings({"l": 0}) == HoGS(l=0)
     with pytest.raises(ValueError, match=r"--set tua: hogs has no such parameter; did you mean tau\?"):
         HoGS.from_settings({"tua": "1"})

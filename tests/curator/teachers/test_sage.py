@@ -11,7 +11,7 @@ from curator.teachers.graph import Piece, PlainGraph, cut
 from curator.teachers.randomness import Masks, weights_generator
 from curator.teachers.sage import SageSettings, train_sage
 from curator.teachers.stacked import train_stacked
-from curator.teachers.weights import Layout, Trained
+from curator.teachers.weights import Layout, TeacherWeights
 
 CLASSES = 3
 
@@ -25,7 +25,7 @@ def make(graph: PlainGraph, nodes: np.ndarray, settings: SageSettings, *, query:
     return piece, start, layout, masks, settings
 
 
-def double(trained: Trained, graph: PlainGraph) -> np.ndarray:
+def double(trained: TeacherWeights, graph: PlainGraph) -> np.ndarray:
     """Posteriors of all nodes with nothing rounded to float32."""
     exact = PlainGraph(graph.features.astype(np.float64), graph.indptr, graph.indices, graph.labels)
     degree = np.diff(graph.indptr)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from curator.methods import Blink, HoGS
+from curator.methods import Blink, HoGS, HoGSAblation
 from curator.methods.base import Budget
 from curator.methods.federated.fedavg import FedAvgMLP
 from curator.methods.local.lp_and import LPAnd
@@ -35,7 +35,7 @@ def test_set_goes_to_the_method_or_the_training() -> None:
 )
 def test_a_mistake_names_the_parameter(given: dict[str, str], line: str) -> None:
     with pytest.raises(ValueError, match=line):
-        resolve(RunOptions(settings=given), HoGS, Budget())
+        resolve(RunOptions(settings=given), HoGSAblation, Budget())
 
 
 def test_nothing_stored_is_said() -> None:

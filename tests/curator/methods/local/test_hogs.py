@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from curator.methods import Blink, Budget, Graph, HoGS, Noisy
+from curator.methods import Blink, Budget, Graph, HoGS, HoGSAblation, Noisy
 from curator.methods.local.blink import link_posterior
 from curator.methods.local.hogs import split_budget
 from curator.owned import OwnedGraph
@@ -119,7 +119,7 @@ def test_topologies_of_the_ablation() -> None:
     noisy = dense["noisy"]
     expected = {"and": noisy & noisy.T, "or": noisy | noisy.T, "noisy": noisy}
     for name, wanted in expected.items():
-        graph = HoGS(topology=name).reconstruct(reports, public)
+        graph = HoGSAblation(topology=name).reconstruct(reports, public)
         assert np.array_equal(_edges(graph), wanted), name
         assert graph.features.shape == (N, D)
 
@@ -183,7 +183,7 @@ def test_budgets() -> None:
 )
 def test_parameters_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        HoGS(**values)
+        HoGSAblation(**values)
 
 
 def test_what_is_missing_is_said() -> None:
@@ -209,7 +209,7 @@ def test_raw_data_are_not_accepted() -> None:
 def test_kprop_of_the_ablation_averages_over_edges() -> None:
     """LPGNN's KProp by its formula: D^-1/2 A D^-1/2, K times, no self-loops."""
     reports, public, dense = _world()
-    graph = HoGS(tau=0.5, l=2, features="kprop", scaling="literal").reconstruct(reports, public)
+    graph = HoGSAblation(tau=0.5, l=2, features="kprop", scaling="literal").reconstruct(reports, public)
     adjacency = _edges(graph).astype(float)
     assert np.array_equal(_edges(graph), _edges(HoGS(tau=0.5).reconstruct(reports, public)))
     degrees = adjacency.sum(axis=1)
@@ -221,7 +221,7 @@ def test_kprop_of_the_ablation_averages_over_edges() -> None:
 def test_blinks_topology_of_the_ablation() -> None:
     """The same reports as Blink gets, Blink's hard edges, and Algorithm 3 with Blink's P."""
     facts, split = PublicFacts(N, D, CLASSES), Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
-    method = HoGS(topology="blink", degree_share=0.2, scaling="literal", l=1)
+    method = HoGSAblation(topology="blink", degree_share=0.2, scaling="literal", l=1)
     (question,) = method.questions(facts, split, Budget(epsilon=10, feature_share=0.2), "c")
     row, degree = question.query.asks[0].mechanisms
     assert row.loss().bit == pytest.approx(6.4) and degree.loss().bit == pytest.approx(1.6)

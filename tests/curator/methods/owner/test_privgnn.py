@@ -7,7 +7,7 @@ from scipy import stats
 from curator.learning.training import TrainingSettings
 from curator.methods import find
 from curator.methods.base import Budget
-from curator.methods.owner.owner import B1, Answers, induced, private_graph, sage_settings
+from curator.methods.owner.owner import B1, LabelAnswers, induced, private_graph, sage_settings
 from curator.methods.owner.pate import PateG, PateM
 from curator.methods.owner.privgnn import PrivGnn
 from curator.owned import OwnedGraph
@@ -156,4 +156,4 @@ def test_more_queries_than_nodes_and_another_network() -> None:
         sage_settings(TrainingSettings(gnn="gcn"))
     with pytest.raises(TypeError, match="OwnedGraph"):
         private_graph(object())  # type: ignore[arg-type]
-    assert issubclass(PrivGnn, Answers) and not issubclass(B1, Answers)
+    assert issubclass(PrivGnn, LabelAnswers) and not issubclass(B1, LabelAnswers)

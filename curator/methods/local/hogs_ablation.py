@@ -1,0 +1,129 @@
+"""The ablation of HoGS (Section V-D of its paper): parts replaced, or left out.
+
+``topology="blink"`` takes the pairs that Blink's posterior (:mod:`curator.methods.local.blink`)
+finds more likely than not, and its P_ij as the weights of eq. 10. The degree that Blink needs
+is asked for ``degree_share`` of eps_a. ``"and"`` and ``"or"`` take the pairs whose reports all,
+or any, say 1; ``"noisy"`` takes each reported 1 as a directed edge.
+
+``features="kprop"`` replaces Algorithm 3 by LPGNN's KProp with K = l on the reconstructed edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from curator.linear.propagation import adjacency_matrix, kprop_matrix
+from curator.methods.base import TRAINING_GRID, Budget, Grid
+from curator.methods.local.blink import chosen_links, link_posterior, row_and_degree
+from curator.methods.local.hogs import HoGS, link_weights, mean_with_self
+from curator.methods.local.links import both_ways
+from curator.reports.agreed_pairs import agreed_pairs
+from curator.reports.reports import Reports
+from devices.facts import IntArray, PublicFacts, PublicKnowledge
+from devices.mechanisms import Mechanism
+
+TOPOLOGIES = ("hogs", "blink", "and", "or", "noisy")
+FEATURES = ("weighted", "kprop")
+
+
+@dataclass(frozen=True)
+class HoGSAblation(HoGS):
+    """HoGS and the parts of its ablation; with the defaults it is HoGS.
+
+    Args:
+        topology: ``hogs`` (Algorithm 2), ``blink``, ``and``, ``or`` or ``noisy``.
+        features: ``weighted`` (Algorithm 3) or ``kprop``.
+        degree_share: Share of eps_a for the degree that ``topology="blink"`` asks for, in (0, 1).
+
+    Raises:
+        ValueError: for a parameter outside its range.
+
+    >>> HoGSAblation(topology="blink").degree_share
+    0.1
+    """
+
+    topology: str = "hogs"
+    features: str = "weighted"
+    degree_share: float = 0.1
+
+    query_grid: ClassVar[Grid] = {**HoGS.query_grid, "degree_share": (0.1, 0.3, 0.5)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key, allowed in (("topology", TOPOLOGIES), ("features", FEATURES)):
+            if getattr(self, key) not in allowed:
+                raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
+        if not 0 < self.degree_share < 1:
+            raise ValueError(f"--set degree_share={self.degree_share}: must lie between 0 and 1, both excluded")
+
+    def perturb_adjacency(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
+        """Algorithm 1's randomised response; Blink's topology asks for the degree as well."""
+        if self.topology != "blink":
+            return super().perturb_adjacency(facts, budget, eps_a)
+        share = self.degree_share
+        return row_and_degree(facts, budget, (1 - share) * eps_a, share * eps_a, "topology=blink")
+
+    def reconstruct_topology(
+        self, reports: Reports, public: PublicKnowledge
+    ) -> tuple[IntArray, csr_array, dict[str, Any]]:
+        """Algorithm 2 or its replacement; with ``features="kprop"`` KProp's matrix for the weights."""
+        if self.topology == "hogs":
+            edges, weights, notes = super().reconstruct_topology(reports, public)
+        elif self.topology == "blink":
+            edges, weights, notes = _blinks_topology(reports)
+        else:
+            edges, weights, notes = _reported_pairs(reports, self.topology)
+        if self.features == "kprop":
+            weights = kprop_matrix(adjacency_matrix(reports.facts.n, edges))
+        return edges, weights, notes
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """As :meth:`HoGS.reasons`; Blink's topology asks for the degree too."""
+        if self.topology != "blink":
+            return super().reasons(budget)
+        return (
+            *super().reasons(budget),
+            "Blink's topology asks for the degree too: eps_a is what bit and degree lose together",
+        )
+
+
+def _blinks_topology(reports: Reports) -> tuple[IntArray, csr_array, dict[str, Any]]:
+    posterior, notes = link_posterior(reports)
+    pairs, _ = chosen_links(posterior, "hard", 0.0, notes)
+    weights = link_weights(pairs.left, pairs.right, pairs.probability, reports.facts.n)
+    return both_ways(pairs.left, pairs.right), weights, notes
+
+
+def _reported_pairs(reports: Reports, topology: str) -> tuple[IntArray, csr_array, dict[str, Any]]:
+    n, ones = reports.facts.n, reports.adjacency
+    assert ones is not None
+    graph = ones.astype(np.float32)  # row i: the ones that i reported, whose features i takes
+    if topology == "and":
+        graph = agreed_pairs(reports)
+    elif topology == "or":
+        graph = csr_array((ones + ones.T).astype(np.float32))
+    entries = graph.tocoo()
+    edges = np.stack([entries.col, entries.row]).astype(np.int64)
+    undirected = np.unique(edges.min(axis=0) * n + edges.max(axis=0))
+    return edges, mean_with_self(entries), {"edges": len(undirected)}
+
+
+@dataclass(frozen=True)
+class Noisy(HoGSAblation):
+    """The network on the reports of HoGS's devices, without any reconstruction.
+
+    Each reported 1 is a directed edge. The reported feature bits are the features, each column
+    brought to mean 0 and standard deviation 1. The parameters can put parts of HoGS back.
+    """
+
+    l: int = 0  # noqa: E741 - the paper's name
+    topology: str = "noisy"
+
+    name: ClassVar[str] = "noisy"
+    paper: ClassVar[str] = "reference: the reports of HoGS as they came"
+    search_grid: ClassVar[tuple[Grid, ...]] = (TRAINING_GRID,)
+    query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"]}
