@@ -1,8 +1,8 @@
-"""LPGNN's networks where they differ from :mod:`curator.learning.networks`: what is dense stays one matrix.
+"""Networks of LPGNN that differ from :mod:`curator.learning.networks`.
 
-Features under the multi-bit mechanism are dense once propagated, and a row is long beside the
-hidden width. Aggregating after the multiplication then costs nothing, M (X W) for (M X) W, and
-leaves one pass over one matrix where GraphSAGE has two.
+Propagated features of the multi-bit mechanism are dense, and a row is long beside the hidden
+width. Aggregating after the multiplication, M (X W) for (M X) W, then needs one pass over one
+matrix instead of GraphSAGE's two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from curator.linear.torch_matrix import Constant, constant
 if TYPE_CHECKING:
     from curator.graph import Graph
 
-NEW_SHARE = 0.1  # of a pass in the running averages of batch normalisation
+NEW_SHARE = 0.1  # share of a new pass in the running averages of batch normalisation
 
 
 class DenseSAGE(SAGE):
@@ -32,7 +32,7 @@ class DenseSAGE(SAGE):
         self.spread = Constant(mean_matrix(_adjacency(graph)), device)
 
     def both(self) -> tuple[Tensor, Tensor]:
-        """float32 (n, hidden) each: X W1, to be aggregated, and X V1, a node's own."""
+        """float32 (n, hidden) each: X W1, to be aggregated, and X V1, of the node itself."""
         product = self.inputs @ torch.cat([self.weight1, self.own1], dim=1)
         return product[:, : self.hidden_width].contiguous(), product[:, self.hidden_width :]
 
@@ -42,7 +42,7 @@ class DenseSAGE(SAGE):
 
 
 class KPropGCN(GCN):
-    """H = selu(bn(Z W1 + b1)), scores = S H W2 + b2; Z is what KProp made of the features.
+    """H = selu(bn(Z W1 + b1)), scores = S H W2 + b2; Z are the features after KProp.
 
     bn is batch normalisation (Ioffe and Szegedy 2015) over all nodes. A training pass uses its own
     mean and variance; scoring uses their running averages (PyTorch's, with a tenth of every new

@@ -1,20 +1,20 @@
-"""Learning from label proportions of clusters (Bhaila et al. 2024, RGNN, Section 4.3).
+"""Learning from the label proportions of clusters: L_llp of RGNN (Bhaila et al. 2024, Section 4.3).
 
-METIS cuts the public graph into C clusters. In cluster r the reported labels of training
-nodes have shares b'_r, from which b~_r = P^-1 b'_r; the network's predictions have the
-mean b^_r over the same nodes. Training adds
+METIS cuts the public graph into C clusters. In cluster r the reported labels of the training
+nodes have shares b'_r, and b~_r = P^-1 b'_r estimates the true shares. b^_r is the mean of the
+network's predictions over the same nodes. Training adds
 
     L_llp = mean over clusters of KL(b~_r || b^_r).
 
-Three points on which the paper and its code differ, or leave a hole:
+The paper and its code differ in two points, and leave one open:
 
-- Algorithm 1 prints KL(b^ || b~), which is infinite wherever b~ has a zero; the published
-  code computes KL(b~ || b^), finite for any softmax, and so does this.
-- b~ has negative entries as a rule (c = 7, eps_y = 1, 20 labels: a standard deviation of
-  .4 an entry). Here it is projected to the simplex, the nearest distribution; the
-  published code clips at 1e-5 and rescales.
-- Shares are those of the raw reports, as in the paper (``raw``). The published code takes
-  labels that were reconstructed already and applies P^-1 to them again (``twice``).
+- Algorithm 1 prints KL(b^ || b~), which is infinite if b~ has a zero. The published code
+  computes KL(b~ || b^), which is finite for every softmax. So does this module.
+- The paper does not say how b~ becomes a distribution; it usually has negative entries (for 7
+  classes, eps_y = 1 and 20 labels an entry has a standard deviation of .4). Here it is
+  projected to the nearest distribution. The published code clips at 1e-5 and rescales.
+- The paper takes the shares of the raw reports (``raw``). The published code takes labels that
+  are already reconstructed, and applies P^-1 to them again (``twice``).
 
 A cluster without a labelled node has no share and is left out of the mean.
 """
@@ -36,13 +36,13 @@ from curator.reports.frequency import both_directions, unbias
 from devices.array_types import IntArray
 from devices.mechanisms import GRR
 
-_LEAST = 1e-5  # what the published code clips at
+_LEAST = 1e-5  # lower bound of a share in the published code
 _METIS_SEED = 0  # the partition is a function of the public graph
 
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """Clusters that have labelled nodes.
+    """Clusters with labelled nodes.
 
     Args:
         mean: float32 CSR (bags, n): the mean over a bag's labelled training nodes.
@@ -85,7 +85,11 @@ def check_clusters(n: int, clusters: int) -> None:
 
 
 def project_to_simplex(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the nearest distribution (Euclidean) to each row (Held, Wolfe and Crowder 1974)."""
+    """Return the nearest distribution (Euclidean) to each row (Held, Wolfe and Crowder 1974).
+
+    >>> project_to_simplex(np.array([[0.9, 0.5, -0.4]]))
+    array([[0.7, 0.3, 0. ]])
+    """
     falling = -np.sort(-np.asarray(rows, np.float64), axis=1)
     excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, falling.shape[1] + 1)
     kept = np.count_nonzero(falling > excess, axis=1)
@@ -100,7 +104,7 @@ def make_bags(cluster: IntArray, labels: IntArray, nodes: IntArray, truth: GRR, 
         cluster: int64 (n,), each node's cluster.
         labels: int64 (n,): reported labels for ``raw``, reconstructed ones for ``twice``; -1 for none.
         nodes: The training nodes; those without a label are left out.
-        truth: GRR as the labels were asked.
+        truth: GRR of the label question.
         how: ``raw`` projects to the simplex; ``twice`` clips and rescales, as published.
     """
     nodes = nodes[labels[nodes] >= 0]
@@ -122,7 +126,7 @@ class ProportionLoss:
 
     Args:
         bags: The clusters.
-        device: Where the network lives.
+        device: Device of the network.
     """
 
     def __init__(self, bags: Bags, device: torch.device) -> None:

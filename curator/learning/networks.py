@@ -1,14 +1,14 @@
-"""Two-layer graph networks for full-batch training: GCN, GraphSAGE (mean), GAT, and an MLP.
+"""Two-layer graph networks for full-batch training: GCN, GraphSAGE (mean), GAT, and a perceptron.
 
-Layers as in PyTorch Geometric (same formulas and initialisation), cut where a training loop
-on one fixed graph can save: the first layer's aggregation of the input is a constant
-matrix, computed once; and its output does not depend on dropout, so one pass serves both
-the training step and the validation of the same weights. Hence the two halves,
-:meth:`Network.hidden` and :meth:`Network.output`.
+The layers are those of PyTorch Geometric (same formulas and initialisation), divided to save
+work on one fixed graph. The first layer's aggregation of the input is a constant matrix and is
+computed once. Its output does not depend on dropout, so one pass serves the training step and
+the validation of the same weights. Hence the parts :meth:`Network.pre_activation`,
+:meth:`Network.activate` and :meth:`Network.output`.
 
-Each has ``hidden`` units, ReLU, dropout, and one output per class. GAT has 4 heads (or as many
-as are asked for) in both layers, averaged, so that its hidden width is the stated one; edge
-weights scale the attention before it is normalised.
+Each network has ``hidden`` units, ReLU, dropout, and one output per class. GAT averages its 4
+heads (or the number given) in both layers, so that its hidden width is ``hidden``; edge weights
+scale the attention before the softmax is normalised.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from curator.graph import Graph
 
 HEADS = 4
-CROWDED = 20  # GAT takes all pairs where more than one in so many is an edge (benchmarks/speed/bench_gat.py)
+CROWDED = 20  # GAT works on all pairs if more than one pair in 20 is an edge (benchmarks/speed/bench_gat.py)
 
 
 class Network(nn.Module):
-    """Two layers over one graph, which is bound as constants; only weights are parameters."""
+    """Two layers over one graph; the graph is constant, only the weights are parameters."""
 
     def __init__(
         self, graph: Graph, *, hidden: int, classes: int, device: torch.device,
@@ -124,15 +124,15 @@ class SAGE(Network):
 class GAT(Network):
     """Attention a_ij = softmax_j leakyrelu(p.z_j + q.z_i) over j in N(i) and i, z = X W (Velickovic et al. 2018).
 
-    A weighted edge counts weight times in the softmax, and with ``twice`` what comes along it is
-    multiplied by its weight as well, as in Blink's dense layer. Without ``loops`` a node does not attend to
-    itself, and one without neighbours takes nothing, 0. Where more than one pair in 20 is an
-    edge, the list of edges with what is sent along each is larger and slower than all pairs
-    are: see :mod:`curator.learning.pair_attention`.
+    A weighted edge counts weight times in the softmax. With ``twice`` its message is multiplied by
+    the weight as well, as in Blink's dense layer. Without ``loops`` a node does not attend to
+    itself, and the output of a node without neighbours is 0. If more than one pair in 20 is an
+    edge, a list of messages is larger and slower than all pairs: see
+    :mod:`curator.learning.pair_attention`.
     """
 
     pairs: Tensor | None = None  # float32 (n, n), log weights by target and source
-    alone: Tensor | None = None  # bool (n, 1), who has nobody to attend to, where there are pairs and no loops
+    alone: Tensor | None = None  # bool (n, 1), nodes without anyone to attend to (pairs without loops)
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         n = graph.features.shape[0]
@@ -152,7 +152,7 @@ class GAT(Network):
             weights.index_put_((target, source), weight.float(), accumulate=True)
             if not self.loops:
                 self.alone = ~weights.any(dim=1, keepdim=True)
-                weights.masked_fill_(self.alone, 1.0)  # a share of something, which is not taken
+                weights.masked_fill_(self.alone, 1.0)  # a softmax needs an entry; the row is set to 0 afterwards
             self.pairs = weights.log_()
         else:
             self.source, self.target, self.weight = source, target, weight
@@ -238,13 +238,13 @@ def _glorot(rows: int, columns: int) -> nn.Parameter:
 
 
 def uniform(rows: int, columns: int) -> nn.Parameter:
-    """float32 (rows, columns): fresh weights as PyTorch's linear layer has them, at most 1 / sqrt(rows)."""
+    """float32 (rows, columns): fresh weights of PyTorch's linear layer, uniform in +- 1 / sqrt(rows)."""
     bound = 1 / math.sqrt(max(1, rows))
     return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
 
 
 def uniform_bias(rows: int, columns: int) -> nn.Parameter:
-    """float32 (columns,): its fresh bias, with the same bound."""
+    """float32 (columns,): its fresh bias, uniform with the same bound."""
     bound = 1 / math.sqrt(max(1, rows))
     return nn.Parameter(torch.empty(columns).uniform_(-bound, bound))
 

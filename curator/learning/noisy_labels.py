@@ -76,7 +76,7 @@ class Epoch:
     train: float = -1.0
 
     def beaten_by(self, new: Epoch, truth: float, by_loss: bool) -> bool:
-        """Whether the new epoch is better by the rule above."""
+        """Return whether the new epoch is better by the rule above."""
         if self.loss == math.inf or by_loss:
             return new.loss < self.loss
         return (

@@ -1,19 +1,19 @@
-"""Attention over all pairs of nodes, for graphs of which a large share of the pairs are edges.
+"""Attention over all pairs of nodes, for graphs in which a large share of the pairs are edges.
 
-With s_ij = leakyrelu(t_i + r_j) and weights w_ij, of which 0 is no edge,
+With s_ij = leakyrelu(t_i + r_j) and weights w_ij, 0 for no edge,
 
     out_i = sum_j a_ij v_j,    a_ij = w_ij exp(s_ij) / sum_k w_ik exp(s_ik).
 
-The shares a are never held as a whole: they are formed, used and dropped a block of rows at a
-time, small enough for a processor's cache, and formed once more for the gradients,
+The matrix a is never held as a whole. A block of rows, small enough for a processor's cache, is
+computed, used and dropped, and computed once more for the gradients,
 
     dv = a^T g,    ds_ij = a_ij (g_i . v_j - g_i . out_i),    dt_i = sum_j ds_ij s'_ij,
-    dr_j = sum_i ds_ij s'_ij,    s' = 1 or the slope below 0.
+    dr_j = sum_i ds_ij s'_ij,    s' = 1, or the slope below 0.
 
-Where weights count twice, out_i = sum_j a_ij w_ij v_j with the same a, dv = (a w)^T g, and
+If weights count twice, out_i = sum_j a_ij w_ij v_j with the same a, dv = (a w)^T g, and
 ds_ij = a_ij (w_ij g_i . v_j - g_i . out_i).
 
-So beside the logarithms of the weights nothing has n x n entries.
+The logarithms of the weights are the only n x n array.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _BLOCK = 2**18  # entries of a block of rows: 1 MiB
 
 
 def attend(values: Tensor, sources: Tensor, targets: Tensor, log_weights: Tensor, *, twice: bool = False) -> Tensor:
-    """Return what every node takes from all others.
+    """Return out, the attention-weighted sum of all nodes' values for every node.
 
     Args:
         values: float32 (n, k): v.
         sources, targets: float32 (n,): r and t.
         log_weights: float32 (n, n), constant: log w_ij, -inf for no edge. Every row has an edge.
-        twice: Whether a share is multiplied by its pair's weight once more.
+        twice: Multiply a share by its pair's weight once more.
 
     Returns:
         float32 (n, k).

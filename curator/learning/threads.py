@@ -1,10 +1,9 @@
-"""How many threads a full-batch training uses.
+"""Number of threads of a full-batch training.
 
-More threads than the work needs cost far more than they bring: 300 epochs on 3,000 nodes
-took 1.2 s on one thread and 69 s on four of a busy machine, where they wait for each
-other at every small operation. The choice depends on the problem, so that a seed gives
-the same bytes whatever else the machine does. Only a process that shares its machine with
-others of its kind (a sweep's worker) takes fewer: see :func:`limit_threads`.
+Too many threads are slow: 300 epochs on 3,000 nodes took 1.2 s on one thread and 69 s on four
+of a busy machine, where they wait for each other at every small operation. The number depends on
+the problem alone, so that a seed gives the same bytes on a busy machine too. A process that
+shares its machine with others of its kind (a sweep's worker) uses fewer: see :func:`limit_threads`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _most = 2
 
 
 def limit_threads(most: int) -> None:
-    """Let this process never use more than ``most`` threads."""
+    """Limit this process to ``most`` threads."""
     global _most
     _most = most
     torch.set_num_threads(most)

@@ -1,10 +1,10 @@
-"""Features as a product that is never multiplied out.
+"""Features as a product of factors that is never multiplied out.
 
-A multi-bit report names m of d features, so the reports of n people are a sparse matrix B, and
-K hops of smoothing are S ... S B plus what every feature has in common, S ... S 1 times the
-middle of the range. Multiplied out that is dense, n d numbers. A layer needs it times its
-weights alone, and S (S (B W)) costs as much as the graph has edges, K times: for the papers'
-graphs three to fifteen times less than the dense product.
+A multi-bit report holds m of d features. The reports of n people are therefore a sparse matrix
+B, and K hops of smoothing give S ... S B plus S ... S 1 times the middle of the range, which all
+features share. Multiplied out this is a dense n x d matrix. A layer only needs it times its
+weights, and S (S (B W)) costs K times the number of edges: for the papers' graphs three to
+fifteen times less than the dense product.
 """
 
 from __future__ import annotations
@@ -19,17 +19,22 @@ from scipy.sparse import csr_array, diags_array
 from curator.linear.scaling import standardise
 
 _COLUMNS_AT_ONCE = 128
-_SPARSE_COSTS = 6  # times a dense multiply-add, for 16 to 32 columns on one core
+_SPARSE_COSTS = 6  # a sparse multiply-add costs 6 dense ones, for 16 to 32 columns on one core
 
 
 @dataclass(frozen=True, eq=False)
 class Factored:
-    """steps[-1] ... steps[0] base + left right.
+    """The matrix steps[-1] ... steps[0] base + left right.
 
     Args:
         base: float32 CSR (n, d).
         steps: Matrices float32 CSR (n, n), the first one applied first.
-        left, right: float32 (n, r) and (r, d), of a small r.
+        left, right: float32 (n, r) and (r, d) with a small r.
+
+    >>> one = of_reports(csr_array(np.eye(2, dtype=np.float32)), 0.5, csr_array(np.ones((2, 2), np.float32)), hops=1)
+    >>> np.asarray(one)
+    array([[2., 2.],
+           [2., 2.]], dtype=float32)
     """
 
     base: csr_array = field(repr=False)
@@ -44,11 +49,11 @@ class Factored:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of an entry."""
+        """Type of an entry."""
         return np.dtype(np.float32)
 
     def pays(self) -> bool:
-        """Whether products with it cost less than those with the dense matrix."""
+        """Return True if products with it cost less than those with the dense matrix."""
         entries = self.base.nnz + sum(step.nnz for step in self.steps)
         return _SPARSE_COSTS * entries < self.shape[0] * self.shape[1]
 
@@ -67,7 +72,7 @@ class Factored:
         return self[:, :].astype(dtype or np.float32, copy=False)
 
     def propagated(self, matrix: csr_array) -> Factored:
-        """Return ``matrix`` times this."""
+        """Return ``matrix`` times this matrix."""
         return replace(self, steps=(*self.steps, matrix), left=np.asarray(matrix @ self.left, np.float32))
 
     def standardised(self) -> tuple[Factored, NDArray[np.float32], NDArray[np.float32]]:
@@ -91,10 +96,10 @@ def of_reports(base: Any, middle: float, matrix: csr_array, hops: int) -> Factor
     """Return matrix^hops (base + middle 1 1^T).
 
     Args:
-        base: sparse (n, d), what was reported, as estimates less ``middle``.
-        middle: What every feature of everybody has in common.
+        base: sparse (n, d), the estimates of the reports, less ``middle``.
+        middle: The constant that all entries share.
         matrix: float32 CSR (n, n).
-        hops: How often it is applied.
+        hops: Number of applications of ``matrix``.
     """
     everywhere = np.full((base.shape[0], 1), middle, np.float32)
     for _ in range(hops):

@@ -1,6 +1,6 @@
-"""Propagation on sparse matrices: the one place for GCN, mean and label propagation.
+"""Propagation on sparse matrices: the GCN, KProp and mean matrices, and label propagation.
 
-A matrix acts on features from the left: entry (i, j) is what node i takes from node j.
+A matrix multiplies features from the left: entry (i, j) is the weight of node j's row for node i.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ _LABEL_STEPS = 50
 
 
 def adjacency_matrix(n: int, edge_index: IntArray, edge_weight: Any = None) -> csr_array:
-    """float32 (n, n): entry (target, source) is the edge's weight; repeated edges add up."""
+    """float32 CSR (n, n): entry (target, source) is the edge's weight; repeated edges add up.
+
+    >>> adjacency_matrix(2, np.array([[0], [1]])).toarray()  # one edge, from 0 to 1
+    array([[0., 0.],
+           [1., 0.]], dtype=float32)
+    """
     weight = np.ones(edge_index.shape[1], np.float32) if edge_weight is None else np.asarray(edge_weight, np.float32)
     matrix = csr_array((weight, (edge_index[1], edge_index[0])), shape=(n, n))
     matrix.sum_duplicates()
@@ -35,9 +40,9 @@ def gcn_matrix(adjacency: csr_array) -> csr_array:
 
 
 def kprop_matrix(adjacency: csr_array, *, self_loops: bool = False) -> csr_array:
-    """D^-1/2 A D^-1/2 *without* self-loops (LPGNN's KProp), D the row sums of A; 0 for a node without any.
+    """D^-1/2 A D^-1/2 *without* self-loops (LPGNN's KProp), D the row sums of A; 0 for a node without neighbours.
 
-    With ``self_loops`` it is :func:`gcn_matrix`. A directed graph has one D, of its rows.
+    With ``self_loops`` it is :func:`gcn_matrix`. A directed graph has one D, its row sums.
     """
     if self_loops:
         return gcn_matrix(adjacency)
@@ -47,7 +52,7 @@ def kprop_matrix(adjacency: csr_array, *, self_loops: bool = False) -> csr_array
 
 
 def mean_matrix(adjacency: csr_array) -> csr_array:
-    """D^-1 A: the weighted mean over the neighbours, 0 for a node without any."""
+    """D^-1 A: the weighted mean over the neighbours; 0 for a node without neighbours."""
     sums = _row_sums(adjacency)
     inverse = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
     return csr_array(diags_array(inverse) @ adjacency).astype(np.float32)
@@ -58,10 +63,10 @@ def _row_sums(matrix: csr_array) -> NDArray[np.float64]:
 
 
 def propagate(matrix: csr_array, features: Any, hops: int = 1) -> Any:
-    """Return matrix^hops @ features; float32, sparse where the features are.
+    """Return matrix^hops @ features; float32, sparse for sparse features.
 
-    Dense features are taken a strip of columns at a time: beside the result no second
-    copy of them exists. A product (:class:`curator.linear.factored.Factored`) stays one.
+    Dense features are processed in strips of columns, so the result is the only full copy. A
+    :class:`curator.linear.factored.Factored` stays factored.
     """
     if isinstance(features, Factored):
         for _ in range(hops):
@@ -81,7 +86,7 @@ def propagate(matrix: csr_array, features: Any, hops: int = 1) -> Any:
 
 
 def bit_strips(packed: NDArray[np.uint8], d: int) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    """Yield (columns, float32 (n, columns)) of packed bits, a strip of columns at a time."""
+    """Yield (columns, float32 (n, columns)): packed bits in strips of columns."""
     width = _COLUMNS_AT_ONCE // 8
     for start in range(0, packed.shape[1], width):
         columns = slice(8 * start, min(8 * (start + width), d))
@@ -94,12 +99,12 @@ def label_propagation(
 ) -> NDArray[np.int64]:
     """Spread the labels of ``sources`` over the graph and return every node's class.
 
-    Each step takes the mean over the neighbours and puts the known labels back (Zhu and
+    Each step takes the mean over the neighbours and restores the known labels (Zhu and
     Ghahramani 2002). A node that no label reaches gets the most frequent class.
 
     Args:
         adjacency: Symmetric CSR (n, n).
-        labels: int64 (n,); only those of ``sources`` are read, and -1 is skipped.
+        labels: int64 (n,); only those of ``sources`` are read, -1 is no label.
         sources: Node indices.
         classes: Number of classes.
         steps: Number of steps.

@@ -19,10 +19,10 @@ def standardise(
 
     Args:
         columns: float32 (n, k).
-        counted: bool (n,): the rows that count; the others become 0, the mean.
+        counted: bool (n,): the rows that define mean and deviation; the others become 0, the mean.
 
     Returns:
-        float32 (k,) and (k,): what takes the columns back, x * scale + centre.
+        float32 (k,) and (k,), centre and scale: x * scale + centre restores the columns.
     """
     chosen = columns if counted is None or counted.all() else columns[counted]
     if not len(chosen):
@@ -31,7 +31,7 @@ def standardise(
         return nothing, nothing
     mean = chosen.mean(axis=0, dtype=np.float64)
     deviation = np.sqrt(np.maximum(np.square(chosen - mean.astype(np.float32)).mean(axis=0, dtype=np.float64), 0))
-    # float32 rounding of a constant column is no variation
+    # a constant column varies by float32 rounding only
     scale = np.where(deviation > 1e-6 * np.maximum(np.abs(mean), 1e-30), 1 / np.maximum(deviation, 1e-300), 0)
     columns -= mean.astype(np.float32)
     columns *= scale.astype(np.float32)

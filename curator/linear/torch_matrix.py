@@ -21,7 +21,10 @@ class Constant:
 
     Args:
         matrix: float32 numpy array or scipy sparse matrix.
-        device: Where it lives.
+        device: Device of the matrix.
+
+    >>> (Constant(np.eye(2, dtype=np.float32), torch.device("cpu")) @ torch.ones(2, 1)).T
+    tensor([[1., 1.]])
     """
 
     def __init__(self, matrix: Any, device: torch.device) -> None:
@@ -31,7 +34,7 @@ class Constant:
             matrix, sparse = matrix.toarray(), False
         self.sparse = sparse
         self.matrix = _to_torch(matrix, device) if sparse else torch.from_numpy(np.ascontiguousarray(matrix)).to(device)
-        # the backward pass multiplies by the transpose; a sparse one is sorted anew once
+        # for the backward pass; a sparse transpose is sorted once, here
         self.transposed = _to_torch(matrix.T, device) if sparse else None
 
     def __matmul__(self, right: Tensor) -> Tensor:

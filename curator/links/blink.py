@@ -1,14 +1,16 @@
-"""Posterior of every link from a product prior and randomised bits, without n x n arrays.
+"""Posterior of every link in Blink, from a product prior and randomised bits, without n x n arrays.
 
-With prior odds s_i s_j and bits that are flipped with odds rho = p / (1 - p), the
-posterior odds of a pair are
+The prior of the beta-model has odds s_i s_j. A bit is flipped with odds rho = p / (1 - p). The
+posterior odds of a pair are therefore
 
     s_i s_j * rho^(zeros reported) * rho^(-ones reported) = v_i v_j rho^(-2 t),
 
-where v_i = s_i rho where i reported and s_i where it is silent, and t counts the ones.
-Pairs without a one have odds v_i v_j, so those above any bound come from a sorted v; and
-as s takes few distinct values (one a degree), their total is a sum over pairs of values.
-A pair about which neither end reported has no posterior: it is never an edge.
+where t is the number of ones, and v_i = s_i rho if i reported, s_i if i is silent. P_ij is
+odds / (1 + odds).
+
+Pairs without a one have odds v_i v_j. Those above a bound come from a sorted v. As s takes few
+distinct values (one a degree), their total is a sum over pairs of values. A pair without a report
+has no posterior and is never an edge.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from scipy.sparse import csr_array
 
 from devices.array_types import BoolArray, FloatArray, IntArray
 
-_SLACK = 1 - 1e-12  # v_j >= bound / v_i may round otherwise than v_i v_j >= bound
+_SLACK = 1 - 1e-12  # v_j >= bound / v_i and v_i v_j >= bound may round differently
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +47,12 @@ class PairOdds:
 
 
 class LinkPosterior:
-    """All pairs' posterior, ready to be asked for the likely ones.
+    """Posterior of all pairs.
 
     Args:
         strength: float64 (n,): s, above 0.
         ones: bool CSR (n, n): row i the ones that i reported about others.
-        reported: bool (n,): who reported; a row of anybody else is empty.
+        reported: bool (n,): the devices that reported; the other rows are empty.
         flip_odds: rho, in (0, 1).
     """
 
@@ -84,9 +86,9 @@ class LinkPosterior:
         return PairOdds(left, right, values)[order]
 
     def most_likely(self, count: int) -> PairOdds:
-        """Return the ``count`` pairs with the largest odds (fewer where there are fewer).
+        """Return the ``count`` pairs with the largest odds, or all if there are fewer.
 
-        Of equal pairs those with smaller ends come first.
+        Of pairs with equal odds those with smaller ends come first.
         """
         with_ones = self._with_ones()
         before = self.base[with_ones.left] * self.base[with_ones.right]
@@ -109,7 +111,7 @@ class LinkPosterior:
     def _without_ones(self, odds: float) -> PairOdds:
         order = np.argsort(-self.base, kind="stable")
         falling = self.base[order]
-        # rank a goes with the ranks a + 1 .. reach[a] - 1
+        # rank a has the partners a + 1 .. reach[a] - 1
         reach = np.searchsorted(-falling, -(odds * _SLACK / falling), side="right")
         partners = np.maximum(reach - np.arange(1, self.n + 1), 0)
         first = np.repeat(np.arange(self.n), partners)
@@ -130,7 +132,7 @@ def _probability(odds: FloatArray) -> FloatArray:
 
 
 def _products(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the products of all pairs of these numbers, and of how many pairs each is (unmerged)."""
+    """Return the products of all pairs of these numbers, and the number of pairs of each (unmerged)."""
     distinct, counts = np.unique(values, return_counts=True)
     number = np.triu(np.outer(counts, counts).astype(np.float64), 1)
     np.fill_diagonal(number, counts * (counts - 1) / 2)

@@ -1,16 +1,16 @@
 """Random graphs with given expected degrees towards groups (Chung and Lu 2002, in blocks).
 
-Everybody is in one of k groups and has a weight d_ib >= 0 towards each group b. With
-M_ab expected edges between the groups a and b, the pair of i in a and j in b has
+Each person is in one of k groups and has a weight d_ib >= 0 towards each group b. With M_ab
+expected edges between the groups a and b, the pair of i in a and j in b has
 
     q_ij = M_ab d_ib d_ja / (D_ab D_ba),   D_ab = the sum of d_ib over i in a
 
-expected edges (twice that inside a group, where the pair stands in both sums). That many
-are drawn as a Poisson number and more than one is one edge, so that
+expected edges (twice that inside a group, where both sums count the pair). The number of edges
+is drawn from a Poisson law, and several edges of one pair are one edge, so that
 
     p_ij = 1 - exp(-q_ij),
 
-the form of Norros and Reittu (2006): a graph of E edges takes O(E) draws, not n^2.
+the form of Norros and Reittu (2006). A graph of E edges takes O(E) draws, not n^2.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class BlockModel:
-    """Expected edges between groups, and how people share them.
+    """Expected edges between groups, and each person's share of them.
 
     Args:
-        groups: int64 (n,), everybody's group.
-        weights: float64 (n, k), 0 or more: how drawn everybody is to each group.
-        edges: float64 (k, k), symmetric, 0 or more: expected edges between two groups, or in one.
+        groups: int64 (n,), each person's group.
+        weights: float64 (n, k), 0 or more: d_ib, each person's weight towards each group.
+        edges: float64 (k, k), symmetric, 0 or more: M_ab.
     """
 
     groups: IntArray = field(repr=False)
@@ -44,9 +44,9 @@ class BlockModel:
     def from_degrees(cls, degrees: NDArray, groups: IntArray) -> BlockModel:
         """Fit the model to noisy numbers of neighbours by group, (n, k).
 
-        M_ab is the mean of what both groups report about it. It is made of the numbers as
-        they came: taking a negative one for 0 first would add edges that are nothing but
-        noise, n k times. Weights cannot be negative and are cut off at 0.
+        M_ab is the mean of both groups' reports about it, from the unclipped numbers: clipping
+        negative numbers at 0 first would add n k times the mean of clipped noise. Weights cannot
+        be negative and are clipped at 0.
         """
         count = degrees.shape[1]
         towards = np.zeros((count, count))
@@ -56,7 +56,7 @@ class BlockModel:
         return cls(groups, np.clip(degrees, 0, None).astype(np.float64), total)
 
     def sample(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Return the pairs (left < right) of a graph drawn from the model, in rising order."""
+        """Return the pairs (left < right) of a random graph of the model, sorted."""
         n = len(self.groups)
         drawn = [np.zeros(0, np.int64), *self._blocks(rng)]
         pairs = np.unique(np.concatenate(drawn))
@@ -76,7 +76,7 @@ class BlockModel:
                     for own, other in ((a, b), (b, a))
                 )
                 low, high = np.minimum(left, right), np.maximum(left, right)
-                yield (low * n + high)[low < high]  # a pair of one with itself is no pair
+                yield (low * n + high)[low < high]  # no self-loops
 
     def _sums(self) -> Floats:
         """float64 (k, k): D_ab."""

@@ -1,16 +1,15 @@
-"""LDPGen's graph as Blink's published comparison draws it: a link is one end's business.
+"""Directed LDPGen graph of the published code; p_ij depends on the groups of i and j only.
 
-With h_ib the degree that i seems to have towards the group b, H_b the sum of h_ib over
-everybody and H_ab that over the members of a, every j in b gets a link from i, who is in a,
-with probability
+With h_ib the estimated degree of i towards the group b, H_b the sum of h_ib over all people and
+H_ab the sum over the members of a, i in group a has a link to each j in group b with probability
 
-    p_ij = min(1, h_ib (H_b / |b|) / (H_b + H_ab)),
+    p_ij = min(1, h_ib (H_b / |b|) / (H_b + H_ab)).
 
-in which there is nothing of j but the group. Where all are in one group that is h_i / 2n: how
-many links leave i is kept, and where they lead is chance. Chung and Lu's model
-(:mod:`curator.links.chung_lu`) has both ends' degrees in it.
+Apart from its group, j does not enter. With one group, p_ij = h_i / 2n: the number of links of i
+is kept, and their targets are random. Chung and Lu's model (:mod:`curator.links.chung_lu`) uses
+the degrees of both ends.
 
-Degrees are what was reported, rounded to 0..n - 1, towards groups that are made of them in turn:
+The degrees are the reported ones, rounded to 0..n - 1, carried over to the new groups:
 
     h_ib = sum over the old groups a of d_ia |a and b| / |a|.
 """
@@ -24,7 +23,7 @@ from devices.array_types import IntArray
 
 
 def directed_probabilities(degrees: NDArray, old: IntArray, new: IntArray) -> NDArray[np.float64]:
-    """float64 (n, k): p_ij of everybody with any other member of each new group.
+    """float64 (n, k): p_ij of each person i with any other member of each new group.
 
     Args:
         degrees: (n, k), reported towards the old groups.
@@ -44,12 +43,12 @@ def directed_probabilities(degrees: NDArray, old: IntArray, new: IntArray) -> ND
 
 
 def draw_links(probabilities: NDArray[np.float64], groups: IntArray, rng: np.random.Generator) -> IntArray:
-    """int64 (2, E): from whom to whom, each pair by a coin of its own; nobody has a link with themselves.
+    """int64 (2, E), sources over targets: one independent coin for each ordered pair, no self-loops.
 
     Args:
         probabilities: float64 (n, k), towards each group.
         groups: int64 (n,), below k.
-        rng: The coins: a number of links for everybody and group, then where they lead; not one a pair.
+        rng: Draws the number of links of each person to each group, then their targets.
     """
     sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for group in range(probabilities.shape[1]):

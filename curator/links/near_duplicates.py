@@ -1,18 +1,18 @@
-"""Pairs of rows whose cosine may reach a bound close to 1, without looking at all pairs.
+"""Pairs of rows whose cosine may reach a bound close to 1, without a look at all pairs.
 
-A HoGS pair that nobody reported needs such a cosine. Two exact filters; each may return
-pairs that do not reach the bound, neither loses one that does.
+A HoGS pair without a reported one needs such a cosine. There are two exact filters. Each may
+return pairs below the bound; neither loses a pair that reaches it.
 
 *Blocks* (bits). Rows with a and b ones and cosine s differ in a + b - 2 s sqrt(a b)
-positions. With s >= s0 that is at most r = floor(2 a_max (1 - s0)): min(a, b) >= s0^2
-max(a, b), and the number grows with the smaller of the two. Cut the columns into r + 1
+positions. With s >= s0 that is at most r = floor(2 a_max (1 - s0)), since min(a, b) >= s0^2
+max(a, b) and the number grows with the smaller of the two. Cut the columns into r + 1
 blocks: a pair that differs in at most r positions agrees exactly in one of them. r = 0
-leaves only identical rows.
+leaves identical rows only.
 
 *Prefixes* (any rows). Order the columns from the rarest. A row's prefix ends where the rest
-of it has norm below s0 times the row's. If two rows share no column of either's prefix,
-all that they share lies in the rest, and by Cauchy-Schwarz their cosine is below s0; so
-the rarest column that they share lies in both prefixes (Chaudhuri et al. 2006; Bayardo
+of the row has a norm below s0 times the row's. If two rows share no column of either prefix,
+all shared columns lie in the rest, and by Cauchy-Schwarz their cosine is below s0. So
+the rarest shared column lies in both prefixes (Chaudhuri et al. 2006; Bayardo
 et al. 2007).
 """
 
@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from curator.links.similarity import BitRows, Rows
 from devices.array_types import IntArray
 
-# Sorting more entries than this takes more memory and time than the filter saves.
+# Above this number of entries, sorting takes more memory and time than the filter saves.
 _MOST_ENTRIES = 1 << 22
-# What rounding in s and in the bound can amount to, many times over.
+# Far above the rounding errors of s and of the bound.
 _ROUNDING = 1e-12
 _GROUPED_AT_ONCE = 1 << 20
 
@@ -46,7 +46,7 @@ def candidates(rows: Rows, gap: float, limit: float) -> Iterator[PairBatch] | No
         limit: Largest number of pairs worth looking at.
 
     Returns:
-        Batches, in which a pair may stand more than once; None where every filter
+        Batches, in which a pair may occur more than once; None if every filter
         would return more than ``limit`` pairs.
     """
     gap += _ROUNDING
@@ -69,7 +69,7 @@ class _Groups:
 
     @cached_property
     def pairs(self) -> float:
-        """Number of candidate pairs, repeated ones counted again."""
+        """Number of candidate pairs, with repetitions."""
         total = 0.0
         for keys, _ in self.lists():
             sizes = np.unique(keys, return_counts=True)[1].astype(np.float64)
@@ -78,7 +78,7 @@ class _Groups:
 
 
 class _Blocks(_Groups):
-    """For each block of columns, a hash of what every row has there."""
+    """Hashes of every row's content, one for each block of columns."""
 
     def __init__(self, rows: BitRows, kept: IntArray, edges: NDArray[np.int64]) -> None:
         self.rows, self.kept, self.edges = rows, kept, edges
@@ -90,7 +90,7 @@ class _Blocks(_Groups):
         return None if differ >= width else cls(rows, kept, np.linspace(0, width, int(differ) + 2).astype(np.int64))
 
     def lists(self) -> Iterator[tuple[Keys, IntArray]]:
-        # Equal rows have equal hashes; a collision of others only costs a look.
+        # Equal rows have equal hashes; a collision of others only adds a candidate.
         odd = np.random.default_rng(0).integers(1 << 63, size=self.edges[-1], dtype=np.uint64) * np.uint64(2)
         for first, last in zip(self.edges[:-1], self.edges[1:], strict=True):
             keys = np.zeros(len(self.kept), np.uint64)

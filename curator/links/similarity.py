@@ -1,14 +1,14 @@
 """Cosine similarity of feature rows, the same double on every path.
 
-Two rows of bits share c ones out of a and b: s = c / sqrt(a b), from exact integers.
-Counts come from a popcount of packed words (a list of pairs) or from a float32 product
+Two rows of bits with a and b ones, c of them shared, have s = c / sqrt(a b), from exact integers.
+The counts come from a popcount of packed words (a list of pairs) or from a float32 product
 of raw zeros and ones (a block of pairs; exact below 2**24), so both give the same s.
 
-Rows of real numbers (public features): the products are added in rising order of
-columns, in double, and s = sum / sqrt(q_i q_j). A block product adds in another order; it
-only says which pairs may pass, and the pairs are then computed again.
+For rows of real numbers (public features) the products are added in rising order of
+columns, in double, and s = sum / sqrt(q_i q_j). A block product adds in another order. It only
+selects the pairs that may pass; these are then computed again.
 
-Rows without a non-zero entry have s = 0; s is 0 where the sum is negative.
+Rows without a non-zero entry have s = 0. A negative sum gives s = 0.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ _ROWS_AT_ONCE = 1024
 class Rows(Protocol):
     """Feature rows of n nodes.
 
-    ``dense_share`` is the share of all pairs from which one block product over all of
-    them is faster than the pairs one by one; ``slack`` bounds what a block product may
-    be off.
+    ``dense_share`` is the share of all pairs above which one block product over all of
+    them is faster than the pairs one by one. ``slack`` bounds the error of a block product.
     """
 
     dense_share: ClassVar[float]
@@ -68,7 +67,11 @@ class BitRows:
     """Rows of bits.
 
     Args:
-        packed: uint8 (n, ceil(d / 8)), as ``np.packbits`` gives them, trailing bits 0.
+        packed: uint8 (n, ceil(d / 8)), rows of ``np.packbits``, trailing bits 0.
+
+    >>> rows = BitRows(np.packbits([[1, 1, 0, 0], [1, 1, 1, 1]], axis=1))
+    >>> rows.cosine(np.array([0]), np.array([1])).round(4)
+    array([0.7071])
     """
 
     packed: NDArray[np.uint8] = field(repr=False)
@@ -90,7 +93,7 @@ class BitRows:
 
     @cached_property
     def words(self) -> NDArray[np.uint64]:
-        """uint64 (n, ceil(d / 64)): the same bits, a word at a time."""
+        """uint64 (n, ceil(d / 64)): the same bits in words."""
         width = -(-self.packed.shape[1] // 8) * 8
         if width == self.packed.shape[1]:
             return np.ascontiguousarray(self.packed).view(np.uint64)
@@ -116,7 +119,7 @@ class BitRows:
         return int(self.ones.sum())
 
     def common(self, left: IntArray, right: IntArray) -> IntArray:
-        """int64 (m,): number of ones that both rows of each pair have."""
+        """int64 (m,): number of shared ones of each pair."""
         counts = np.empty(len(left), np.int64)
         step = max(1, _CHUNK_BYTES // max(1, self.words.shape[1] * 8))
         for start in range(0, len(left), step):
@@ -205,7 +208,7 @@ class RealRows:
 
 
 def public_rows(features: Any) -> Rows:
-    """Return public features (scipy CSR) as rows: of bits where every entry is 0 or 1."""
+    """Return public features (scipy CSR) as rows; as rows of bits if every entry is 0 or 1."""
     matrix = csr_array(features).astype(np.float64)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

@@ -1,4 +1,4 @@
-"""What every method shares: what it asks, what it may spend, what it returns."""
+"""Base class of all methods: questions, reconstruction, training, guarantee."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from devices.facts import PublicFacts, PublicKnowledge, Split
 if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
 
-# All that a method's author needs from here.
+# For authors of methods.
 __all__ = ["TRAINING_GRID", "Budget", "Graph", "Grid", "Method", "Question", "Reporting"]
 
 Grid = Mapping[str, tuple[Any, ...]]  # parameter -> values
@@ -26,11 +26,11 @@ TRAINING_GRID: Grid = {"lr": (0.01, 0.1), "weight_decay": (1e-3, 1e-4, 1e-5), "g
 
 
 class Method:
-    """A method: a frozen dataclass whose fields are what ``--set key=value`` sets.
+    """A method: a frozen dataclass; ``--set key=value`` sets its fields.
 
-    Class attributes say what ``ldpsim methods`` prints: ``name``, ``paper``, ``trust``
-    (``untrusted curator``, ``trusted curator`` or ``none``), ``private`` (which data are
-    protected), ``mechanisms`` (names) and ``default_gnn``.
+    ``ldpsim methods`` prints the class attributes ``name``, ``paper``, ``trust``
+    (``untrusted curator``, ``trusted curator`` or ``none``), ``private`` (the protected
+    data), ``mechanisms`` (names) and ``default_gnn``.
     """
 
     name: ClassVar[str]
@@ -39,25 +39,25 @@ class Method:
     private: ClassVar[tuple[str, ...]]
     mechanisms: ClassVar[tuple[str, ...]]
     default_gnn: ClassVar[str] = "gcn"
-    training_defaults: ClassVar[Mapping[str, Any]] = {}  # where they differ from TrainingSettings' own
-    common_selection: ClassVar[bool] = True  # `--set selection` says which epoch's weights are kept
-    public_graph: ClassVar[bool] = False  # the edges are public knowledge in its paper's setting
-    public_features: ClassVar[bool] = False  # features are, whether or not --public-features is given
-    asks_labels: ClassVar[bool] = False  # labels are asked of devices whether or not --private-labels is given
-    # What `ldpsim tune` compares where no grid is given: parameters of the curator, by stage (a later one
-    # at the best of those before); and, by name, the parameters that change what people are asked.
+    training_defaults: ClassVar[Mapping[str, Any]] = {}  # differences from TrainingSettings' defaults
+    common_selection: ClassVar[bool] = True  # `--set selection` chooses the epoch
+    public_graph: ClassVar[bool] = False  # the edges are public in its paper's setting
+    public_features: ClassVar[bool] = False  # features are public with and without --public-features
+    asks_labels: ClassVar[bool] = False  # devices are asked for labels with and without --private-labels
+    # Default grids of `ldpsim tune`: parameters of the curator, by stage (each stage starts from the best
+    # of the one before); and the parameters that change the questions.
     search_grid: ClassVar[tuple[Grid, ...]] = (TRAINING_GRID,)
     query_grid: ClassVar[Grid] = {}
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Return what is asked and of whom; ValueError for a budget that does not fit."""
+        """Return the questions and the devices of each; ValueError for a budget that does not fit."""
         raise NotImplementedError
 
     def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
-        """Return everybody's public group for a later stage of the plan, made of the reports so far.
+        """Return each person's public group for a later stage, int64 (n,), from the reports so far.
 
-        int64 (n,), or None (unless overridden) for a stage that needs none. It must depend
-        on the arguments alone: a collection that was interrupted asks again for the same.
+        None (unless overridden) for a stage without groups. The groups must depend on the
+        arguments alone, as an interrupted collection asks for them again.
         """
         return None
 
@@ -66,17 +66,17 @@ class Method:
         raise NotImplementedError
 
     def knows_graph(self) -> bool:
-        """Whether the edges are public knowledge with these very parameters; ``public_graph`` unless overridden."""
+        """Return True if the edges are public with these parameters; ``public_graph`` unless overridden."""
         return self.public_graph
 
     def asks_for_labels(self) -> bool:
-        """Whether labels are asked with these very parameters; ``asks_labels`` unless overridden."""
+        """Return True if devices are asked for labels with these parameters; ``asks_labels`` unless overridden."""
         return self.asks_labels
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Train on what :meth:`reconstruct` returned; a method with a loss of its own overrides this.
+        """Train on the graph of :meth:`reconstruct`; a method with a loss of its own overrides this.
 
         See :func:`curator.learning.training.train` for the arguments and errors.
         """
@@ -87,17 +87,17 @@ class Method:
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
-        """Return what is claimed and what holds for these very questions, asked ``collections`` times."""
+        """Return what is claimed and what holds for these questions, asked ``collections`` times."""
         raise NotImplementedError
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Method:
-        """Make the method from ``key=value`` settings; text is read as the field's type.
+        """Return the method with ``key=value`` settings; text is converted to the field's type.
 
         Raises:
-            ValueError: for an unknown key (names the nearest ones) or an unfit value.
+            ValueError: for an unknown key (the message names the nearest ones) or an unfit value.
         """
-        # A type is text, or the class itself where the method's module does not defer annotations.
+        # A type is text, or a class if the method's module does not defer annotations.
         known = {entry.name: str(getattr(entry.type, "__name__", entry.type))
                  for entry in fields(cls)}  # type: ignore[arg-type]  # fmt: skip
         values = {}
@@ -113,22 +113,22 @@ class Method:
 
 @contextmanager
 def spending(option: str, given: float | None, budget: Budget, value: float) -> Iterator[None]:
-    """Name the option behind a budget that a mechanism cannot take.
+    """Name the option of a budget that a mechanism refuses.
 
     Args:
         option: The finer option, ``--eps-adjacency`` for example.
-        given: What it was given, None where the value is a share of ``--epsilon``.
+        given: Its value, None if ``value`` is a share of ``--epsilon``.
         budget: The whole budget.
-        value: What the mechanism is asked to spend.
+        value: Budget of the mechanism.
 
     Raises:
-        ValueError: one line with the option and what was typed.
+        ValueError: one line with the option and its value.
     """
     try:
         yield
     except ValueError as error:
         if str(error).startswith("--set "):
-            raise  # it is another option's mistake
+            raise  # the message names another option
         typed = f"{option} {given:g}" if given is not None else f"--epsilon {budget.epsilon:g}"
         share = "" if given is not None or value == budget.epsilon else f" (here {value:g} of it for one entry)"
         raise ValueError(f"{typed}{share}: {error}") from None

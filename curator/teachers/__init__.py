@@ -1,14 +1,14 @@
-"""An owner's teachers: networks trained on raw private data whose votes are released under noise.
+"""Teachers of an owner: networks trained on raw private data, whose noisy votes are released.
 
 ======================  ===============================================================
-:mod:`.graph`           a plain graph in an owner's hands, and the subgraphs cut out of it
-:mod:`.weights`         the network's weights, as one vector with named parts
-:mod:`.randomness`      every draw of a teacher from its query's number alone
-:mod:`.sage`            training and inference, one network at a time (CPU)
-:mod:`.stacked`         the same for many networks of one size at once (GPU)
+:mod:`.graph`           an owner's plain graph, and its subgraphs
+:mod:`.weights`         a network's weights, as one vector with named parts
+:mod:`.randomness`      a teacher's random draws, derived from its query's number alone
+:mod:`.sage`            training and inference of one network at a time (CPU)
+:mod:`.stacked`         training of many networks of one size at once (GPU)
 :mod:`.answering`       one query: sample, nearest people, subgraph, teacher, posterior
-:mod:`.selection`       which public nodes are asked about
-:mod:`.release`         noise, arg max, and what is given away
+:mod:`.selection`       choice and order of the public nodes to ask about
+:mod:`.release`         noise and arg max: the released labels
 :mod:`.perceptron`      PATE-M's teachers
 ======================  ===============================================================
 """

@@ -1,12 +1,11 @@
-"""One query: sample people, take the nearest, train a teacher on them, ask it.
+"""One query of PrivGnn: sample people, take the nearest, train a teacher on them, ask it.
 
-Lines 2 to 7 of Algorithm 1 (Olatunji, Funke and Khosla, "Releasing Graph Neural Networks
-with Differential Privacy Guarantees"), up to the noise. People are drawn by independent
-Bernoulli(gamma) trials, as the accounting assumes; by default afresh for each query.
+Lines 2 to 6 of Algorithm 1 (Olatunji, Funke and Khosla), before the noise. People are drawn by
+independent Bernoulli(gamma) trials, as the accounting assumes, by default anew for each query.
 
-Two rules for what a sample may lack, neither of which looks at the data: with fewer than K
-people drawn all of them are taken; with fewer than two, or none who has a label, the
-posterior is uniform.
+Two rules for small samples, neither of which looks at the data: a sample of fewer than K people
+is taken whole; for a sample of fewer than two people, or without a label, the posterior is
+uniform.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ SAMPLINGS = ("fresh", "once")
 
 @dataclass(frozen=True, kw_only=True)
 class Teaching:
-    """All that the teachers depend on besides the two graphs and the queries.
+    """Settings and seeds of the teachers.
 
     Args:
-        neighbours: K, how many of the sampled people a teacher is trained on.
+        neighbours: K, the number of sampled people that a teacher is trained on.
         gamma: Probability with which a person is in a sample.
         sampling: ``fresh`` for each query, or ``once`` for all of them.
         distance: Between features: ``euclidean`` or ``cosine``.
         classes: Number of classes.
-        settings: How a teacher is trained.
+        settings: Training of a teacher.
         noise_seed: Seed of the samples.
         training_seed: Seed of weights and dropout.
 
@@ -57,14 +56,7 @@ class Teaching:
     training_seed: int
 
     def __post_init__(self) -> None:
-        if self.neighbours < 2:
-            raise ValueError(f"--set K={self.neighbours}: a teacher needs 2 people or more")
-        if not 0 < self.gamma <= 1:
-            raise ValueError(f"--gamma {self.gamma:g}: must be above 0 and at most 1")
-        if self.sampling not in SAMPLINGS:
-            raise ValueError(f"--sampling {self.sampling}: must be one of {', '.join(SAMPLINGS)}")
-        if self.distance not in DISTANCES:
-            raise ValueError(f"--set distance={self.distance}: must be one of {', '.join(DISTANCES)}")
+        check_sampling(self.neighbours, self.gamma, self.sampling, self.distance)
 
     def sample(self, people: int, query: int) -> IntArray:
         """Return the sorted ids of the people drawn for a query (line 2)."""
@@ -73,11 +65,11 @@ class Teaching:
         return np.flatnonzero(drawn)
 
     def nearest(self, private: PlainGraph, sampled: IntArray, point: NDArray[np.float32]) -> IntArray:
-        """Return the sorted ids of the K sampled people nearest to a point (line 4); of equals the first ones."""
+        """Return the sorted ids of the K sampled people nearest to a point (line 4); the first of equal ones."""
         if len(sampled) <= self.neighbours:
             return sampled
         people = private.features[sampled]
-        # torch's product keeps to torch's number of threads; numpy's would add in another order on more of them
+        # torch's product keeps to torch's number of threads; numpy's sums depend on the number of cores
         product = torch.mv(torch.from_numpy(people), torch.from_numpy(np.array(point))).numpy()
         squares = np.einsum("ij,ij->i", people, people)
         if self.distance == "euclidean":
@@ -86,6 +78,18 @@ class Teaching:
             norms = np.sqrt(squares) * np.sqrt(np.einsum("i,i->", point, point))
             distance = -product / np.where(norms > 0, norms, 1)
         return np.sort(sampled[np.argsort(distance, kind="stable")[: self.neighbours]])
+
+
+def check_sampling(neighbours: int, gamma: float, sampling: str, distance: str) -> None:
+    """Refuse values outside their range (ValueError)."""
+    if neighbours < 2:
+        raise ValueError(f"--set K={neighbours}: a teacher needs 2 people or more")
+    if not 0 < gamma <= 1:
+        raise ValueError(f"--gamma {gamma:g}: must be above 0 and at most 1")
+    if sampling not in SAMPLINGS:
+        raise ValueError(f"--sampling {sampling}: must be one of {', '.join(SAMPLINGS)}")
+    if distance not in DISTANCES:
+        raise ValueError(f"--set distance={distance}: must be one of {', '.join(DISTANCES)}")
 
 
 def posteriors(
@@ -100,10 +104,10 @@ def posteriors(
 
     Args:
         private: The owner's graph.
-        public: The graph whose nodes are asked about.
+        public: The graph of the queried nodes.
         queries: (number, public node) of each query; a draw depends on the number alone.
-        teaching: How.
-        device: A CUDA device trains all of these queries' teachers as one stack.
+        teaching: Settings and seeds.
+        device: A CUDA device trains the teachers of all these queries as one stack.
     """
     layout = Layout(private.features.shape[1], teaching.settings.hidden, teaching.classes)
     found = np.full((len(queries), teaching.classes), 1 / teaching.classes)
@@ -147,7 +151,7 @@ def ask_all(trained: TeacherWeights, graph: PlainGraph) -> NDArray[np.float64]:
 
 
 def on_simplex(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Softmax of scores; uniform where a training went astray, so that the guarantee holds whatever happened."""
+    """Softmax of scores; uniform if a score is not finite, so that the guarantee holds for every training."""
     powers = np.exp(scores - scores.max())
     if not np.isfinite(powers).all():
         return np.full(len(scores), 1 / len(scores))

@@ -1,4 +1,4 @@
-"""Graphs as an owner or the public has them, and the pieces that a network is trained on."""
+"""Plain graphs of an owner or of the public, and the pieces that a network is trained on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PlainGraph:
         features: float32 (n, d), dense.
         indptr, indices: CSR form of the symmetric adjacency without self-loops: int64
             (n + 1,), int64 (2 m,), sorted in a row.
-        labels: int64 (n,), -1 where there is none.
+        labels: int64 (n,), -1 for none.
     """
 
     features: NDArray[np.float32] = field(repr=False)
@@ -61,19 +61,19 @@ class PlainGraph:
         return self.indices[self.indptr[node] : self.indptr[node + 1]]
 
     def save(self, folder: Path) -> None:
-        """Write plain ``.npy`` files for their owner's eyes, each whole or not at all; :meth:`load` maps them."""
+        """Write plain ``.npy`` files that only their owner can read, each atomically; :meth:`load` maps them."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name in _ARRAYS:
             save_array(folder / f"{name}.npy", getattr(self, name))
 
     @classmethod
     def load(cls, folder: Path) -> PlainGraph:
-        """Memory-map what :meth:`save` wrote."""
+        """Memory-map the files of :meth:`save`."""
         return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS))
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array as a whole or not at all, readable by its owner alone."""
+    """Write an array atomically, readable by its owner alone."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -88,15 +88,15 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A graph as a training loop wants it: nodes that have neighbours come first.
+    """A graph in the form of the training loop: nodes with neighbours come first.
 
     Args:
         features: (n, d).
-        means: (m, d), mean of the neighbours' features of the first m nodes, the ones that have any.
+        means: (m, d), mean of the neighbours' features, of the m nodes with neighbours.
         source, target: int64 (E,), directed edges in both directions.
         share: (E,), 1 / degree of the target.
-        labels: int64 (n,), -1 for nodes that are not trained on.
-        order: int64 (n,), which node of the given ones each row is.
+        labels: int64 (n,), -1 for nodes without a label.
+        order: int64 (n,), position of each row's node among the given ones.
     """
 
     features: Floats = field(repr=False)
@@ -112,7 +112,7 @@ class Piece:
 
     @cached_property
     def spread(self) -> csr_array:
-        """(m, n) mean over neighbours, for the nodes that have any."""
+        """CSR (m, n): mean over neighbours, for the nodes with neighbours."""
         shape = (len(self.means), len(self))
         return csr_array((self.share, (self.target, self.source)), shape=shape)
 

@@ -1,6 +1,6 @@
-"""PATE-M's teachers: a perceptron of three layers on features alone.
+"""Teachers of PATE-M: a perceptron of three layers on features alone.
 
-Small enough that autograd costs little; weights and dropout from a generator of their own.
+It is small, so autograd costs little. Weights and dropout come from a generator of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Every draw of a teacher, from a seed and its query's number alone.
+"""Random draws of a teacher, derived from a seed and its query's number alone.
 
-So labels do not depend on how many workers there are, in which order they go, or where a
-run was taken up again. Initial weights and dropout come from the training seed; the
-sample of people and the noise, on which privacy rests, from the noise seed.
+So labels do not depend on the number of workers, on their order, or on the point where a run was
+continued. Initial weights and dropout come from the training seed. The sample of people and the
+noise, on which privacy rests, come from the noise seed.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ def derive(seed: int, purpose: str, number: int = 0) -> int:
 
 
 def weights_generator(seed: int, query: int) -> torch.Generator:
-    """Initial weights and dropout of one teacher; a CPU generator on every device."""
+    """Return the generator of one teacher's initial weights and dropout; a CPU generator on every device."""
     return torch.Generator().manual_seed(derive(seed, "teacher", query))
 
 
 def private_generator(seed: int, purpose: str, query: int) -> np.random.Generator:
-    """The sample of people, or the noise, of one query."""
+    """Return the generator of one query's sample of people, or of its noise."""
     return np.random.Generator(np.random.PCG64(derive(seed, purpose, query)))
 
 
 class Masks:
-    """Which hidden values an epoch keeps; bits of random bytes, drawn once for all epochs.
+    """Dropout masks; bits of random bytes, drawn once for all epochs.
 
     Args:
-        generator: Where they come from.
-        epochs, rows, units: How many; an epoch's mask is (rows, units).
-        dropout: Share that is dropped, in [0, 1); other than 0 and 1/2 it is kept to 1/256.
+        generator: Source of the bytes.
+        epochs: Number of masks.
+        rows, units: Shape of a mask.
+        dropout: Share of dropped values, in [0, 1); other than 0 and 1/2 it is rounded to 1/256.
     """
 
     def __init__(self, generator: torch.Generator, *, epochs: int, rows: int, units: int, dropout: float) -> None:
@@ -50,7 +51,7 @@ class Masks:
         self.drawn: NDArray[np.uint8] = drawn.numpy().view(np.uint8).reshape(epochs, words * 8)
 
     def epoch(self, number: int) -> NDArray[np.uint8]:
-        """uint8 (rows, units): 1 where a value is kept. Kept values are to be divided by ``keep``."""
+        """uint8 (rows, units): 1 for a kept value. The caller divides kept values by ``keep``."""
         raw = self.drawn[number, : self.bytes_an_epoch]
         if self.limit == 256:
             return np.ones((self.rows, self.units), np.uint8)

@@ -1,8 +1,8 @@
-"""What leaves the owner: the arg max of a noisy posterior, or of noisy votes.
+"""Release of an owner: the arg max of a noisy posterior, or of noisy votes.
 
-Noise has scale 1 / lambda in every class, drawn for each query and each lambda on its own,
-so one set of teachers may serve several lambdas; each of them is a release of its own.
-Only the label leaves. What that costs: :mod:`curator.privacy.accountant`.
+The noise has scale 1 / lambda in every class. It is drawn anew for each query and each lambda, so
+one set of teachers may serve several lambdas; each of these is a release of its own. Only the
+label leaves the owner. Its cost: :mod:`curator.privacy.accountant`.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from devices.array_types import IntArray
 SCORES = ("posterior", "log-posterior")
 
 
-def noisy_labels(
-    values: NDArray[np.float64], lambda_: float, *, noise_seed: int, numbers: IntArray | None = None
-) -> IntArray:
-    """Return int64 (queries,): arg max of values + Lap(1 / lambda), of equals the first (line 7).
+def noisy_labels(values: NDArray[np.float64], lambda_: float, *, noise_seed: int) -> IntArray:
+    """Return int64 (queries,): arg max of values + Lap(1 / lambda), the first of equal ones (line 7).
 
     Args:
-        values: (queries, classes), posteriors or counts of votes.
+        values: (queries, classes), posteriors or counts of votes; query q uses the noise of number q.
         lambda_: 1 / scale.
         noise_seed: Seed of the noise.
-        numbers: The queries' numbers, None for 0, 1, 2, ...
+
+    >>> noisy_labels(np.array([[0.0, 100.0], [100.0, 0.0]]), 1.0, noise_seed=0)
+    array([1, 0])
     """
     count, classes = values.shape
-    who = np.arange(count) if numbers is None else numbers
     noise = np.array(
-        [private_generator(noise_seed, f"noise {lambda_:.17g}", int(q)).laplace(0, 1 / lambda_, classes) for q in who]
-    )
+        [private_generator(noise_seed, f"noise {lambda_:.17g}", q).laplace(0, 1 / lambda_, classes)
+         for q in range(count)]
+    )  # fmt: skip
     return np.argmax(values + noise.reshape(count, classes), axis=1)
 
 
 def log_posteriors(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-softmax scores: what the paper's published code adds its noise to.
+    """Return log-softmax scores, to which the paper's published code adds its noise.
 
     They are unbounded below, so the sensitivity is infinite and **no guarantee** holds at
-    any epsilon. For comparison with the paper's figures only.
+    any epsilon. Use them for comparison with the paper's figures only.
     """
     return np.log(np.maximum(values, 1e-300))

@@ -1,19 +1,19 @@
-"""Training one GraphSAGE on one CPU thread, with a backward pass of its own.
+"""Training of one GraphSAGE on one CPU thread, with a backward pass of its own.
 
-A teacher sees 300 nodes and lives for a second, so what a framework spends around the
-arithmetic is most of the bill. Here the first aggregation is a constant and is computed
-once; nodes without neighbours take no part in products about neighbours; features that
-no node has are left out (their weights have no gradient, so Adam never moves them); the
-second layer aggregates c columns, not the h hidden ones; one fused Adam step moves all
+A teacher sees 300 nodes and is trained in a second, so a framework's overhead around the
+arithmetic is most of the cost. Here the first aggregation is a constant and is computed
+once. Nodes without neighbours take no part in products about neighbours. Features that
+no node has are left out (their weights have no gradient, so Adam never moves them). The
+second layer aggregates c columns, not the h hidden ones. One fused Adam step moves all
 weights. It is the same training as PyTorch Geometric's layers under autograd (tested in
 float64), not an approximation.
 
-``basis="rotated"`` trains on the coordinates of the nodes' features in the orthonormal
-basis that a QR decomposition finds, node by node: the first k nodes have coordinates in
+``basis="rotated"`` trains on coordinates of the nodes' features in the orthonormal
+basis of a QR decomposition, node by node: the first k nodes have coordinates in
 its first k directions only, and so have the means of nodes whose neighbours are among
 them. The network can represent the same functions, and plain gradient descent would take
-the same steps; Adam, which scales each coordinate, takes others: another training, and
-named so.
+the same steps. Adam scales each coordinate and takes other steps, so this is another training
+with a name of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BETA1, _BETA2, _TINY = 0.9, 0.999, 1e-8
 
 @dataclass(frozen=True, kw_only=True)
 class SageSettings:
-    """How a network is trained; the defaults are the paper's.
+    """Settings of a training; the defaults are the paper's.
 
     Raises:
         ValueError: for a setting outside its range.
@@ -57,10 +57,12 @@ class SageSettings:
 
 
 class _Rotation:
-    """Coordinates in an orthonormal basis of the rows' span; weights go there and back."""
+    """Orthonormal basis of the rows' span, for the weights' way there and back.
+
+    Outside the span the weights keep their initial values.
+    """
 
     def __init__(self, features: Tensor) -> None:
-        # rows outside of which nothing was seen keep their initial weights
         self.basis, coordinates = torch.linalg.qr(features.T)
         self.features = coordinates.T.contiguous()
 
@@ -72,17 +74,17 @@ class _Rotation:
 
 
 def train_sage(piece: Piece, start: Tensor, layout: Layout, masks: Masks, settings: SageSettings) -> TeacherWeights:
-    """Train full-batch with Adam on the negative log-likelihood of the labelled nodes; the last epoch counts.
+    """Train full-batch with Adam on the negative log-likelihood of the labelled nodes; keep the last epoch.
 
     Args:
         piece: At least two nodes, one of them labelled.
         start: Initial weights, in the precision of the training.
         layout: Sizes of the network.
         masks: Dropout, in the piece's order of nodes.
-        settings: The rest.
+        settings: Settings of the training.
 
     Raises:
-        ValueError: for a piece that nothing can be learned from.
+        ValueError: for a piece of fewer than two nodes or without a label.
     """
     if len(piece) < 2 or not (piece.labels >= 0).any():
         raise ValueError("a network needs two nodes, one of them with a label")

@@ -1,8 +1,8 @@
-"""Which public nodes are asked about, in which order: a shorter list is the start of a longer one.
+"""Choice and order of the public nodes to ask about; a shorter list is the start of a longer one.
 
 ``random``, ``pagerank`` and ``degree`` (largest first), ``cluster``: k-means on the
 features, then round by round the node nearest to each centre, so that all regions are
-asked about. The public graph alone decides, so nothing private is spent.
+asked about. The choice depends on the public graph alone, so it costs no privacy.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from curator.teachers.randomness import derive
 from devices.array_types import IntArray
 
 SELECTIONS = ("random", "pagerank", "degree", "cluster")
-_DAMPING, _CLUSTERS, _ROUNDS = 0.85, 50, 20
+_DAMPING, _PAGERANK_ROUNDS = 0.85, 100
+_CLUSTERS, _ROUNDS = 50, 20
 
 
 def query_order(public: PlainGraph, candidates: IntArray, how: str, *, seed: int) -> IntArray:
-    """Return the candidates (public nodes that may be asked about) in the order in which they are asked.
+    """Return the candidates (public nodes) in the order of the queries.
 
     Raises:
-        ValueError: for an unknown way.
+        ValueError: for an unknown order.
     """
     if how not in SELECTIONS:
         raise ValueError(f"--query-selection {how}: must be one of {', '.join(SELECTIONS)}")
@@ -36,15 +37,15 @@ def query_order(public: PlainGraph, candidates: IntArray, how: str, *, seed: int
     return shuffled[np.argsort(-weight[shuffled], kind="stable")]
 
 
-def pagerank(graph: PlainGraph, *, damping: float = _DAMPING, rounds: int = 100) -> Floats:
-    """float64 (n,), sums to 1; nodes without neighbours jump anywhere."""
+def pagerank(graph: PlainGraph) -> Floats:
+    """float64 (n,): PageRank, sum 1; from a node without neighbours the walk jumps to any node."""
     n, degree = len(graph), np.diff(graph.indptr)
     weights = 1 / np.repeat(np.maximum(degree, 1), degree)
     flow = csr_array((weights, graph.indices, graph.indptr), shape=(n, n)).T
     rank = np.full(n, 1 / n)
-    for _ in range(rounds):
+    for _ in range(_PAGERANK_ROUNDS):
         loose = rank[degree == 0].sum()
-        rank = (1 - damping) / n + damping * (flow @ rank + loose / n)
+        rank = (1 - _DAMPING) / n + _DAMPING * (flow @ rank + loose / n)
     return rank
 
 

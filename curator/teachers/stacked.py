@@ -1,8 +1,8 @@
-"""The training of :mod:`.sage` for many networks of one size at once: batched products for a GPU.
+"""Training of :mod:`.sage` for many networks of one size at once: batched products for a GPU.
 
-Each network's numbers do not depend on which others stand beside it, up to the order in
-which a library adds; with fixed stacks the same device gives the same bytes. On a CPU
-stacking gains nothing; it runs there for the tests.
+The numbers of a network do not depend on the others in the stack, up to the order in which a
+library adds. With fixed stacks the same device gives the same bytes. On a CPU stacking is no
+faster; it runs there for the tests.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def train_stacked(
     """Train one network on each piece.
 
     Args:
-        pieces: All with the same number of nodes.
+        pieces: Subgraphs, all with the same number of nodes.
         starts, masks: As for :func:`~curator.teachers.sage.train_sage`, one a piece.
-        layout, settings: For all of them; the basis is the given one.
-        device: Where the stack is trained; the networks come back to the CPU.
+        layout, settings: Of all networks; the basis must be ``given``.
+        device: Device of the training; the networks are returned on the CPU.
 
     Raises:
         ValueError: for pieces of different sizes, or a rotated basis.
@@ -108,7 +108,7 @@ def _constants(pieces: Sequence[Piece], c: int) -> tuple[Tensor, Tensor, Tensor,
 
 
 class _Keep:
-    """:class:`Masks` of a stack, unpacked where the training is."""
+    """:class:`Masks` of a stack, unpacked on the training's device."""
 
     def __init__(self, drawn: Tensor, like: Masks, dtype: torch.dtype) -> None:
         self.drawn, self.rows, self.units, self.like, self.dtype = drawn, like.rows, like.units, like, dtype

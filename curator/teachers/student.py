@@ -1,7 +1,7 @@
-"""The student: trained on the public graph with the labels that the owner released.
+"""Student: a network trained on the public graph with the labels that the owner released.
 
-The same two-layer GraphSAGE as a teacher, transductive: all public nodes pass through it,
-the queries alone have labels.
+It is the same two-layer GraphSAGE as a teacher, transductive: all public nodes pass through it,
+and the queried nodes have labels.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from curator.teachers.sage import SageSettings, train_sage
 from curator.teachers.weights import Layout, TeacherWeights
 from devices.array_types import IntArray
 
-_STUDENT = 0  # number among the draws of its own purpose
+_STUDENT = 0  # number of its generator
 
 
 class Sage(nn.Module):
-    """A trained network as a torch module, for saving; :meth:`forward` is not needed, ``trained`` has the verbs."""
+    """A trained network as a torch module, for saving; ``trained`` computes with it."""
 
     def __init__(self, trained: TeacherWeights) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Sage(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Student:
-    """A student and what it says.
+    """A student and its predictions.
 
     Args:
         trained: The network.
@@ -52,18 +52,18 @@ class Student:
 
 def train_network(graph: PlainGraph, known: IntArray, labels: IntArray, classes: int, settings: SageSettings, *,
                   seed: int) -> Student:  # fmt: skip
-    """Train on a whole graph with the labels of some of its nodes; the last epoch counts.
+    """Train on a whole graph with the labels of some of its nodes; keep the last epoch.
 
     Args:
-        graph: Its own labels are not looked at.
-        known: Nodes that have a label.
+        graph: The graph; its own labels are not used.
+        known: Nodes with a label.
         labels: Their labels.
         classes: Number of classes.
-        settings: ``basis`` is the given one here, whatever it says.
+        settings: Settings of the training; ``basis`` is always ``given`` here.
         seed: Training seed.
 
     Raises:
-        ValueError: where no node has a label.
+        ValueError: if no node has a label.
     """
     started = time.perf_counter()
     seen = np.full(len(graph), -1, np.int64)

@@ -1,10 +1,10 @@
-"""The weights of the two-layer GraphSAGE, as one vector: an optimiser steps it in one call.
+"""Weights of the two-layer GraphSAGE as one vector, so that an optimiser steps them in one call.
 
     h_v = dropout(relu(batchnorm(mean_{u in N(v)} x_u  W1n + x_v W1o)))
     y_v = mean_{u in N(v)} h_u  W2n + h_v W2o + b
 
-(Hamilton et al. 2017 as PyTorch Geometric's ``SAGEConv`` states it; the first layer has no
-bias, which the batch norm after it would take away again.)
+(Hamilton et al. 2017, in the form of PyTorch Geometric's ``SAGEConv``. The first layer has no
+bias, as the batch norm after it would remove it.)
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-EPS = 1e-5  # batch norm's, and the share of a new batch in its running figures: PyTorch's defaults
+# Batch norm: PyTorch's defaults. MOMENTUM is the share of a new batch in the running averages.
+EPS = 1e-5
 MOMENTUM = 0.1
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Sizes: ``d`` features, ``h`` hidden units, ``c`` classes; and where each part lies in the vector.
+    """Layout of the vector for ``d`` features, ``h`` hidden units and ``c`` classes.
 
     Parts: ``near1``, ``own1`` (d, h); ``second`` (h, 2c): W2n beside W2o; ``bias`` (c,);
     ``scale``, ``shift`` (h,).
+
+    >>> Layout(d=10, h=4, c=3).size
+    115
     """
 
     d: int
@@ -55,7 +59,7 @@ class Layout:
     def draw(self, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
         """Return fresh weights: uniform in +- 1 / sqrt(inputs), batch norm 1 and 0 (PyG's initialisation).
 
-        Drawn in float32 on the CPU whatever ``dtype`` is, so that every device starts alike.
+        Always drawn in float32 on the CPU, so that the start is the same on every device.
         """
         vector = torch.empty(self.size)
         parts = self.parts(vector)
@@ -69,12 +73,12 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class TeacherWeights:
-    """A trained network.
+    """Weights of a trained network.
 
     Args:
         layout: Sizes.
         vector: Weights.
-        mean, variance: (h,), batch norm's running figures, for inference.
+        mean, variance: (h,), batch norm's running averages, for inference.
     """
 
     layout: Layout

@@ -1,16 +1,16 @@
 """Stored hyper-parameters, for ``--tuned``: one TOML file a method in this folder.
 
-Each table says where its values come from: ``published`` with the source, or ``ours``
-with the search that found them (grid, seeds, how many collections it used).
+Each table names the source of its values: ``published`` with the paper or code, or ``ours``
+with the search that found them (grid, seeds, number of collections).
 
     [[setting]]
     dataset = "cora"
     gnn = "gcn"
     split = "split42"          # left out: any split
     epsilon = 3.0              # left out: any budget; eps_adjacency, eps_features, eps_labels likewise
-    feature_share = 0.1        # a query parameter that was searched too; left out: none was
+    feature_share = 0.1        # the searched share of the budget; left out: not searched
     public_features = true     # left out: either
-    when = { variant = "soft" }  # left out: any; the method's own parameters that it was found for
+    when = { variant = "soft" }  # the method's own parameters during the search; left out: any
     provenance = "ours"
     source = "validation accuracy over ..."
     collections = 270
@@ -33,13 +33,13 @@ _CONDITIONS = ("dataset", "gnn", "split", "epsilon", "eps_adjacency", "eps_featu
 
 @dataclass(frozen=True)
 class Tuned:
-    """Stored values, where they come from, and how many collections the search used.
+    """Stored values and their source.
 
     Args:
         values: Parameters of the method and its training.
-        feature_share: The share of the budget that the search chose, None where it chose none.
+        feature_share: The share of the budget that the search chose, None if it chose none.
         provenance: ``published`` or ``ours``, and the source.
-        collections: Collections of simulated people that the search asked.
+        collections: Number of collections that the search used.
     """
 
     values: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Tuned:
 
 @cache
 def settings_of(method: str) -> tuple[Mapping[str, Any], ...]:
-    """Return all stored settings of a method, in the file's order; empty where there are none."""
+    """Return all stored settings of a method, in the file's order."""
     file = files(__name__).joinpath(f"{method.replace('-', '_')}.toml")
     return tuple(tomllib.loads(file.read_text()).get("setting", ())) if file.is_file() else ()
 
@@ -65,15 +65,15 @@ def stored(
     feature_share: float | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Tuned:
-    """Return the stored setting that fits; the first with the most conditions wins.
+    """Return the stored setting that fits with the most conditions, the first of equal ones.
 
     Args:
-        method, dataset, gnn, split, budget: Of the run.
-        feature_share: The share that the person insists on, None where the stored one may be taken.
-        parameters: The method's own parameters, as ``--set`` and its defaults have them.
+        method, dataset, gnn, split, budget: Those of the run.
+        feature_share: The share given on the command line, None to accept the stored one.
+        parameters: The method's own parameters, from ``--set`` and its defaults.
 
     Raises:
-        ValueError: where none is stored; the line says for what there is one.
+        ValueError: if none fits; the message names the stored ones.
     """
     run = {
         "dataset": dataset, "gnn": gnn, "split": split, "epsilon": budget.epsilon,

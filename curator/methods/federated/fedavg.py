@@ -1,10 +1,10 @@
-"""Federated baselines: what is trained where, and what that leaves unprotected.
+"""Federated baselines: their parameters and guarantees.
 
-Nothing here trains: the rounds are Flower's (``strategies``), the local steps run on
-devices or in silos (``devices``). Here stand the parameters and the guarantees.
+Nothing here trains. The rounds are Flower's (``strategies``), and the local steps run on
+devices or in silos (``devices``).
 
 With one person a device, FedAvg of a GCN has no edge to train on: a device's own node has
-no neighbour on the device. ``fedavg-mlp`` is that method by its right name; edges enter with
+no neighbour on the device. ``fedavg-mlp`` is that method by its right name. Edges enter with
 ``fedavg-gnn`` and ``fedgcn`` (neighbours' values go through the server) or with silos.
 """
 
@@ -23,9 +23,9 @@ from devices.facts import PublicFacts, PublicKnowledge, Split
 
 _FEDAVG = "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data (FedAvg)"
 _LEAK = (
-    "an update is a function of the record and nothing bounds how much it says: from the gradient of a single "
-    "example features and label are read off exactly (Zhu et al. 2019; the first layer's is the feature row times a "
-    "number, so its non-zero rows are the words)"
+    "an update is a function of the record, and nothing bounds what it reveals: the gradient of a single example "
+    "determines its features and label exactly (Zhu et al. 2019; the first layer's gradient is the feature row times "
+    "a number)"
 )
 SCALINGS = ("unit", "row", "none")
 SERVER_OPTIMISERS = ("average", "adam")
@@ -37,15 +37,15 @@ class Federated(Method):
 
     Args:
         rounds: Number of rounds.
-        fraction: Share of the training devices (or silos) asked in a round.
-        local_steps: Gradient steps an answer.
+        fraction: Share of the training devices (or silos) that each round asks.
+        local_steps: Gradient steps of an answer.
         server_optimiser: ``average`` (FedAvg) or ``adam`` (FedAdam, Reddi et al. 2021).
         server_lr: FedAdam's learning rate.
-        dropping: Share of those asked who drop out of each round after it began.
-        evaluate_every: Every how many rounds validation devices judge the model, and the
-            best one is kept; 0: never, and the last one is kept.
-        scaling: Of a record's features: ``unit`` (length 1: one learning rate then fits people
-            with few and with many), ``row`` (divided by their sum) or ``none``.
+        dropping: Share of the asked devices that drop out during a round.
+        evaluate_every: Rounds between evaluations on validation devices; the best model is kept.
+            0: no evaluation; the last model is kept.
+        scaling: Scaling of a record's features: ``unit`` (length 1, so that one learning rate fits
+            records with few and with many features), ``row`` (divided by their sum) or ``none``.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -64,7 +64,7 @@ class Federated(Method):
     private: ClassVar[tuple[str, ...]] = ()
     mechanisms: ClassVar[tuple[str, ...]] = ()
     common_selection: ClassVar[bool] = False
-    sees: ClassVar[str] = "own"  # what a device looks at: see devices/training_task.py
+    sees: ClassVar[str] = "own"  # view of a device: see devices/training_task.py
     silo: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ("features", "label")
 
@@ -92,17 +92,17 @@ class Federated(Method):
         return 0.0
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Nothing is asked in the sense of reports."""
+        """Return no question: there are no reports."""
         return ()
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
-        """Refused: there are no reports (TypeError)."""
+        """Refuse reports: there are none (TypeError)."""
         raise TypeError(f"{self.name} is trained in rounds, not on reports")
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
-        """Everything that is used is unprotected: the server sees every update in clear."""
+        """Return a guarantee of nothing: the server sees every update in clear."""
         return unprotected(self.uses, trust=self.trust)
 
 
@@ -117,7 +117,7 @@ def unprotected(uses: Sequence[str], *, trust: str, detail: str = "the server se
 
 @dataclass(frozen=True)
 class FedAvgMLP(Federated):
-    """FedAvg of a perceptron on each device's own features and label."""
+    """FedAvg (McMahan et al. 2017, https://arxiv.org/abs/1602.05629) of a perceptron on each device's own record."""
 
     rounds: int = 100
     local_steps: int = 5
@@ -131,10 +131,10 @@ class FedAvgMLP(Federated):
 
 @dataclass(frozen=True)
 class FedProx(FedAvgMLP):
-    """FedAvg-MLP with FedProx's proximal term.
+    """FedAvg-MLP with FedProx's proximal term (Li et al. 2020, https://arxiv.org/abs/1812.06127).
 
     Args:
-        proximal_mu: Its weight.
+        proximal_mu: Weight of the term.
     """
 
     proximal_mu: float = 0.1
@@ -155,7 +155,7 @@ class FedProx(FedAvgMLP):
 
 @dataclass(frozen=True)
 class Isolate(FedAvgMLP):
-    """Every training device trains alone and sends nothing; scored is each one's own network, and the mean reported."""
+    """Every training device trains alone and sends nothing; the result is the mean score of their networks."""
 
     rounds: int = 1
     local_steps: int = 50
@@ -167,14 +167,14 @@ class Isolate(FedAvgMLP):
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
-        """Nothing leaves a device."""
+        """Return that nothing leaves a device."""
         nothing = Level("not asked", detail="nothing leaves the device")
         return Guarantee(self.trust, Claim("nothing leaves the device", None), dict.fromkeys(LEVELS, nothing))
 
 
 @dataclass(frozen=True)
 class FedAvgGNN(Federated):
-    """FedAvg of a two-layer GCN: each device on its own ego net.
+    """FedAvg (https://arxiv.org/abs/1602.05629) of a two-layer GCN, each device on its own ego net.
 
     Neighbours' representations (the first layer's products and hidden units, of the model
     of the round before) go through the server in every round; they are constants in a
@@ -194,7 +194,10 @@ class FedAvgGNN(Federated):
 
 @dataclass(frozen=True)
 class FedGCN(Federated):
-    """FedGCN with one person a device: the neighbours' sums are exchanged once, before training."""
+    """FedGCN (Yao et al. 2023, https://arxiv.org/abs/2201.12433) with one person a device.
+
+    The neighbours' sums are exchanged once, before training.
+    """
 
     rounds: int = 100
     local_steps: int = 5

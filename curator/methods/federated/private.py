@@ -19,23 +19,28 @@ CLIPPINGS = ("fixed", "adaptive")
 
 
 def small_delta(people: int) -> float:
-    """The largest power of ten below 1 / people."""
+    """Return the largest power of ten below 1 / people.
+
+    >>> small_delta(500)
+    0.001
+    """
     return float(10.0 ** (math.ceil(math.log10(1 / people)) - 1))
 
 
 @dataclass(frozen=True)
 class DPFedAvg(Federated):
-    """FedAvg-MLP whose server clips every update and adds Gaussian noise to their mean (Flower's wrapper).
+    """DP-FedAvg (McMahan et al. 2018, https://arxiv.org/abs/1710.06963) of a perceptron.
 
-    The server sees every update in clear: what is private is the models that it hands on.
-    ``--epsilon`` is what holds for them (replace one device's record), and the noise
-    multiplier follows from it; ``noise_multiplier`` sets it instead.
+    The server clips every update and adds Gaussian noise to their mean (Flower's wrapper). It sees
+    every update in clear; private are the models that it sends out. ``--epsilon`` holds for them
+    (one device's record replaced) and determines the noise multiplier, unless
+    ``noise_multiplier`` is set.
 
     Args:
-        clip: Largest L2 norm of an update; the first one where clipping is adaptive.
+        clip: Largest L2 norm of an update; the initial one for adaptive clipping.
         clipping: ``fixed``, or ``adaptive`` (Andrew et al. 2021).
-        noise_multiplier: Noise deviation over clip / sampled devices; 0: from --epsilon.
-        delta: 0: the largest power of ten below 1 / training devices.
+        noise_multiplier: Noise deviation divided by clip / sampled devices; 0: from --epsilon.
+        delta: Delta of the guarantee; 0: the largest power of ten below 1 / training devices.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -65,16 +70,16 @@ class DPFedAvg(Federated):
             raise ValueError(f"--set noise_multiplier={self.noise_multiplier:g}: must be a finite number, 0 or more")
 
     def asked(self, people: int) -> Rounds:
-        """What is accounted for ``people`` training devices."""
+        """Return the accountant's view of the rounds with ``people`` training devices."""
         sample = max(1, round(self.fraction * people))
         return Rounds(rounds=self.rounds, people=people, sample=sample, delta=self.delta or small_delta(people))
 
     def multiplier(self, people: int, budget: Budget) -> float:
-        """The noise multiplier in force."""
+        """Return the noise multiplier in force."""
         return self.noise_multiplier or noise_multiplier_for(self.asked(people), budget.epsilon)
 
     def guarantee_after(self, people: int, rounds: int, multiplier: float) -> Guarantee:
-        """Return what holds after the rounds that were really run."""
+        """Return the guarantee after the rounds that really ran."""
         asked = Rounds(**{**vars(self.asked(people)), "rounds": rounds})
         holds, printed = central_epsilon(asked, multiplier), printed_epsilon(asked, multiplier)
         how = "all of them asked in every round" if asked.sample == people else f"{asked.sample} drawn a round"
@@ -111,14 +116,16 @@ class DPFedAvg(Federated):
 
 @dataclass(frozen=True)
 class LDPFedAvg(Federated):
-    """FedAvg-MLP whose devices clip their update and add Gaussian noise before it leaves.
+    """FedAvg-MLP whose devices clip their update and add Gaussian noise before they send it.
 
-    ``--epsilon`` is what all answers of one device lose together (at ``delta`` together);
-    devices take turns, so each takes part in rounds * fraction rounds, and refuses beyond.
+    The noise is that of the analytic Gaussian mechanism (Balle and Wang 2018,
+    https://arxiv.org/abs/1805.06530). ``--epsilon`` is the loss of all answers of one device
+    together, at ``delta`` together. Devices take turns: each takes part in rounds * fraction rounds
+    and refuses more.
 
     Args:
         clip: Largest L2 norm of an update.
-        delta: Of all of a device's answers together; 0: the largest power of ten below 1 / n.
+        delta: Delta of all answers of a device together; 0: the largest power of ten below 1 / n.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -143,18 +150,18 @@ class LDPFedAvg(Federated):
         super().__post_init__()
         _check_noise(self.clip, self.delta)
         if self.evaluate_every:
-            raise ValueError(f"--set evaluate_every={self.evaluate_every}: an evaluation says what a device's label is")
+            raise ValueError(f"--set evaluate_every={self.evaluate_every}: an evaluation reveals a device's label")
         turns = 1 / self.fraction
         if abs(turns - round(turns)) > 1e-9:
             raise ValueError(f"--set fraction={self.fraction:g}: devices take turns; it must be 1 / a whole number")
 
     @property
     def answers(self) -> int:
-        """In how many rounds a device takes part, at most."""
+        """Largest number of rounds in which a device takes part."""
         return math.ceil(self.rounds / round(1 / self.fraction))
 
     def each(self, facts: PublicFacts, budget: Budget) -> tuple[float, float]:
-        """Epsilon and delta of one answer."""
+        """Return epsilon and delta of one answer."""
         return budget.epsilon / self.answers, (self.delta or small_delta(facts.n)) / self.answers
 
     def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
@@ -165,12 +172,12 @@ class LDPFedAvg(Federated):
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
-        """What a device loses that takes part in every round of its turn."""
+        """Return the loss of a device that takes part in every round of its turn."""
         epsilon, delta = self.each(facts, budget)
         return self.guarantee_of(epsilon, delta, self.answers * collections, budget.epsilon)
 
     def guarantee_of(self, epsilon: float, delta: float, answers: int, asked: float) -> Guarantee:
-        """What ``answers`` answers of this loss come to: losses and deltas add."""
+        """Return the guarantee of ``answers`` answers; losses and deltas add up."""
         total = round_up(answers * epsilon)
         detail = f"{answers} updates of epsilon {epsilon:.6g}, each bounded for any change of the record"
         whole = Level("bounded", total, answers * delta, detail)

@@ -1,11 +1,11 @@
 """Silos: parties that hold their members' raw records and train a GCN together.
 
-Every silo is a trusted curator for its members, and one Flower client. Between silos and
-server there is no noise.
+Every silo is a trusted curator of its members, and one Flower client. There is no noise between
+silos and server.
 
-Partitions: ``dirichlet``: each class is divided over the silos in proportions drawn from a
-symmetric Dirichlet distribution (at beta = 10,000 nearly uniform: the partition of FedGCN's
-and FedGraph's tables); ``metis``: parts of the graph with few edges between them (the
+Partitions: ``dirichlet`` divides each class over the silos in proportions drawn from a
+symmetric Dirichlet distribution (nearly uniform at beta = 10,000: the partition of FedGCN's
+and FedGraph's tables). ``metis`` makes parts with few edges between them (the
 non-overlapping partition of FED-PUB, Baek et al. 2023).
 """
 
@@ -26,13 +26,15 @@ PARTITIONS = ("dirichlet", "metis")
 
 @dataclass(frozen=True)
 class Silos(Federated):
-    """FedAvg of a two-layer GCN over silos, each on the graph that its members induce.
+    """FedAvg (McMahan et al. 2017, https://arxiv.org/abs/1602.05629) of a two-layer GCN over silos.
+
+    Each silo trains on the subgraph of its members.
 
     Args:
         silos: Number of silos.
-        partition: Who is in which: ``dirichlet`` or ``metis``.
-        beta: Of the Dirichlet distribution.
-        scaling: As above; ``none`` is what FedGCN's published code does.
+        partition: Assignment of people to silos: ``dirichlet`` or ``metis``.
+        beta: Parameter of the Dirichlet distribution.
+        scaling: As in :class:`Federated`; FedGCN's published code has ``none``.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -74,17 +76,17 @@ class Silos(Federated):
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
-        """Nothing is protected: from the silo by trust alone, from the server by nothing."""
+        """Return a guarantee of nothing: the silo is trusted, and the server sees its updates in clear."""
         detail = "the silo has the raw record, and the server sees every update of the silo in clear"
         return unprotected(self.uses, trust=self.trust, detail=detail)
 
 
 @dataclass(frozen=True)
 class SiloFedProx(Silos):
-    """As silo-fedavg-gcn, with FedProx's proximal term.
+    """silo-fedavg-gcn with FedProx's proximal term (Li et al. 2020, https://arxiv.org/abs/1812.06127).
 
     Args:
-        proximal_mu: Its weight.
+        proximal_mu: Weight of the term.
     """
 
     proximal_mu: float = 0.01
@@ -105,7 +107,10 @@ class SiloFedProx(Silos):
 
 @dataclass(frozen=True)
 class SiloFedGCN(Silos):
-    """FedGCN: before training, silos exchange their neighbours' feature sums once through the server."""
+    """FedGCN (Yao et al. 2023, https://arxiv.org/abs/2201.12433) over silos.
+
+    Before training, silos exchange their neighbours' feature sums once through the server.
+    """
 
     name: ClassVar[str] = "silo-fedgcn"
     paper: ClassVar[str] = "Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs"

@@ -1,21 +1,26 @@
-"""Blink: link local privacy by Bayesian estimation (Zhu et al., CCS 2023).
+"""Blink: link local differential privacy by Bayesian estimation (Zhu, Tan and Xiao, CCS 2023, https://arxiv.org/abs/2309.03190).
 
-On the devices: randomised response on the adjacency row with eps_a = (1 - share) eps per
-bit, and the degree with Laplace noise (discrete: it is an integer) for eps_d = share eps.
+On the devices, with eps_d = delta eps and eps_a = (1 - delta) eps:
 
-At the curator: degrees are clipped to [1, n - 2] and give the beta-model
-(:mod:`curator.links.beta_model`), whose link probabilities are the prior; both reported bits are
-the likelihood; P_ij is the posterior (:mod:`curator.links.blink`). Then
+    A~_ij = RR(A_ij, eps_a),   flip probability p = 1 / (1 + e^eps_a)
+    d~_i = d_i + Lap(1 / eps_d), here with discrete Laplace noise, as a degree is an integer
 
-    hard    the pairs with P_ij > .5, unweighted;
-    soft    all pairs, weighted by P_ij;
-    hybrid  the floor(sum P) likeliest pairs, weighted by P_ij.
+At the curator, in this order:
 
-Two deviations. ``soft`` keeps the pairs with P_ij >= ``floor``, because the whole matrix
-is dense; ``floor=0`` is the paper's form, and the notes say which share of the total
-probability was kept. A silent device is taken to have the others' mean degree.
+    beta     maximum-likelihood beta-model of the d~_i clipped to [1, n - 2]
+             (:mod:`curator.links.beta_model`)
+    prior    Pr[A_ij = 1 | d~] = s_i s_j / (1 + s_i s_j),  s_i = e^beta_i
+    P_ij     posterior of the prior and both reported bits (:mod:`curator.links.blink`)
 
-One edge changes a bit and the degree at each end: its loss is 2 (eps_a + eps_d).
+    hard     the pairs with P_ij > .5, unweighted
+    soft     all pairs, weighted by P_ij
+    hybrid   the floor(sum P) likeliest pairs, weighted by P_ij
+
+Deviations: ``soft`` keeps the pairs with P_ij >= ``floor``, as the whole matrix is dense.
+``floor=0`` is the paper's form, and the notes hold the kept share of the total probability. The
+degree of a silent device is estimated by the mean degree of the others.
+
+One edge changes a bit and the degree at both ends: its loss is 2 (eps_a + eps_d).
 """
 
 from __future__ import annotations
@@ -36,6 +41,7 @@ from devices.facts import PublicFacts
 from devices.mechanisms import Degree, Mechanism, RandomizedResponse
 
 VARIANTS = ("hard", "soft", "hybrid")
+BIT_AND_DEGREE = "an edge changes a bit and the degree at both ends, so its loss is 2 (eps_a + eps_d)"
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,9 @@ class Blink(LinkMethod):
 
     Raises:
         ValueError: for a parameter outside its range.
+
+    >>> Blink(variant="hybrid").degree_share
+    0.1
     """
 
     variant: str = "hard"
@@ -67,20 +76,19 @@ class Blink(LinkMethod):
             raise ValueError(f"--set degree_share={self.degree_share}: must lie between 0 and 1, both excluded")
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
-        """Randomised response for eps_a and a noisy degree for eps_d."""
+        """A~_i by randomised response with eps_a, and d~_i with eps_d."""
         share = self.degree_share
         return row_and_degree(facts, budget, (1 - share) * epsilon, share * epsilon, self.name)
 
     def links(self, reports: Reports) -> ReconstructedLinks:
-        """Prior, posterior, and the pairs that the variant takes."""
+        """Prior, posterior, and the pairs of the variant."""
         posterior, notes = link_posterior(reports)
         pairs, weights = chosen_links(posterior, self.variant, self.floor, notes)
         return both_ways(pairs.left, pairs.right), weights, notes
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """One edge moves a bit and the degree at both ends."""
-        return ("an undirected edge is a bit of both ends' lists and 1 in both ends' degrees: its loss is "
-                "2 (eps_a + eps_d)",)  # fmt: skip
+        """As :meth:`LinkMethod.reasons`; one edge changes a bit and the degree at both ends."""
+        return (BIT_AND_DEGREE,)
 
 
 def check_variant(variant: str, floor: float) -> None:
@@ -94,10 +102,10 @@ def check_variant(variant: str, floor: float) -> None:
 def row_and_degree(
     facts: PublicFacts, budget: Budget, eps_a: float, eps_d: float, method: str
 ) -> tuple[Mechanism, ...]:
-    """Return the two mechanisms of one question about the adjacency.
+    """Return the mechanisms of A~_i and d~_i.
 
     Raises:
-        ValueError: for one-end reporting, which has no degrees to fit, or fewer than 4 people.
+        ValueError: for one-end reporting, which reports no whole degree, or fewer than 4 people.
     """
     if budget.reporting == "one-end":
         raise ValueError(f"{method} fits whole degrees, which --reporting one-end does not report")
@@ -107,7 +115,7 @@ def row_and_degree(
 
 
 def link_posterior(reports: Reports) -> tuple[LinkPosterior, dict[str, Any]]:
-    """Return the posterior of all pairs, and notes on the prior."""
+    """Return P_ij of all pairs, and notes on the prior."""
     if reports.adjacency is None or reports.degrees is None:
         raise ValueError("blink needs reports of adjacency bits and of degrees, and one of them is missing")
     reported = reports.reported("adjacency")
@@ -119,7 +127,7 @@ def link_posterior(reports: Reports) -> tuple[LinkPosterior, dict[str, Any]]:
 
 
 def usable_degrees(degrees: NDArray[np.int64], reported: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """int64 (n,): noisy degrees clipped to [1, n - 2]; a silent device has the others' mean."""
+    """int64 (n,): d~_i clipped to [1, n - 2]; the others' mean for a silent device."""
     clipped = np.clip(degrees, 1, len(degrees) - 2)
     if not reported.all():
         clipped[~reported] = round(float(clipped[reported].mean())) if reported.any() else 1
@@ -129,7 +137,7 @@ def usable_degrees(degrees: NDArray[np.int64], reported: NDArray[np.bool_]) -> N
 def chosen_links(
     posterior: LinkPosterior, variant: str, floor: float, notes: dict[str, Any]
 ) -> tuple[PairOdds, NDArray[np.float32] | None]:
-    """Return the variant's pairs and, for both directions, their weights (None: unweighted)."""
+    """Return the variant's pairs and their weights for both directions (None: unweighted)."""
     expected = notes["expected_edges"]
     if variant == "hard":
         pairs = posterior.above(1.0)

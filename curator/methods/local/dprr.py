@@ -1,20 +1,20 @@
-"""Degree-preserving randomised response (Hidano and Murakami 2022), as in Blink's comparison.
+"""Degree-preserving randomised response (Hidano and Murakami 2022, https://arxiv.org/abs/2202.10209).
 
-Device i reports its degree with Laplace noise for eps_1 = share eps, d~_i, and its row by
-randomised response for eps_2 = (1 - share) eps, which keeps a bit with probability p.
+The form is that of Blink's comparison. Device i reports its degree with Laplace noise for
+eps_1 = share eps, d~_i, and its row by randomised response for eps_2 = (1 - share) eps, which
+keeps a bit with probability p.
 Each reported 1 survives with probability
 
     q_i = d~_i / (d~_i (2 p - 1) + (n - 1) (1 - p)),    clipped to [0, 1],
 
-so that about d~_i remain. In the paper the device thins its row itself. Thinning reads
-nothing but the two reports, so the curator does it here, at the same loss and with the
-same distribution of the graph. Its coins come from a hash of the reports: the same
-reports give the same graph.
+so that about d~_i remain. In the paper the device thins its row itself. Thinning reads only
+the two reports, so the curator does it here, at the same loss and with the same distribution
+of the graph. The random seed is a hash of the reports: the same reports give the same graph.
 
 Each surviving 1 is an edge. ``direction="outgoing"`` (the default) carries features from the
-device that reported it to the one it named, which gives the accuracies published in Blink's
-comparison; ``incoming`` carries them the other way, as the other baselines do; ``both``
-makes a link of it, which is more accurate than either (docs/results/blink.md).
+reporting device to the reported one, which gives the accuracies published in Blink's
+comparison. ``incoming`` carries them the other way, as the other baselines do. ``both``
+makes the edge undirected, which is more accurate than either (docs/results/blink.md).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class DPRR(LinkMethod):
         )
 
     def links(self, reports: Reports) -> ReconstructedLinks:
-        """Thin each row."""
+        """Keep each reported 1 with probability q_i."""
         if reports.adjacency is None or reports.degrees is None:
             raise ValueError("dprr needs reports of adjacency bits and of degrees, and one of them is missing")
         response = reports.mechanism("adjacency", RandomizedResponse)
@@ -92,13 +92,17 @@ class DPRR(LinkMethod):
         return edges, None, {"ones": ones.nnz, "survived": int(kept.sum())}
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """A bit and the degree move together, at each end that reports."""
+        """As :meth:`LinkMethod.reasons`; one edge changes a bit and the degree at each reporting end."""
         ends = "the end that reports it" if budget.reporting == "one-end" else "both ends"
-        return (f"an undirected edge moves a bit and the degree at {ends}, and the losses add",)
+        return (f"an edge changes a bit and the degree at {ends}, and their losses add up",)
 
 
 def survival(degrees: NDArray[np.int64], targets: NDArray[np.int64], flip: float) -> NDArray[np.float64]:
-    """float64 (n,): q_i, for rows of so many targets and bits flipped with probability ``flip``."""
+    """float64 (n,): q_i, for rows of ``targets`` bits flipped with probability ``flip``.
+
+    >>> survival(np.array([2]), np.array([10]), flip=0.25).round(3)
+    array([0.571])
+    """
     wanted = np.clip(degrees, 0, targets).astype(np.float64)
     ones = wanted * (1 - 2 * flip) + targets * flip
     return np.divide(wanted, ones, out=np.zeros_like(wanted), where=ones > 0)

@@ -1,13 +1,13 @@
-"""FP-Blink: Blink's links with HoGS's feature perturbation and reconstruction (HoGS, Section V-A).
+"""FP-Blink: Blink's links with HoGS's features (Xu et al. 2026, Section V-A, https://arxiv.org/abs/2602.08762).
 
-Three budgets from two shares, as HoGS states them:
+Three budgets from two shares, as HoGS's paper states them:
 
     eps_d = delta1 (1 - delta2) eps,   eps_a = delta1 delta2 eps,   eps_f = (1 - delta1) eps.
 
 The devices report their degree, their row by randomised response and their features by the
-1-bit mechanism. Blink's posterior P (:mod:`curator.methods.local.blink`) gives the edges, and
-the weights of HoGS's Algorithm 3: X^_i is the mean over {j : P_ij >= .5} and i itself,
-weighted by P_ij, repeated l times.
+1-bit mechanism. Blink's posterior P (:mod:`curator.methods.local.blink`) gives the edges and the
+weights of HoGS's Algorithm 3: X^_i is the mean over {j : P_ij >= .5} and i itself, weighted by
+P_ij, repeated l times.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
-from curator.methods.local.blink import check_variant, chosen_links, link_posterior, row_and_degree
+from curator.methods.local.blink import BIT_AND_DEGREE, check_variant, chosen_links, link_posterior, row_and_degree
 from curator.methods.local.hogs import HoGS, check_reconstruction, link_weights, reconstruct_features
 from curator.methods.local.links import both_ways, labelled_graph, with_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
@@ -35,7 +35,7 @@ class FPBlink(Method):
         delta1: Share of epsilon for the links, in (0, 1).
         delta2: Share of that for the adjacency bits, the rest for the degree; in (0, 1).
         variant, floor: As in :class:`curator.methods.local.blink.Blink`.
-        l: How many times features are reconstructed; 0: never.
+        l: Number of feature reconstructions; 0 for none.
         scaling: Scaling of reconstructed features, as in :class:`curator.methods.local.hogs.HoGS`.
 
     Raises:
@@ -66,7 +66,7 @@ class FPBlink(Method):
                 raise ValueError(f"--set {name}={getattr(self, name)}: must lie between 0 and 1, both excluded")
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """One question about adjacency and features to everybody."""
+        """Ask everybody about adjacency and features; ask the labelled nodes for private labels."""
         if budget.public_features:
             raise ValueError("fp-blink protects features: it has no --public-features (blink has)")
         if facts.d < 1:
@@ -105,7 +105,7 @@ class FPBlink(Method):
         total = sum(self.budgets(budget))
         claim = Claim(f"epsilon-LDP of links and features, epsilon = {total:g} (as in HoGS, Theorem 4)", total)
         reasons = (
-            "an undirected edge is a bit of both ends' lists and 1 in both ends' degrees: it loses 2 (eps_a + eps_d)",
+            BIT_AND_DEGREE,
             "eps_f is the loss of one feature; a vector of d of them loses d eps_f",
         )
         return local_guarantee(facts, questions, claim=claim, why_they_differ=reasons, collections=collections)

@@ -1,11 +1,11 @@
-"""FP-LDPGen: LDPGen's graph with HoGS's feature perturbation and reconstruction (HoGS, Section V-A).
+"""FP-LDPGen: LDPGen's graph with HoGS's features (Xu et al. 2026, Section V-A, https://arxiv.org/abs/2602.08762).
 
-As HoGS shares the budget: eps_a = (1 - delta) eps for the links, which is what LDPGen's two
-stages (:mod:`curator.methods.local.ldpgen`) spend together, and eps_f = delta eps for each
+HoGS's shares of the budget: eps_a = (1 - delta) eps for the links, which both stages of LDPGen
+(:mod:`curator.methods.local.ldpgen`) spend together, and eps_f = delta eps for each
 feature by the 1-bit mechanism, asked with the first stage.
 
-LDPGen's graph says how likely a link is for groups, not for pairs, so HoGS's potential
-links are the drawn ones: X^_i is the mean of the noisy vectors of i and its neighbours in
+LDPGen's graph has link probabilities of groups, not of pairs. HoGS's potential links are
+therefore the drawn ones: X^_i is the mean of the noisy vectors of i and its neighbours in
 the drawn graph, repeated l times.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from curator.linear.propagation import adjacency_matrix
 from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
 from curator.methods.local.hogs import HoGS, check_reconstruction, mean_with_self, reconstruct_features, split_budget
-from curator.methods.local.ldpgen import LDPGen, check_groups, generated_links, group_stages, similar_people
+from curator.methods.local.ldpgen import TWO_STAGES, LDPGen, check_groups, generated_links, group_stages, similar_people
 from curator.methods.local.links import labelled_graph, with_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.reports import Reports
@@ -34,7 +34,7 @@ class FPLDPGen(Method):
 
     Args:
         first_share, first_groups, groups, grouping_seed, graph: As in :class:`curator.methods.local.ldpgen.LDPGen`.
-        l: How many times features are reconstructed; 0: never.
+        l: Number of feature reconstructions; 0 for none.
         scaling: Scaling of reconstructed features, as in :class:`curator.methods.local.hogs.HoGS`.
 
     Raises:
@@ -63,7 +63,7 @@ class FPLDPGen(Method):
         check_reconstruction(self.l, self.scaling)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Degrees towards random groups and features; then degrees towards the groups made of those."""
+        """Ask for degrees towards random groups and for features; then for degrees towards the new groups."""
         if budget.public_features:
             raise ValueError("fp-ldpgen protects features: it has no --public-features (ldpgen has)")
         if facts.d < 1:
@@ -103,7 +103,7 @@ class FPLDPGen(Method):
         total = sum(self.budgets(budget))
         claim = Claim(f"epsilon-LDP of links and features, epsilon = {total:g} (as in HoGS, Theorem 4)", total)
         reasons = (
-            "an undirected edge is 1 in a count of both ends, in both stages: it loses 2 (eps_0 + eps_1)",
+            TWO_STAGES,
             "eps_f is the loss of one feature; a vector of d of them loses d eps_f",
         )
         return local_guarantee(facts, questions, claim=claim, why_they_differ=reasons, collections=collections)

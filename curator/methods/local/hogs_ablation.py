@@ -1,4 +1,4 @@
-"""The ablation of HoGS (Section V-D of its paper): parts replaced, or left out.
+"""The ablation of HoGS (Xu et al. 2026, Section V-D, https://arxiv.org/abs/2602.08762): parts replaced, or left out.
 
 ``topology="blink"`` takes the pairs that Blink's posterior (:mod:`curator.methods.local.blink`)
 finds more likely than not, and its P_ij as the weights of eq. 10. The degree that Blink needs

@@ -1,14 +1,15 @@
-"""L-DPGCN: the Laplace graph of DPGCN (Wu et al. 2022) made local, as in Blink's comparison.
+"""L-DPGCN: the Laplace graph of DPGCN (Wu et al. 2022, https://arxiv.org/abs/2108.06504) made local.
 
-Every device adds Laplace noise for eps_a = (1 - share) eps to each bit of its row, which
-makes n - 1 numbers, and reports its degree for eps_d = share eps (share .01, as in DPGCN).
-The curator sums the degrees to a number of entries e and makes the e largest numbers edges.
+The form is that of Blink's comparison. Every device adds Laplace noise for
+eps_a = (1 - share) eps to each of the n - 1 bits of its row, and reports its degree for
+eps_d = share eps (share .01, as in DPGCN). The curator adds up the
+degrees, which gives a number of entries e, and makes the e largest numbers edges.
 
 ``pairs="mean"`` (the default) ranks pairs by the mean of both ends' numbers, which comes near
-the published accuracy; ``"directed"`` ranks the entries of the noisy matrix one by one.
+the published accuracy. ``"directed"`` ranks the entries of the noisy matrix one by one.
 
-n numbers of n devices are an n x n array at the curator: whether it fits is checked
-before anybody is asked.
+The reports are an n x n array at the curator. Whether it fits into memory is checked before any
+device is asked.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class LDPGCN(LinkMethod):
     """The largest entries of a noisy adjacency matrix.
 
     Args:
-        count_share: Share of epsilon for the degrees, whose sum is how many entries are kept; in (0, 1).
+        count_share: Share of epsilon for the degrees, whose sum is the number of kept entries; in (0, 1).
         pairs: ``mean`` or ``directed``.
 
     Raises:
@@ -66,7 +67,7 @@ class LDPGCN(LinkMethod):
         """Laplace noise on the row, and a noisy degree.
 
         Raises:
-            ValueError: for one-end reporting, or where the reports would not fit into memory.
+            ValueError: for one-end reporting, or if the reports do not fit into memory.
         """
         if budget.reporting == "one-end":
             raise ValueError("ldpgcn ranks whole rows, which --reporting one-end does not report")
@@ -75,7 +76,7 @@ class LDPGCN(LinkMethod):
         return (row, Degree.from_epsilon(self.count_share * epsilon, n=facts.n))
 
     def links(self, reports: Reports) -> ReconstructedLinks:
-        """Keep as many of the largest numbers as the degrees add up to."""
+        """Keep the e largest numbers, e the sum of the degrees."""
         if reports.noisy_rows is None or reports.degrees is None:
             raise ValueError("ldpgcn needs reports of noisy rows and of degrees, and one of them is missing")
         reported = reports.reported("adjacency")
@@ -88,16 +89,15 @@ class LDPGCN(LinkMethod):
         return edges, None, {"entries": edges.shape[1], "noisy_degree_sum": noisy_sum}
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """One edge moves an entry and the degree at both ends."""
-        return ("an undirected edge is an entry of both ends' rows and 1 in both ends' degrees: its loss is what "
-                "both ends spend on it",)  # fmt: skip
+        """As :meth:`LinkMethod.reasons`; one edge changes an entry and the degree at both ends."""
+        return ("an edge changes an entry and the degree at both ends, and their losses add up",)
 
 
 def check_memory(row: NoisyRow) -> None:
-    """Refuse rows that would not fit.
+    """Refuse rows that do not fit into memory.
 
     Raises:
-        ValueError: with the bytes of a report and the memory that all of them take.
+        ValueError: with the bytes of a report and of all of them.
     """
     each = row.bytes_per_device()
     needed, free = row.n * each + _MOST_BYTES * row.n**2, available_memory()
@@ -144,7 +144,7 @@ def largest_pairs(
 
 
 def _largest(values: NDArray[np.int32], count: int) -> IntArray:
-    """Return where the ``count`` largest values stand, in rising order; of equal ones the first."""
+    """Return the sorted positions of the ``count`` largest values, the first of equal ones."""
     if count <= 0:
         return np.zeros(0, np.int64)
     bound = np.partition(values, len(values) - count)[len(values) - count]
@@ -153,7 +153,7 @@ def _largest(values: NDArray[np.int32], count: int) -> IntArray:
 
 
 def available_memory() -> int:
-    """Bytes of memory that are free now; all there are where the system does not say."""
+    """Return the bytes of free memory, or of all memory on a system without /proc/meminfo."""
     try:
         with open("/proc/meminfo") as lines:
             for line in lines:

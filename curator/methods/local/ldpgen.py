@@ -1,33 +1,33 @@
-"""LDPGen: a synthetic graph from degrees towards groups (Qin et al., CCS 2017), as in Blink's comparison.
+"""LDPGen: a synthetic graph from degrees towards groups (Qin et al., CCS 2017, https://doi.org/10.1145/3133956.3134086).
 
-A plan of two stages, each with half of epsilon (``first_share``):
+It is used as in Blink's comparison. Two stages, each with half of epsilon (``first_share``):
 
-    stage 0  everybody is in one of k0 = 2 random public groups and reports its number of
-             neighbours in each, with discrete Laplace noise;
-    between  the curator groups people by k-means on these vectors;
-    stage 1  everybody reports its number of neighbours in each of the k1 new groups.
+    stage 0  each person is in one of k0 = 2 random public groups; each reports its number of
+             neighbours in each group, with discrete Laplace noise
+    between  the curator groups the people by k-means on these vectors
+    stage 1  each reports its number of neighbours in each of the k1 new groups
 
 The curator then draws a graph from Chung and Lu's model between the groups
 (:mod:`curator.links.chung_lu`).
 
-Loss. One bit of a list moves one count of a stage by 1, whatever the grouping: eps_0 and
-eps_1. The grouping of stage 1 is made of stage 0's reports y_0, so the likelihood of a
-person's two reports is Pr[y_0 | x] Pr[y_1 | x, grouping(y_0)] and its ratio for two lists
-is at most e^(eps_0) e^(eps_1); both factors are attained at once, for noise of stage 1 is
-fresh and its largest ratio is eps_1 under every grouping. Hence, exactly: a bit eps_0 +
-eps_1, a list (n - 1) times that, an undirected edge, a bit of both ends' lists, twice.
+Loss. One bit of a list changes one count of each stage by 1, for every grouping: eps_0 and
+eps_1. The grouping of stage 1 is a function of stage 0's reports y_0, so the likelihood of a
+person's two reports is Pr[y_0 | x] Pr[y_1 | x, grouping(y_0)], and its ratio for two lists
+is at most e^(eps_0) e^(eps_1). Both factors are attained together, as the noise of stage 1 is
+fresh and its largest ratio is eps_1 under every grouping. Hence, exactly: a bit loses eps_0 +
+eps_1, a list (n - 1) times that, and an undirected edge twice that, as both ends report it.
 
-Where the published comparison goes another way:
+Differences from the paper and the published comparison:
 
-- The paper computes k1 from the data. Here it is fixed beforehand (k1 = 2): the devices were
-  promised the whole plan, and more groups bring more noise.
-- Its graph has one end's degree in a link's probability where LDPGen's model has both
-  (``graph="one-sided"``, :mod:`curator.links.ldpgen_published`), and so says nothing of who knows whom:
-  the published figures are the same at every epsilon (Cora 34.5). ``graph="sampled"``, the
-  default, is LDPGen's own.
-- A silent device is taken to have the others' mean vector.
+- The paper computes k1 from the data. Here it is fixed beforehand (k1 = 2): the devices agree to
+  the whole query first, and more groups bring more noise.
+- In the comparison's graph a link's probability depends on one end's degree; LDPGen's model has
+  both (``graph="one-sided"``, :mod:`curator.links.ldpgen_published`). Its graph therefore holds
+  no information on who is linked to whom, and the published figures are the same at every
+  epsilon (Cora 34.5). ``graph="sampled"``, the default, is LDPGen's own.
+- The vector of a silent device is estimated by the others' mean.
 
-The curator's coins come from a hash of the reports: the same reports give the same graph.
+The curator's random seed is a hash of the reports: the same reports give the same graph.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from devices.facts import PublicFacts
 from devices.mechanisms import GroupDegrees, Mechanism
 
 GRAPHS = ("sampled", "one-sided")
+TWO_STAGES = "an edge is counted at both ends, in both stages, so its loss is 2 (eps_0 + eps_1)"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class LDPGen(LinkMethod):
         first_share: Share of epsilon for stage 0, in (0, 1).
         first_groups: Number of random groups of stage 0 (the paper's k0).
         groups: Number of groups of stage 1 (the paper's k1).
-        grouping_seed: Of the random groups; public.
+        grouping_seed: Seed of the random groups; public.
         graph: ``sampled`` or ``one-sided``.
 
     Raises:
@@ -88,7 +89,7 @@ class LDPGen(LinkMethod):
         return group_stages(self, facts, budget, epsilon)[0]
 
     def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[tuple[Mechanism, ...], ...]:
-        """Stage 1: degrees towards the groups that the curator made."""
+        """Stage 1: degrees towards the curator's groups."""
         return group_stages(self, facts, budget, epsilon)[1:]
 
     def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
@@ -100,8 +101,8 @@ class LDPGen(LinkMethod):
         return generated_links(reports, self.graph)
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """Both stages count an edge, at both ends."""
-        return ("an undirected edge is 1 in a count of both ends, in both stages: it loses 2 (eps_0 + eps_1)",)
+        """As :meth:`LinkMethod.reasons`; both stages count an edge, at both ends."""
+        return (TWO_STAGES,)
 
 
 def check_groups(first_share: float, first_groups: int, groups: int, grouping_seed: int, graph: str) -> None:
@@ -138,13 +139,13 @@ def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float
 
 
 def similar_people(reports: Reports, groups: int) -> IntArray:
-    """int64 (n,): k-means clusters of the reported vectors; where fewer differ than groups, equal ones together."""
+    """int64 (n,): k-means clusters of the reported vectors; equal vectors if there are not more than groups."""
     vectors = _vectors(reports)
     different, group = np.unique(vectors, axis=0, return_inverse=True)
     if len(different) <= groups:
         return group.reshape(-1).astype(np.int64)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a group that nobody is in is no harm
+        warnings.simplefilter("ignore", UserWarning)  # an empty group is allowed
         _, group = kmeans2(vectors, groups, minit="++", iter=30, rng=_coins(reports))
     return group.astype(np.int64)
 
@@ -165,7 +166,7 @@ def generated_links(reports: Reports, graph: str) -> ReconstructedLinks:
 
 
 def _vectors(reports: Reports) -> NDArray[np.float64]:
-    """float64 (n, groups): what was reported, unbiased; a silent device has the others' mean."""
+    """float64 (n, groups): the reported vectors; the others' mean for a silent device."""
     reported = reports.reported("adjacency")
     assert reports.group_degrees is not None
     vectors = reports.group_degrees.astype(np.float64)

@@ -1,7 +1,10 @@
-"""The null model: label propagation on pairs whose every reported bit is 1.
+"""Null model: label propagation on the pairs whose every reported bit is 1.
 
-No features and no network. Whatever a method gains from features, or from a better
-estimate of the graph, has to show above this. All of epsilon goes to the adjacency.
+Label propagation: Zhu and Ghahramani, Learning from Labeled and Unlabeled Data with Label
+Propagation, 2002 (technical report CMU-CALD-02-107).
+
+It has no features and no network. Any gain from features, or from a better estimate of the
+graph, must show above it. All of epsilon goes to the adjacency.
 """
 
 from __future__ import annotations
@@ -29,10 +32,9 @@ if TYPE_CHECKING:
 
 
 def lp_and(reports: Reports, public: PublicKnowledge) -> NDArray[np.int64]:
-    """The null model: label propagation on pairs whose every reported bit is 1; no features.
+    """Propagate the training labels over the pairs whose every reported bit is 1.
 
-    With both ends reporting these are the pairs with two ones; where only one end
-    reported, the pairs with that one. Labels come from the training nodes.
+    If both ends report, these are the pairs with two ones; if one end reports, those with its one.
 
     Returns:
         int64 (n,): every node's class.
@@ -44,7 +46,7 @@ def lp_and(reports: Reports, public: PublicKnowledge) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class LPAnd(LinkMethod):
-    """Label propagation on the AND graph; ``public_scaling`` has nothing to scale."""
+    """Label propagation on the AND graph; ``public_scaling`` has no effect."""
 
     public_features: ClassVar[bool] = False
     name: ClassVar[str] = "lp-and"
@@ -57,7 +59,7 @@ class LPAnd(LinkMethod):
         return (RandomizedResponse.from_epsilon(epsilon, n=facts.n, reporting=budget.reporting),)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Features are neither asked nor needed."""
+        """Ask everybody about the adjacency; features are not needed."""
         epsilon = link_budget(budget)
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             asked = self.adjacency(facts, budget, epsilon)
@@ -76,17 +78,17 @@ class LPAnd(LinkMethod):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Propagate the training labels; nothing is learned, so settings, seed and device do not matter.
+        """Propagate the training labels; settings, seed and device have no effect.
 
         Raises:
-            ValueError: where no training node has a label.
+            ValueError: if no training node has a label.
         """
         from torch import nn  # torch is only needed from here on
 
-        from curator.learning.training import TrainedNetwork
+        from curator.learning.training import NO_LABEL, TrainedNetwork
 
         if not len(graph.train):
-            raise ValueError("no training node has a label: nothing can be learned")
+            raise ValueError(NO_LABEL)
         started = time.perf_counter()
         adjacency = adjacency_matrix(graph.features.shape[0], graph.edge_index)
         predictions = label_propagation(adjacency, graph.labels, graph.train, classes)

@@ -1,20 +1,27 @@
-"""LPGNN: locally private graph neural networks (Sajadmanesh and Gatica-Perez).
+"""LPGNN: locally private graph neural networks (Sajadmanesh and Gatica-Perez, CCS 2021, https://arxiv.org/abs/2006.05535).
 
-The graph is public. On the devices: the multi-bit mechanism on the features with eps_x for
-the whole vector and, in version ``ccs``, GRR with eps_y on the labels of training and
-validation nodes. ``inf`` asks for either in clear.
+The graph is public. Line numbers and equations are those of the first arXiv version.
 
-KProp: S = D^-1/2 A D^-1/2, *without* self-loops; a node's own report is too noisy to keep.
+Algorithm 1, on the devices: the multi-bit encoder on the features, with eps_x for the whole
+vector and m sampled features. In version ``ccs`` also GRR with eps_y on the labels of training
+and validation nodes. ``inf`` asks for either in clear.
 
-- ``version=ccs`` (CCS 2021): the features are S^K_x X'; any two-layer network with SELU;
-  labels are denoised by "Drop" with K_y hops (:mod:`curator.learning.noisy_labels`).
-- ``version=text`` (the first arXiv version): features only. Z = S^K_x X' W1, batch
-  normalisation, SELU, then one GCN layer; labels are public, and the epoch with the
-  smallest validation loss is kept.
+Eq. 4, at the curator: the rectifier makes x' of x*, unbiased.
 
-What is different here, and why: ``m`` minimises the variance exactly (the paper's floor rule is
-``m=floor``; the same below eps 3.06); the range is the public one, never the data's; batch
-normalisation uses the statistics of all nodes also for scoring, since every pass sees them all.
+Algorithm 2, lines 2 to 5 (KProp): h^0 = x', h^k = S h^{k-1} for k = 1 .. K, with S = D^-1/2 A D^-1/2
+*without* self-loops, as a node's own report is too noisy to keep.
+
+Algorithm 3, training, in two versions:
+
+- ``version=ccs`` (CCS 2021): the features are S^K_x X', followed by any two-layer network with
+  SELU. Labels are denoised by "Drop" with K_y hops (:mod:`curator.learning.noisy_labels`).
+- ``version=text`` (first arXiv version): features only. Line 8 is Z = S^K_x X' W1, batch
+  normalisation, SELU (UPDATE of Algorithm 2); line 10 is one GCN layer. Labels are public, and
+  the epoch with the smallest validation loss is kept.
+
+Differences: ``m`` minimises the variance (5) exactly; ``m=floor`` is eq. 6, which gives the same
+below eps 3.06. The range [alpha, beta] is public; the published code takes it from the data.
+Batch normalisation scores with the statistics of all nodes, since every pass sees them all.
 """
 
 from __future__ import annotations
@@ -66,15 +73,15 @@ class LPGNN(Method):
 
     Args:
         version: ``ccs`` or ``text``.
-        k_x: Hops of KProp on features. The published 2 to 16 are in ``--tuned``; without it 4, which serves
-            Cora and CiteSeer as well as 16 and does not smooth a denser graph's classes away.
+        k_x: Hops of KProp on features. The published 2 to 16 are in ``--tuned``. The default is as good as
+            16 on Cora and CiteSeer and does not smooth away the classes of a denser graph.
         k_y: Hops of KProp on labels (``ccs``).
         mechanism: ``multi_bit``; ``one_bit_full``: multi-bit with every feature sampled;
             ``laplace``; ``gaussian`` (at delta 1e-10).
-        m: Sampled features: ``optimal``, ``floor`` (the paper's rule) or a number.
+        m: Sampled features: ``optimal``, ``floor`` (eq. 6) or a number.
         self_loops: Keep a node's own value in each hop.
-        adjacency: ``public``, or ``private``: lists under randomised response with
-            ``--eps-adjacency`` a bit, each reported one a directed edge (Solitude's comparison).
+        adjacency: ``public``, or ``private``: rows by randomised response with ``--eps-adjacency``
+            a bit, each reported 1 a directed edge (Solitude's comparison).
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -118,22 +125,22 @@ class LPGNN(Method):
         sampled_features_of(self.m)
 
     def knows_graph(self) -> bool:
-        """Only with ``adjacency=public``."""
+        """Return True for ``adjacency=public``."""
         return self.adjacency == "public"
 
     def asks_for_labels(self) -> bool:
-        """Only in version ``ccs``."""
+        """Return True for version ``ccs``."""
         return self.version == "ccs"
 
     def budgets(self, budget: Budget) -> tuple[float, float | None]:
-        """Return (eps_x, eps_y): for the whole vector and the label; eps_y None where labels are public."""
+        """Return (eps_x, eps_y), of the whole vector and of the label; eps_y None for public labels."""
         if self.version == "text":
             return budget.eps_features or budget.epsilon, None
         eps_x = budget.eps_features or budget.feature_share * budget.epsilon
         return eps_x, budget.eps_labels or (1 - budget.feature_share) * budget.epsilon
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Features are asked of everybody, labels of training and validation nodes."""
+        """Algorithm 1: ask everybody for features, and training and validation nodes for labels."""
         self._check(facts, budget)
         eps_x, eps_y = self.budgets(budget)
         asks = []
@@ -154,7 +161,7 @@ class LPGNN(Method):
         return ask_labels(tuple(asks), label, facts, split, collection)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
-        """KProp on the features; labels as they were reported."""
+        """Eq. 4 and Algorithm 2: KProp on x'; labels as reported."""
         require_reports(reports, self.name)
         if reports.features is None:
             raise ValueError("lpgnn needs feature reports, and these hold none")
@@ -172,7 +179,7 @@ class LPGNN(Method):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Train with Drop (``ccs``), or by the plain loss on public labels (``text``).
+        """Algorithm 3: train with Drop (``ccs``), or with the plain loss on public labels (``text``).
 
         See :func:`curator.learning.noisy_labels.train_denoised` for the arguments and errors.
         """
@@ -194,7 +201,7 @@ class LPGNN(Method):
         total = eps_x + (eps_y or 0)
         what = "features" if eps_y is None else "features and label"
         claim = Claim(f"epsilon-LDP of {what}, epsilon = {total:g}", total if math.isfinite(total) else None)
-        reasons = ["the loss of a report is that of its own probabilities: multi-bit spends eps_x on the whole vector"]
+        reasons = ["losses are computed from the report's probabilities: multi-bit spends eps_x on the whole vector"]
         if self.mechanism == "gaussian":
             reasons.append(f"Gaussian noise holds at delta = {GAUSSIAN_DELTA:g}")
         public_edges = self.knows_graph()

@@ -1,25 +1,25 @@
-"""RGNN: reconstruction-based private GNN (Bhaila, Huang, Wu and Wu, SDM 2024), Algorithm 1.
+"""RGNN: reconstruction-based private GNN (Bhaila, Huang, Wu and Wu, SDM 2024, https://arxiv.org/abs/2309.08569).
 
-Lines 1-2, on the devices: GRR-FS on the features, eps_x for each of the m sampled ones,
+Algorithm 1, lines 1-2, on the devices: GRR-FS on the features, eps_x for each of the m sampled ones,
 and GRR on the labels of training and validation nodes, eps_y. The graph is public.
 
-Lines 5-6, f_X and f_Y: each node's features and label from the reports of its
-neighbourhood (:mod:`curator.reports.frequency`). Lines 3, 4, 7 and 12: label proportions of METIS
-clusters (:mod:`curator.learning.label_proportions`). Training minimises L_gnn + alpha L_llp; the weights
+Lines 5-6, f_X and f_Y: each node's features and label from the reports of its neighbourhood
+(:mod:`curator.reports.frequency`). Lines 3, 4, 7 and 12: label proportions of METIS clusters
+(:mod:`curator.learning.label_proportions`). Training minimises L_gnn + alpha L_llp. The weights
 kept are those of the best epoch on *reconstructed* validation labels, the only ones there are.
 
-Where the published code differs from the paper both forms exist:
+The published code differs from the paper in three points:
 
 - It takes the cross-entropy of the softmax, a softmax too many (``loss="softmax"``, for more
   than two classes); ``"logits"`` is the cross-entropy. The published figures need the
   former (CiteSeer, eps_y = 3: 57 against 64 here; equal for eps_y of 1 and less), so
   the stored settings name it, and the default is the latter.
-- It builds proportions from labels that were reconstructed already, and inverts P a
+- It builds proportions from labels that are already reconstructed, and inverts P a
   second time (``proportions="twice"``); ``"raw"`` is the paper's Algorithm 1.
-- It finds domain sizes in the private data, and by the wrong axis; here they are public.
+- It finds domain sizes in the private data, and along the wrong axis. Here they are public.
 
 The paper's ablation: ``features="noisy"`` (without f_X), ``labels="noisy"`` (without f_Y),
-``alpha=0`` (without LLP); all three together are its GraphSAGE baseline.
+``alpha=0`` (without LLP). All three together are its GraphSAGE baseline.
 """
 
 from __future__ import annotations
@@ -70,17 +70,17 @@ class RGNN(Method):
 
     Without ``--eps-features`` (eps_x) and ``--eps-labels`` (eps_y) the features' share of
     ``--epsilon`` goes to the whole vector, eps_x = share * epsilon / m, and the rest to
-    the label, so that epsilon is what a person's whole report loses.
+    the label. Epsilon is then the loss of a person's whole report.
 
     Args:
-        m: How many features a device samples.
-        group: How many binary columns are one feature, their OR; 1 for none.
+        m: Number of features that a device samples.
+        group: Number of binary columns that form one feature, their OR; 1 for no grouping.
         Kx, Ky: Hops of the reconstruction of features and labels; the published 16 is in ``--tuned``.
         C: Clusters.
         alpha: Weight of L_llp; 0 leaves it out.
         features: ``reconstructed``, or ``noisy`` as reported.
         labels: The same.
-        loss: ``softmax`` or ``logits``: what the cross-entropy is taken of.
+        loss: Argument of the cross-entropy, ``softmax`` or ``logits``.
         proportions: ``raw`` or ``twice``.
 
     Raises:
@@ -129,7 +129,7 @@ class RGNN(Method):
                 raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Lines 1-2: features are asked of everybody, labels of training and validation nodes."""
+        """Lines 1-2: ask everybody for features, and training and validation nodes for labels."""
         if budget.public_features:
             raise ValueError("rgnn reconstructs private features: --public-features does not fit")
         if facts.feature_low != 0:
@@ -196,7 +196,7 @@ class RGNN(Method):
         nodes, labels = labelled(graph, graph.train, where)
         bags = graph.bags if isinstance(graph, BaggedGraph) else None
         llp = ProportionLoss(bags, where) if bags is not None and self.alpha > 0 else None
-        # of two classes the published code has one score and takes its cross-entropy as it is
+        # for two classes the published code has one score and takes its cross-entropy
         twice = self.loss == "softmax" and classes > 2
 
         def loss(scores: torch.Tensor) -> torch.Tensor:

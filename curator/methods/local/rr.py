@@ -1,6 +1,6 @@
-"""Plain randomised response: the network runs on the reports as they came.
+"""Plain randomised response (Warner 1965, https://doi.org/10.1080/01621459.1965.10480775).
 
-Each reported 1 is a directed edge: i takes features from those whom its own report names.
+The network runs on the reports. Each reported 1 is a directed edge: i takes features from the nodes that it reported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RR(LinkMethod):
         return (RandomizedResponse.from_epsilon(epsilon, n=facts.n, reporting=budget.reporting),)
 
     def links(self, reports: Reports) -> ReconstructedLinks:
-        """Every reported 1, from the named to the reporter."""
+        """Return every reported 1, from the reported node to the reporter."""
         if reports.adjacency is None:
             raise ValueError("rr needs adjacency reports, and these hold none")
         ones = reports.adjacency.tocoo()

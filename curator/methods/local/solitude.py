@@ -1,27 +1,34 @@
-"""Solitude (Lin, Li and Wang, "Towards Private Learning on Decentralized Graphs").
+"""Solitude (Lin, Li and Wang, "Towards Private Learning on Decentralized Graphs", https://arxiv.org/abs/2201.09398).
 
-On the devices: randomised response on the whole adjacency list with eps_a a bit, and the
-multi-bit mechanism on the features with eps_x for the vector. Each reported one is a
-*directed* edge: i takes from those whom i reported. Labels are public.
+On the devices:
 
-At the curator: features are smoothed l_x times over the noisy graph (eq. 11), a network and the
-edges' weights are trained together (eq. 14, :mod:`curator.learning.edge_weights`), with posteriors that are
-smoothed l_y times (eq. 12) in the loss.
+    a~_i  randomised response on the whole adjacency list, eps_a a bit         (4)
+    x~_i  multi-bit encoder and rectifier, eps_x for the vector                (7), (8), (9)
 
-Deviations, each with its reason:
+Each reported one is a *directed* edge: N(i) are the nodes that i reported. Labels are public.
 
-- Eqs. 11 and 12 divide by |N(i)| |N(j)|: weights that do not sum to 1, so that a hop
-  shrinks features (by 1/k in a k-regular graph). The text says "mean aggregator", and
-  ``smoothing="mean"`` (1/|N(i)|) is the default; ``"symmetric"`` is 1/sqrt(|N(i)| |N(j)|),
-  ``"printed"`` the equations as they stand.
-- Weights are learned on the reported ones only, with the exact proximal step; a dense n x n
-  matrix buys nothing there.
-- The paper is silent on scaling; ``features="standardised"`` brings every smoothed column to
-  mean 0 and standard deviation 1, ``"literal"`` leaves it.
-- ``topology="and"`` takes the pairs that both ends reported: what the paper's directed
-  graph leaves unused.
+At the curator:
 
-``fp-solitude`` asks for every feature by 1-bit with eps_f each, HoGS's setting.
+    x^c_i = sum_{j in N(i)} x~_j / (|N(i)| |N(j)|), l_x times                  (11)
+    p(y^c | x~_i), the same sum of the posteriors, l_y times, in the loss      (12), (13)
+    network and edge weights trained together                                  (14)
+
+The last two are :mod:`curator.learning.edge_weights`.
+
+Deviations:
+
+- The weights of eqs. 11 and 12 do not sum to 1, so a hop shrinks features (by 1/k in a k-regular
+  graph). The text says "mean aggregator", and ``smoothing="mean"`` (1/|N(i)|) is the default.
+  ``"symmetric"`` is 1/sqrt(|N(i)| |N(j)|); ``"printed"`` is the equations as they stand.
+- Eq. 14 is solved for the reported edges only, with the exact proximal step; elsewhere A~ is 0.
+  The paper alternates steps of theta and A^c; here one backward pass serves both.
+- L_GNN is the mean over the labelled nodes, where eq. 13 has the sum.
+- The paper is silent on scaling. ``features="standardised"`` brings every smoothed column to
+  mean 0 and standard deviation 1; ``"literal"`` leaves it.
+- ``topology="and"`` and ``"or"`` take the pairs that both ends, or one, reported. The paper's
+  directed graph does not use this information.
+
+``fp-solitude`` has HoGS's feature setting: the 1-bit mechanism on every feature with eps_f each.
 """
 
 from __future__ import annotations
@@ -66,7 +73,7 @@ class Solitude(Method):
         smoothing: ``mean``, ``symmetric`` or ``printed``.
         features: ``standardised`` or ``literal``.
         lambda_1, lambda_2: Penalties of eq. 14.
-        structure_rate: Rate of the steps of the edges' weights; 0: they stay 1.
+        structure_rate: Learning rate of the edge weights; 0 keeps them at 1.
         topology: ``noisy``: every reported one, directed; ``and``, ``or``: pairs that both
             ends, or one, reported.
         m: Sampled features: ``optimal``, ``floor`` (LPGNN's rule) or a number.
@@ -113,7 +120,7 @@ class Solitude(Method):
         sampled_features_of(self.m)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """One question to everybody; private labels, where wanted, are asked of the labelled nodes."""
+        """Eqs. 4 and 7: one question to everybody; private labels are asked of the labelled nodes."""
         eps_a, eps_f = split_budget(budget)
         if facts.d < 1 or eps_f is None:
             raise ValueError(
@@ -130,7 +137,7 @@ class Solitude(Method):
         return with_labels(asks, facts, split, budget, collection, self.name)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
-        """Eq. 11 over the noisy graph; edges in the direction in which features are taken."""
+        """Eq. 11 over the noisy graph; an edge runs from j in N(i) to i."""
         require_reports(reports, self.name)
         if reports.adjacency is None or reports.features is None:
             raise ValueError(f"{self.name} needs reports of adjacency and features")
@@ -150,7 +157,7 @@ class Solitude(Method):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Eqs. 12 to 14; arguments and errors: :func:`curator.learning.edge_weights.train_with_edge_weights`."""
+        """Eqs. 12 to 14; see :func:`curator.learning.edge_weights.train_with_edge_weights`."""
         from curator.learning.edge_weights import Structure, train_with_edge_weights
 
         smoother = self._smoother(adjacency_matrix(graph.features.shape[0], graph.edge_index))
@@ -191,7 +198,7 @@ class Solitude(Method):
             return agreed_pairs(reports)
         if self.topology == "or":
             return csr_array(ones + ones.T)
-        return ones  # row i: whom i takes from, as i reported it
+        return ones  # row i: N(i)
 
     def _smoother(self, adjacency: csr_array) -> csr_array:
         if self.smoothing == "mean":

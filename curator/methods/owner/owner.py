@@ -1,7 +1,8 @@
-"""Methods of an owner who has raw private data and a public graph: what they share, and the baselines.
+"""Methods of an owner with raw private data and a public graph: shared parts and the baselines.
 
-The owner asks its teachers about public nodes and releases noisy labels; a student trained
-on them is what everybody gets. The baselines skip the noise, and the privacy with it.
+The owner asks its teachers about public nodes and releases noisy labels. A student trained on
+these labels is published. The baselines have no noise and no privacy. Methods and baselines are
+those of Olatunji, Funke and Khosla, https://arxiv.org/abs/2109.08907.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _PAPER = "Olatunji, Funke, Khosla, Releasing Graph Neural Networks with Differen
 
 
 class OwnerMethod(Method):
-    """A method on an :class:`OwnedGraph` and a public graph; devices hand their records over, or nobody is asked."""
+    """A method on an :class:`OwnedGraph` and a public graph."""
 
     paper: ClassVar[str] = _PAPER
     default_gnn: ClassVar[str] = "sage"
@@ -43,23 +44,23 @@ class OwnerMethod(Method):
     }  # fmt: skip
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Nothing is asked of a device but its record, by its owner."""
+        """Return no question: devices hand their records to the owner."""
         return ()
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
-        """Refused: an owner has no use for reports (TypeError)."""
+        """Refuse reports: an owner does not use them (TypeError)."""
         raise TypeError(f"{self.name} reads an OwnedGraph, not reports")
 
     def check(self, *, people: int, asked: int, classes: int) -> None:
-        """See whether the method fits.
+        """Check that the method fits.
 
         Args:
             people: Number of private people.
-            asked: Number of public nodes that may be asked about.
+            asked: Number of public nodes for queries.
             classes: Number of classes.
 
         Raises:
-            ValueError: for a parameter that does not fit these.
+            ValueError: for a parameter that does not fit these numbers.
         """
 
 
@@ -87,10 +88,10 @@ class LabelAnswers(OwnerMethod):
     """An owner that answers queries with noisy labels.
 
     Args:
-        queries: How many public nodes are asked about.
+        queries: Number of queried public nodes.
         lambda_: 1 / scale of the Laplace noise on each class.
         delta: Of the guarantee; 0: the largest power of ten below 1 / private people.
-        query_selection: Which nodes: random, pagerank, degree, cluster.
+        query_selection: Choice of these nodes: random, pagerank, degree, cluster.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -116,7 +117,7 @@ class LabelAnswers(OwnerMethod):
             raise ValueError(f"--query-selection {self.query_selection}: must be one of {', '.join(SELECTIONS)}")
 
     def release(self, people: int, classes: int) -> LabelRelease:
-        """Return what is released, for the accountant; ValueError where it does not fit."""
+        """Return the description of the release, for the accountant; ValueError if it does not fit."""
         delta = self.delta or 10.0 ** (math.ceil(math.log10(1 / people)) - 1)
         return LabelRelease(queries=self.queries, lambda_=self.lambda_, delta=delta, classes=classes, nodes=people)
 
@@ -127,12 +128,12 @@ class LabelAnswers(OwnerMethod):
         self.release(people, classes)
 
     def account(self, people: int, classes: int) -> Account:
-        """Return what the release costs."""
+        """Return the privacy cost of the release."""
         return account(self.name, self.release(people, classes))
 
     def reasons(self) -> list[str]:
-        """Why what is printed and what holds differ."""
-        return ["the labels alone leave the owner; releasing the noisy vectors would cost the vector's figure"]
+        """Reasons why the printed figure and what holds differ."""
+        return ["only the labels leave the owner; releasing the noisy vectors would cost the vector's figure"]
 
     def guarantee_of(self, found: Account) -> Guarantee:
         """Return the printed figure beside what holds for a person in the owner's data."""
@@ -143,7 +144,7 @@ class LabelAnswers(OwnerMethod):
 
 @dataclass(frozen=True)
 class Baseline(OwnerMethod):
-    """A baseline without noise, for which nobody would be asked."""
+    """A baseline without noise and without privacy."""
 
     trust: ClassVar[str] = "none"
     private: ClassVar[tuple[str, ...]] = ()
@@ -158,7 +159,7 @@ class Baseline(OwnerMethod):
             owned: The private graph.
             public: The public graph with the true labels of ``asked``.
             asked: Public nodes of the training part.
-            settings: How it is trained.
+            settings: Settings of the training.
             classes: Number of classes.
             seed: Training seed.
         """
@@ -167,7 +168,7 @@ class Baseline(OwnerMethod):
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
-        """Nothing is guaranteed."""
+        """Return a guarantee of nothing."""
         return open_guarantee(("adjacency", "features", "label"), trust=self.trust,
                               statement="none: a baseline without noise")  # fmt: skip
 
@@ -187,10 +188,10 @@ class B1(Baseline):
 
 @dataclass(frozen=True)
 class B1Sampled(Baseline):
-    """As b1, on the subgraph of one Poisson sample.
+    """The network of b1 on the subgraph of one Poisson sample.
 
     Args:
-        gamma: Probability with which a person is in it.
+        gamma: Probability that a person is in the sample.
 
     Raises:
         ValueError: for a probability outside (0, 1].

@@ -1,14 +1,17 @@
-"""PATE-G and PATE-M, as the PrivGnn paper compares with them (after Papernot et al. 2017).
+"""PATE-G and PATE-M, the PATE baselines of the PrivGnn paper.
 
-The private people are put into disjoint parts, each person into one by a draw of their own;
-on each part a teacher is trained, GraphSAGE on the part's own edges or a perceptron on
-features alone. Each teacher votes on every query, Laplace noise of scale 1 / lambda is added
-to each count, and the arg max is released. (The paper's published code re-initialises its
-teachers before they vote, and cuts the noise to whole numbers; neither is done here.)
+PATE: Papernot et al. 2017, https://arxiv.org/abs/1610.05755. As baselines for graphs: Olatunji,
+Funke and Khosla, https://arxiv.org/abs/2109.08907.
 
-Why a draw for each and not a shuffled list cut into equal lengths: with a person more or
-less, equal lengths would put *other* people into other parts, and several votes could move.
-This way everybody else stays where they are, and one teacher changes.
+Each private person is put into one of several disjoint parts by an independent draw. On each part
+a teacher is trained: GraphSAGE on the part's own edges, or a perceptron on features alone. Each
+teacher votes on every query, Laplace noise of scale 1 / lambda is added to each count, and the
+arg max is released. (The paper's published code re-initialises its teachers before they vote, and
+truncates the noise to integers. Neither is done here.)
+
+The draws are independent for a reason. If a shuffled list were cut into equal lengths, one person
+more or less would move *other* people into other parts, and several votes could change. Here all
+others stay in their parts, and one teacher changes.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ class Pate(LabelAnswers):
 
     Args:
         teachers: Number of disjoint parts, of about equal size; the paper takes 20 for Amazon, 50 for ArXiv and Reddit.
-        others: As in :class:`LabelAnswers`.
+        others: The parameters of :class:`LabelAnswers`.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -59,16 +62,16 @@ class Pate(LabelAnswers):
             raise ValueError(f"--set teachers={self.teachers}: {people} private people make {most} parts at most")
 
     def parts(self, people: int, *, noise_seed: int) -> IntArray:
-        """int64 (people,): each person's part, drawn independently; a part may be empty."""
+        """int64 (people,): each person's part, drawn independently; parts may be empty."""
         return private_generator(noise_seed, "parts", 0).integers(0, self.teachers, people)
 
     def votes(
         self, private: PlainGraph, public: PlainGraph, queries: IntArray, settings: SageSettings, *, classes: int,
         noise_seed: int, training_seed: int,
     ) -> NDArray[np.float64]:  # fmt: skip
-        """Return float64 (queries, classes): how many teachers vote for each class.
+        """Return float64 (queries, classes): number of teachers that vote for each class.
 
-        A teacher whose part has one person only, or nobody with a label, does not vote.
+        A teacher whose part has fewer than two people, or no label, does not vote.
         """
         part_of = self.parts(len(private), noise_seed=noise_seed)
         counts = np.zeros((len(queries), classes))
@@ -80,7 +83,7 @@ class Pate(LabelAnswers):
         return counts
 
     def labels(self, votes: NDArray[np.float64], *, noise_seed: int) -> IntArray:
-        """int64 (queries,): what is released."""
+        """int64 (queries,): the released labels."""
         return noisy_labels(votes, self.lambda_, noise_seed=noise_seed)
 
     def reasons(self) -> list[str]:

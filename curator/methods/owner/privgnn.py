@@ -1,12 +1,12 @@
-"""PrivGnn (Olatunji, Funke and Khosla): a personalised teacher for every query, Algorithm 1.
+"""PrivGnn: a personalised teacher for every query (Olatunji, Funke and Khosla, https://arxiv.org/abs/2109.08907).
 
-Lines 2 to 6 are :mod:`curator.teachers.answering`, line 7 :mod:`curator.teachers.release`,
-line 8 :mod:`curator.teachers.student`. Three differences from the algorithm as printed or
-as published in code, each with the original beside it:
+Algorithm 1: lines 2 to 6 are :mod:`curator.teachers.answering`, line 7
+:mod:`curator.teachers.release`, line 8 :mod:`curator.teachers.student`. Three differences from
+the printed algorithm or the published code; the original is available for each:
 
 - Line 2 draws one sample; the paper's accounting is about a fresh one for each query.
-  ``sampling="fresh"`` is the default, ``"once"`` is line 2 and is accounted as such.
-- Noise goes on the softmax posterior, as the text says; the published code puts it on the
+  ``sampling="fresh"`` is the default. ``"once"`` is line 2 and is accounted as such.
+- Noise is added to the softmax posterior, as the text says. The published code adds it to the
   log-softmax, which is unbounded, so nothing is guaranteed: ``scores="log-posterior"``.
 - Only labels are released, so what holds is the loss of the label.
 """
@@ -23,8 +23,9 @@ from curator.learning.training import TrainingSettings
 from curator.methods.owner.owner import LabelAnswers, sage_settings
 from curator.privacy.accountant import Account, LabelRelease
 from curator.privacy.guarantee import Guarantee, Level
-from curator.teachers.answering import Teaching
+from curator.teachers.answering import Teaching, check_sampling
 from curator.teachers.release import SCORES, log_posteriors, noisy_labels
+from curator.teachers.sage import BASES
 from devices.array_types import IntArray
 
 
@@ -33,13 +34,13 @@ class PrivGnn(LabelAnswers):
     """PrivGnn.
 
     Args:
-        gamma: Probability with which a person is in a sample.
+        gamma: Probability that a person is in a sample.
         sampling: ``fresh`` for each query, or ``once``.
-        K: How many of the sampled people, those nearest to the query, a teacher learns from.
+        K: Number of sampled people, the nearest to the query, that a teacher learns from.
         distance: ``euclidean`` or ``cosine``.
         basis: ``given``, or ``rotated``: another, faster training (:mod:`curator.teachers.sage`).
-        scores: What the noise is added to: ``posterior``, or ``log-posterior`` (no guarantee).
-        others: As in :class:`LabelAnswers`.
+        scores: Vector that gets the noise: ``posterior``, or ``log-posterior`` (no guarantee).
+        others: The parameters of :class:`LabelAnswers`.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -58,17 +59,19 @@ class PrivGnn(LabelAnswers):
         super().__post_init__()
         if self.scores not in SCORES:
             raise ValueError(f"--set scores={self.scores}: must be one of {', '.join(SCORES)}")
-        self.teaching(TrainingSettings(gnn="sage"), classes=2, noise_seed=0, training_seed=0)
+        check_sampling(self.K, self.gamma, self.sampling, self.distance)
+        if self.basis not in BASES:
+            raise ValueError(f"--set basis={self.basis}: must be one of {', '.join(BASES)}")
 
     def teaching(self, training: TrainingSettings, *, classes: int, noise_seed: int, training_seed: int) -> Teaching:
-        """Return all that the teachers depend on; ValueError where it does not fit."""
+        """Return settings and seeds of the teachers; ValueError if they do not fit."""
         return Teaching(
             neighbours=self.K, gamma=self.gamma, sampling=self.sampling, distance=self.distance, classes=classes,
             settings=sage_settings(training, basis=self.basis), noise_seed=noise_seed, training_seed=training_seed,
         )  # fmt: skip
 
     def labels(self, posteriors: NDArray[np.float64], *, noise_seed: int) -> IntArray:
-        """int64 (queries,): what is released."""
+        """int64 (queries,): the released labels."""
         values = log_posteriors(posteriors) if self.scores == "log-posterior" else posteriors
         return noisy_labels(values, self.lambda_, noise_seed=noise_seed)
 

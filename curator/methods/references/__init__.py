@@ -1,1 +1,1 @@
-"""References: methods that ask nobody, or that see the data without noise."""
+"""References: methods that ask no device, or that see the data without noise."""

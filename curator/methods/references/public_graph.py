@@ -1,8 +1,8 @@
-"""LPGNN's references that use nobody's features: the graph is public, features are made up.
+"""References of LPGNN's paper (https://arxiv.org/abs/2006.05535) that use no private features: the graph is public.
 
-``rnd``: d columns of uniform noise. ``ohd``: the degree as a one-hot vector of d columns,
-degrees of d and more in the last one. Both have the data's own d, as in the paper, and use
-the labels of training and validation nodes.
+``rnd``: d columns of uniform noise. ``ohd``: the degree as a one-hot vector of d columns; the
+last column is for degrees of d - 1 and more. Both have the data's own d, as in the paper, and
+use the labels of training and validation nodes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from curator.owned import OwnedGraph
 
 @dataclass(frozen=True)
 class PublicGraph(Reference):
-    """The chosen GNN on the true graph with features that hold nothing of anybody's."""
+    """The chosen GNN on the true graph with made-up features."""
 
     scaling: str = "literal"
 

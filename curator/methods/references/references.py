@@ -1,6 +1,6 @@
-"""References without noise: what the same network reaches on the graph as it is.
+"""References without noise: the accuracy of the same network on the true graph.
 
-They read an :class:`~curator.owned.OwnedGraph`, ask nobody, and guarantee nothing.
+They read an :class:`~curator.owned.OwnedGraph`, ask no device and guarantee nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from devices.facts import PublicFacts, PublicKnowledge, Split
 
 @dataclass(frozen=True)
 class Reference(Method):
-    """A method on raw data; concrete ones say which part of them they use.
+    """A method on raw data; ``reads`` names the parts of the data that it uses.
 
     Args:
         scaling: Scaling of the features.
@@ -43,15 +43,15 @@ class Reference(Method):
             raise ValueError(f"--set scaling={self.scaling}: must be one of {', '.join(PUBLIC_SCALINGS)}")
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Nobody is asked anything."""
+        """Return no question."""
         return ()
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
-        """Refused: a reference has no use for reports (TypeError)."""
+        """Refuse reports: a reference does not use them (TypeError)."""
         raise TypeError(f"{self.name} reads an OwnedGraph (from_owned), not reports")
 
     def from_owned(self, owned: OwnedGraph) -> Graph:
-        """Return the graph as it is; TypeError for anything but owned data."""
+        """Return the true graph; TypeError for anything but owned data."""
         if not isinstance(owned, OwnedGraph):
             raise TypeError(f"{self.name} reads an OwnedGraph, not {type(owned).__name__}")
         edges = owned.edges if "adjacency" in self.reads else np.zeros((2, 0), np.int64)
@@ -66,7 +66,7 @@ class Reference(Method):
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
-        """Nothing is guaranteed."""
+        """Return a guarantee of nothing."""
         return open_guarantee(self.reads, trust=self.trust, statement="none: a reference without noise")
 
 

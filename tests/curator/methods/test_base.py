@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import inspect
 import math
+import re
 from dataclasses import dataclass, make_dataclass
 from importlib.metadata import EntryPoint
 from typing import ClassVar
@@ -79,3 +81,24 @@ def test_settings_are_read_where_annotations_are_not_deferred() -> None:
     assert (method.share, method.hops, method.deep) == (0.25, 3, True)
     with pytest.raises(ValueError, match="--set hops=x: not a value of type int"):
         made.from_settings({"hops": "x"})  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", methods.BUILT_IN)
+def test_a_method_links_its_paper(name: str) -> None:
+    kind = methods.find(name)
+    if kind.paper.startswith(("reference", "null model")):
+        return
+    own = inspect.getdoc(kind) or ""
+    text = own if "https://" in own else inspect.getmodule(kind).__doc__ or ""
+    assert re.search(r"https://(arxiv\.org/abs/\d{4}\.\d{5}|doi\.org/10\.)", text), name
+
+
+def test_every_built_in_class_is_exported() -> None:
+    assert {path.rpartition(".")[2] for path in methods.BUILT_IN.values()} | {
+        "HoGS",
+        "Reference",
+        "OwnerMethod",
+    } <= set(methods.__all__)
+    assert methods.LPGNN is methods.find("lpgnn") and issubclass(methods.find("hogs"), HoGS)
+    with pytest.raises(AttributeError, match="LPGN"):
+        methods.LPGN  # noqa: B018

@@ -81,7 +81,7 @@ def test_the_labels_follow_the_exact_law() -> None:
 def test_noise_is_drawn_for_each_query_and_each_lambda() -> None:
     flat = np.full((400, 10), 0.1)
     first = noisy_labels(flat, 0.4, noise_seed=1)
-    assert np.array_equal(first[7:9], noisy_labels(flat[7:9], 0.4, noise_seed=1, numbers=np.array([7, 8])))
+    assert np.array_equal(first[:9], noisy_labels(flat[:9], 0.4, noise_seed=1))
     for other in (noisy_labels(flat, 0.8, noise_seed=1), noisy_labels(flat, 0.4, noise_seed=2)):
         assert np.mean(first == other) < 0.25
 
