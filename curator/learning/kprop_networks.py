@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.learning.networks import GCN, SAGE, uniform, uniform_bias
-from curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix
+from curator.learning.networks import GCN, SAGE, adjacency_of, linear
+from curator.linear.propagation import gcn_matrix, mean_matrix
 from curator.linear.torch_matrix import Constant, constant
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class DenseSAGE(SAGE):
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         self.inputs = constant(graph.features, device)
-        self.spread = Constant(mean_matrix(_adjacency(graph)), device)
+        self.spread = Constant(mean_matrix(adjacency_of(graph)), device)
 
     def both(self) -> tuple[Tensor, Tensor]:
         """float32 (n, hidden) each: X W1, to be aggregated, and X V1, of the node itself."""
@@ -55,12 +54,12 @@ class KPropGCN(GCN):
     def _bind(self, graph: Graph, device: torch.device) -> None:
         self.activation = torch.selu
         self.inputs = constant(graph.features, device)
-        self.spread = Constant(gcn_matrix(_adjacency(graph)), device)
+        self.spread = Constant(gcn_matrix(adjacency_of(graph)), device)
 
     def _layers(self) -> None:
         inputs, hidden, classes = self.width, self.hidden_width, self.classes
-        self.weight1, self.bias1 = uniform(inputs, hidden), uniform_bias(inputs, hidden)
-        self.weight2, self.bias2 = uniform(hidden, classes), uniform_bias(hidden, classes)
+        self.weight1, self.bias1 = linear(inputs, hidden)
+        self.weight2, self.bias2 = linear(hidden, classes)
         self.scale = nn.Parameter(torch.ones(self.hidden_width))
         self.shift = nn.Parameter(torch.zeros(self.hidden_width))
         self.register_buffer("mean", torch.zeros(self.hidden_width))
@@ -71,7 +70,3 @@ class KPropGCN(GCN):
         return self.activation(
             functional.batch_norm(z, self.mean, self.variance, self.scale, self.shift, training, NEW_SHARE)
         )
-
-
-def _adjacency(graph: Graph) -> csr_array:
-    return adjacency_matrix(graph.features.shape[0], graph.edge_index, graph.edge_weight)

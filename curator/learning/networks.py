@@ -81,7 +81,7 @@ class GCN(Network):
     """H = relu(S X W1 + b1), Z = S H W2 + b2, S = D^-1/2 (A + I) D^-1/2 (Kipf and Welling 2017)."""
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
-        matrix = gcn_matrix(_adjacency(graph))
+        matrix = gcn_matrix(adjacency_of(graph))
         self.inputs = constant(propagate(matrix, graph.features), device)
         self.spread = Constant(matrix, device)
 
@@ -100,19 +100,16 @@ class SAGE(Network):
     """H = relu(M X W1 + b1 + X V1), the same again; M the mean over neighbours (Hamilton et al. 2017)."""
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
-        matrix = mean_matrix(_adjacency(graph))
+        matrix = mean_matrix(adjacency_of(graph))
         self.neighbours = constant(propagate(matrix, graph.features), device)
         self.inputs = constant(graph.features, device)
         self.spread = Constant(matrix, device)
 
     def _layers(self) -> None:
-        self.weight1, self.bias1 = uniform(self.width, self.hidden_width), uniform_bias(self.width, self.hidden_width)
-        self.own1 = uniform(self.width, self.hidden_width)
-        self.weight2, self.bias2 = (
-            uniform(self.hidden_width, self.classes),
-            uniform_bias(self.hidden_width, self.classes),
-        )
-        self.own2 = uniform(self.hidden_width, self.classes)
+        self.weight1, self.bias1 = linear(self.width, self.hidden_width)
+        self.own1 = uniform(self.width, self.width, self.hidden_width)
+        self.weight2, self.bias2 = linear(self.hidden_width, self.classes)
+        self.own2 = uniform(self.hidden_width, self.hidden_width, self.classes)
 
     def pre_activation(self) -> Tensor:
         return self.neighbours @ self.weight1 + self.bias1 + self.inputs @ self.own1
@@ -136,7 +133,7 @@ class GAT(Network):
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         n = graph.features.shape[0]
-        edges = _adjacency(graph).tocoo()
+        edges = adjacency_of(graph).tocoo()
         other = edges.row != edges.col
         nodes = np.arange(n if self.loops else 0)
         source, target, weight = (
@@ -202,11 +199,8 @@ class Perceptron(Network):
         self.inputs = constant(graph.features, device)
 
     def _layers(self) -> None:
-        self.weight1, self.bias1 = uniform(self.width, self.hidden_width), uniform_bias(self.width, self.hidden_width)
-        self.weight2, self.bias2 = (
-            uniform(self.hidden_width, self.classes),
-            uniform_bias(self.hidden_width, self.classes),
-        )
+        self.weight1, self.bias1 = linear(self.width, self.hidden_width)
+        self.weight2, self.bias2 = linear(self.hidden_width, self.classes)
 
     def pre_activation(self) -> Tensor:
         return self.inputs @ self.weight1 + self.bias1
@@ -228,7 +222,8 @@ def make_network(
     return NETWORKS[name](graph, hidden=hidden, classes=classes, device=device, heads=heads, loops=loops, twice=twice)
 
 
-def _adjacency(graph: Graph) -> csr_array:
+def adjacency_of(graph: Graph) -> csr_array:
+    """Return a graph's adjacency, float32 CSR (n, n)."""
     return adjacency_matrix(graph.features.shape[0], graph.edge_index, graph.edge_weight)
 
 
@@ -237,16 +232,15 @@ def _glorot(rows: int, columns: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
 
 
-def uniform(rows: int, columns: int) -> nn.Parameter:
-    """float32 (rows, columns): fresh weights of PyTorch's linear layer, uniform in +- 1 / sqrt(rows)."""
-    bound = 1 / math.sqrt(max(1, rows))
-    return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
+def uniform(inputs: int, *shape: int) -> nn.Parameter:
+    """Return fresh float32 weights of PyTorch's linear layer, uniform in +- 1 / sqrt(inputs)."""
+    bound = 1 / math.sqrt(max(1, inputs))
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 
 
-def uniform_bias(rows: int, columns: int) -> nn.Parameter:
-    """float32 (columns,): its fresh bias, uniform with the same bound."""
-    bound = 1 / math.sqrt(max(1, rows))
-    return nn.Parameter(torch.empty(columns).uniform_(-bound, bound))
+def linear(inputs: int, outputs: int) -> tuple[nn.Parameter, nn.Parameter]:
+    """Return its weights, (inputs, outputs), and its bias, (outputs,)."""
+    return uniform(inputs, inputs, outputs), uniform(inputs, outputs)
 
 
 def _zeros(size: int) -> nn.Parameter:

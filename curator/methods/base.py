@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -109,6 +110,39 @@ class Method:
                 )
             values[key] = _read(key, given, known[key])
         return cls(**values)
+
+
+def check_choices(method: Any, **allowed: Sequence[str]) -> None:
+    """Refuse a parameter that is none of its choices (ValueError)."""
+    for name, choices in allowed.items():
+        value = getattr(method, name)
+        if value not in choices:
+            raise ValueError(f"--set {name}={value}: must be one of {', '.join(choices)}")
+
+
+def check_shares(method: Any, *names: str) -> None:
+    """Refuse a parameter outside (0, 1) (ValueError)."""
+    for name in names:
+        value = getattr(method, name)
+        if not 0 < value < 1:
+            raise ValueError(f"--set {name}={value}: must lie between 0 and 1, both excluded")
+
+
+def check_range(method: Any, *names: str, least: int, most: int) -> None:
+    """Refuse a whole number outside ``least`` .. ``most`` (ValueError)."""
+    for name in names:
+        value = getattr(method, name)
+        if not least <= value <= most:
+            raise ValueError(f"--set {name}={value}: must be {least}..{most}")
+
+
+def check_numbers(method: Any, *names: str, positive: bool = False) -> None:
+    """Refuse a number that is not finite, or below 0, or with ``positive`` 0 (ValueError)."""
+    for name in names:
+        value = getattr(method, name)
+        if not (math.isfinite(value) and (value > 0 or (value == 0 and not positive))):
+            bound = "above 0" if positive else "0 or more"
+            raise ValueError(f"--set {name}={value:g}: must be a finite number{' ' if positive else ', '}{bound}")
 
 
 @contextmanager

@@ -10,12 +10,11 @@ no neighbour on the device. ``fedavg-mlp`` is that method by its right name. Edg
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from curator.methods.base import Budget, Graph, Method, Question
+from curator.methods.base import Budget, Graph, Method, Question, check_choices, check_numbers
 from curator.privacy.guarantee import Claim, Guarantee, Level
 from curator.privacy.levels import LEVELS, by_attribute
 from curator.reports.reports import Reports
@@ -53,12 +52,12 @@ class Federated(Method):
 
     rounds: int = 100
     fraction: float = 1.0
-    local_steps: int = 1
+    local_steps: int = 5
     server_optimiser: str = "average"
     server_lr: float = 0.01
     dropping: float = 0.0
     evaluate_every: int = 0
-    scaling: str = "unit"
+    scaling: str = "none"
 
     trust: ClassVar[str] = "trusted curator"
     private: ClassVar[tuple[str, ...]] = ()
@@ -78,13 +77,8 @@ class Federated(Method):
             raise ValueError(f"--set fraction={self.fraction:g}: must be above 0 and at most 1")
         if not 0 <= self.dropping < 1:
             raise ValueError(f"--set dropping={self.dropping:g}: must be 0 or more and below 1")
-        if self.scaling not in SCALINGS:
-            raise ValueError(f"--set scaling={self.scaling}: must be one of {', '.join(SCALINGS)}")
-        if self.server_optimiser not in SERVER_OPTIMISERS:
-            allowed = ", ".join(SERVER_OPTIMISERS)
-            raise ValueError(f"--set server_optimiser={self.server_optimiser}: must be one of {allowed}")
-        if not (math.isfinite(self.server_lr) and self.server_lr > 0):
-            raise ValueError(f"--set server_lr={self.server_lr:g}: must be a finite number above 0")
+        check_choices(self, scaling=SCALINGS, server_optimiser=SERVER_OPTIMISERS)
+        check_numbers(self, "server_lr", positive=True)
 
     @property
     def mu(self) -> float:
@@ -119,10 +113,6 @@ def unprotected(uses: Sequence[str], *, trust: str, detail: str = "the server se
 class FedAvgMLP(Federated):
     """FedAvg (McMahan et al. 2017, https://arxiv.org/abs/1602.05629) of a perceptron on each device's own record."""
 
-    rounds: int = 100
-    local_steps: int = 5
-    scaling: str = "none"
-
     name: ClassVar[str] = "fedavg-mlp"
     paper: ClassVar[str] = _FEDAVG
     default_gnn: ClassVar[str] = "mlp"
@@ -144,8 +134,7 @@ class FedProx(FedAvgMLP):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (math.isfinite(self.proximal_mu) and self.proximal_mu > 0):
-            raise ValueError(f"--set proximal_mu={self.proximal_mu:g}: must be a finite number above 0")
+        check_numbers(self, "proximal_mu", positive=True)
 
     @property
     def mu(self) -> float:
@@ -181,10 +170,6 @@ class FedAvgGNN(Federated):
     device's gradient.
     """
 
-    rounds: int = 100
-    local_steps: int = 5
-    scaling: str = "none"
-
     name: ClassVar[str] = "fedavg-gnn"
     paper: ClassVar[str] = _FEDAVG
     sees: ClassVar[str] = "ego"
@@ -198,10 +183,6 @@ class FedGCN(Federated):
 
     The neighbours' sums are exchanged once, before training.
     """
-
-    rounds: int = 100
-    local_steps: int = 5
-    scaling: str = "none"
 
     name: ClassVar[str] = "fedgcn"
     paper: ClassVar[str] = "Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from curator.methods.base import Budget, Question
+from curator.methods.base import Budget, Question, check_choices, check_numbers
 from curator.methods.federated.fedavg import Federated
 from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon
 from curator.privacy.guarantee import Claim, Guarantee, Level
@@ -47,8 +47,6 @@ class DPFedAvg(Federated):
     """
 
     rounds: int = 30
-    local_steps: int = 5
-    scaling: str = "none"
     clip: float = 1.0
     clipping: str = "fixed"
     noise_multiplier: float = 0.0
@@ -63,11 +61,9 @@ class DPFedAvg(Federated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_noise(self.clip, self.delta)
-        if self.clipping not in CLIPPINGS:
-            raise ValueError(f"--set clipping={self.clipping}: must be one of {', '.join(CLIPPINGS)}")
-        if not (math.isfinite(self.noise_multiplier) and self.noise_multiplier >= 0):
-            raise ValueError(f"--set noise_multiplier={self.noise_multiplier:g}: must be a finite number, 0 or more")
+        _check_noise(self)
+        check_choices(self, clipping=CLIPPINGS)
+        check_numbers(self, "noise_multiplier")
 
     def asked(self, people: int) -> Rounds:
         """Return the accountant's view of the rounds with ``people`` training devices."""
@@ -133,8 +129,6 @@ class LDPFedAvg(Federated):
 
     rounds: int = 10
     fraction: float = 0.2
-    local_steps: int = 5
-    scaling: str = "none"
     clip: float = 1.0
     delta: float = 0.0
 
@@ -148,7 +142,7 @@ class LDPFedAvg(Federated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_noise(self.clip, self.delta)
+        _check_noise(self)
         if self.evaluate_every:
             raise ValueError(f"--set evaluate_every={self.evaluate_every}: an evaluation reveals a device's label")
         turns = 1 / self.fraction
@@ -188,8 +182,7 @@ class LDPFedAvg(Federated):
         return Guarantee(self.trust, claim, levels, ())
 
 
-def _check_noise(clip: float, delta: float) -> None:
-    if not (math.isfinite(clip) and clip > 0):
-        raise ValueError(f"--set clip={clip:g}: must be a finite number above 0")
-    if not 0 <= delta < 1:
-        raise ValueError(f"--delta {delta:g}: must be above 0 and below 1 / n")
+def _check_noise(method: DPFedAvg | LDPFedAvg) -> None:
+    check_numbers(method, "clip", positive=True)
+    if not 0 <= method.delta < 1:
+        raise ValueError(f"--delta {method.delta:g}: must be above 0 and below 1 / n")

@@ -11,12 +11,11 @@ non-overlapping partition of FED-PUB, Baek et al. 2023).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from curator.methods.base import Budget, Question
+from curator.methods.base import Budget, Question, check_choices, check_numbers
 from curator.methods.federated.fedavg import Federated, unprotected
 from curator.privacy.guarantee import Guarantee
 from devices.facts import PublicFacts
@@ -45,7 +44,6 @@ class Silos(Federated):
     silos: int = 10
     partition: str = "dirichlet"
     beta: float = 10_000.0
-    scaling: str = "none"
 
     name: ClassVar[str] = "silo-fedavg-gcn"
     paper: ClassVar[str] = "McMahan et al. (FedAvg), with the settings of Yao et al. (FedGCN)"
@@ -60,10 +58,8 @@ class Silos(Federated):
         super().__post_init__()
         if self.silos < 2:
             raise ValueError(f"--set silos={self.silos}: at least 2 are needed")
-        if self.partition not in PARTITIONS:
-            raise ValueError(f"--set partition={self.partition}: must be one of {', '.join(PARTITIONS)}")
-        if not (math.isfinite(self.beta) and self.beta > 0):
-            raise ValueError(f"--set beta={self.beta:g}: must be a finite number above 0")
+        check_choices(self, partition=PARTITIONS)
+        check_numbers(self, "beta", positive=True)
 
     def check_people(self, people: int) -> None:
         """Refuse silos of one person (ValueError)."""
@@ -96,8 +92,7 @@ class SiloFedProx(Silos):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (math.isfinite(self.proximal_mu) and self.proximal_mu > 0):
-            raise ValueError(f"--set proximal_mu={self.proximal_mu:g}: must be a finite number above 0")
+        check_numbers(self, "proximal_mu", positive=True)
 
     @property
     def mu(self) -> float:

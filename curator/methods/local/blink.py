@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from curator.links.beta_model import fit_beta_model
 from curator.links.blink import LinkPosterior, PairOdds
-from curator.methods.base import Budget, Grid
+from curator.methods.base import Budget, Grid, check_choices, check_shares
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
@@ -71,9 +71,8 @@ class Blink(LinkMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_variant(self.variant, self.floor)
-        if not 0 < self.degree_share < 1:
-            raise ValueError(f"--set degree_share={self.degree_share}: must lie between 0 and 1, both excluded")
+        check_variant(self)
+        check_shares(self, "degree_share")
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """A~_i by randomised response with eps_a, and d~_i with eps_d."""
@@ -91,12 +90,11 @@ class Blink(LinkMethod):
         return (BIT_AND_DEGREE,)
 
 
-def check_variant(variant: str, floor: float) -> None:
-    """Refuse an unknown variant or a floor outside [0, 1) (ValueError)."""
-    if variant not in VARIANTS:
-        raise ValueError(f"--set variant={variant}: must be one of {', '.join(VARIANTS)}")
-    if not 0 <= floor < 1:
-        raise ValueError(f"--set floor={floor}: must lie in [0, 1)")
+def check_variant(method: Any) -> None:
+    """Refuse an unknown ``variant`` or a ``floor`` outside [0, 1) (ValueError)."""
+    check_choices(method, variant=VARIANTS)
+    if not 0 <= method.floor < 1:
+        raise ValueError(f"--set floor={method.floor}: must lie in [0, 1)")
 
 
 def row_and_degree(

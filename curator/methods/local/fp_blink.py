@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
+from curator.methods.base import Budget, Graph, Grid, Method, Question, check_shares, require_reports, spending
 from curator.methods.local.blink import BIT_AND_DEGREE, check_variant, chosen_links, link_posterior, row_and_degree
 from curator.methods.local.hogs import HoGS, check_reconstruction, link_weights, reconstruct_features
 from curator.methods.local.links import both_ways, labelled_graph, with_labels
@@ -59,11 +59,9 @@ class FPBlink(Method):
     query_grid: ClassVar[Grid] = {"delta1": (0.25, 0.33, 0.5, 0.66, 0.75), "delta2": (0.25, 0.33, 0.5, 0.66, 0.75)}
 
     def __post_init__(self) -> None:
-        check_variant(self.variant, self.floor)
-        check_reconstruction(self.l, self.scaling)
-        for name in ("delta1", "delta2"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"--set {name}={getattr(self, name)}: must lie between 0 and 1, both excluded")
+        check_variant(self)
+        check_reconstruction(self)
+        check_shares(self, "delta1", "delta2")
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Ask everybody about adjacency and features; ask the labelled nodes for private labels."""

@@ -59,8 +59,8 @@ class FPLDPGen(Method):
     query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"], **LDPGen.query_grid}
 
     def __post_init__(self) -> None:
-        check_groups(self.first_share, self.first_groups, self.groups, self.grouping_seed, self.graph)
-        check_reconstruction(self.l, self.scaling)
+        check_groups(self)
+        check_reconstruction(self)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Ask for degrees towards random groups and for features; then for degrees towards the new groups."""

@@ -43,7 +43,18 @@ from curator.linear.propagation import bit_strips, mean_matrix, propagate
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from curator.links.hogs import Bits, likely_links
 from curator.links.similarity import BitRows, Rows, public_rows
-from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
+from curator.methods.base import (
+    Budget,
+    Graph,
+    Grid,
+    Method,
+    Question,
+    check_choices,
+    check_range,
+    check_shares,
+    require_reports,
+    spending,
+)
 from curator.methods.local.links import BOTH_ENDS, ONE_END, both_ways, labelled_graph, with_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.reports import Reports
@@ -93,11 +104,9 @@ class HoGS(Method):
     query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
 
     def __post_init__(self) -> None:
-        if not 0 < self.tau < 1:
-            raise ValueError(f"--set tau={self.tau}: tau must lie between 0 and 1, both excluded")
-        check_reconstruction(self.l, self.scaling)
-        if self.public_scaling not in PUBLIC_SCALINGS:
-            raise ValueError(f"--set public_scaling={self.public_scaling}: must be one of {', '.join(PUBLIC_SCALINGS)}")
+        check_shares(self, "tau")
+        check_reconstruction(self)
+        check_choices(self, public_scaling=PUBLIC_SCALINGS)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Algorithm 1: one question to everybody; private labels are asked of the labelled nodes only."""
@@ -183,12 +192,10 @@ def split_budget(budget: Budget) -> tuple[float, float | None]:
     return eps_a, budget.eps_features or budget.feature_share * budget.epsilon
 
 
-def check_reconstruction(l: int, scaling: str) -> None:  # noqa: E741 - the paper's name
-    """Refuse parameters of Algorithm 3 outside their range (ValueError)."""
-    if not 0 <= l <= 100:
-        raise ValueError(f"--set l={l}: l must be 0..100")
-    if scaling not in SCALINGS:
-        raise ValueError(f"--set scaling={scaling}: must be one of {', '.join(SCALINGS)}")
+def check_reconstruction(method: Any) -> None:
+    """Refuse parameters of Algorithm 3, ``l`` and ``scaling``, outside their range (ValueError)."""
+    check_range(method, "l", least=0, most=100)
+    check_choices(method, scaling=SCALINGS)
 
 
 def link_weights(left: IntArray, right: IntArray, probability: NDArray[np.float64], n: int) -> csr_array:

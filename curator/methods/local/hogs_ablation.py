@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
-from curator.methods.base import TRAINING_GRID, Budget, Grid
+from curator.methods.base import TRAINING_GRID, Budget, Grid, check_choices, check_shares
 from curator.methods.local.blink import chosen_links, link_posterior, row_and_degree
 from curator.methods.local.hogs import HoGS, link_weights, mean_with_self
 from curator.methods.local.links import both_ways
@@ -54,11 +54,8 @@ class HoGSAblation(HoGS):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key, allowed in (("topology", TOPOLOGIES), ("features", FEATURES)):
-            if getattr(self, key) not in allowed:
-                raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
-        if not 0 < self.degree_share < 1:
-            raise ValueError(f"--set degree_share={self.degree_share}: must lie between 0 and 1, both excluded")
+        check_choices(self, topology=TOPOLOGIES, features=FEATURES)
+        check_shares(self, "degree_share")
 
     def perturb_adjacency(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
         """Algorithm 1's randomised response; Blink's topology asks for the degree as well."""

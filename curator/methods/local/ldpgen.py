@@ -43,7 +43,7 @@ from scipy.cluster.vq import kmeans2
 
 from curator.links.chung_lu import BlockModel
 from curator.links.ldpgen_published import directed_probabilities, draw_links
-from curator.methods.base import Budget, Grid
+from curator.methods.base import Budget, Grid, check_choices, check_range, check_shares
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
@@ -82,7 +82,7 @@ class LDPGen(LinkMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_groups(self.first_share, self.first_groups, self.groups, self.grouping_seed, self.graph)
+        check_groups(self)
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """Stage 0: degrees towards the random groups."""
@@ -105,17 +105,13 @@ class LDPGen(LinkMethod):
         return (TWO_STAGES,)
 
 
-def check_groups(first_share: float, first_groups: int, groups: int, grouping_seed: int, graph: str) -> None:
-    """Refuse parameters outside their range (ValueError)."""
-    if not 0 < first_share < 1:
-        raise ValueError(f"--set first_share={first_share}: must lie between 0 and 1, both excluded")
-    for name, value in (("first_groups", first_groups), ("groups", groups)):
-        if not 1 <= value <= 1 << 16:
-            raise ValueError(f"--set {name}={value}: must be 1..65536")
-    if not 0 <= grouping_seed < 1 << 32:
-        raise ValueError(f"--set grouping_seed={grouping_seed}: must be 0..2**32-1")
-    if graph not in GRAPHS:
-        raise ValueError(f"--set graph={graph}: must be one of {', '.join(GRAPHS)}")
+def check_groups(method: Any) -> None:
+    """Refuse parameters of :class:`LDPGen` outside their range (ValueError)."""
+    check_shares(method, "first_share")
+    check_range(method, "first_groups", "groups", least=1, most=1 << 16)
+    if not 0 <= method.grouping_seed < 1 << 32:
+        raise ValueError(f"--set grouping_seed={method.grouping_seed}: must be 0..2**32-1")
+    check_choices(method, graph=GRAPHS)
 
 
 def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[tuple[Mechanism, ...], ...]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
-from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
+from curator.methods.base import Budget, Graph, Method, Question, check_choices, require_reports, spending
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
@@ -48,8 +48,7 @@ class LinkMethod(Method):
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "grr")
 
     def __post_init__(self) -> None:
-        if self.public_scaling not in PUBLIC_SCALINGS:
-            raise ValueError(f"--set public_scaling={self.public_scaling}: must be one of {', '.join(PUBLIC_SCALINGS)}")
+        check_choices(self, public_scaling=PUBLIC_SCALINGS)
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """Return the mechanisms about the adjacency; ValueError if ``epsilon`` does not fit."""

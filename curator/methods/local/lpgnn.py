@@ -35,7 +35,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
-from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
+from curator.methods.base import (
+    Budget,
+    Graph,
+    Grid,
+    Method,
+    Question,
+    check_choices,
+    check_range,
+    require_reports,
+    spending,
+)
 from curator.methods.local.links import BOTH_ENDS, ask_labels, labelled_graph
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.estimates import smoothed
@@ -115,13 +125,8 @@ class LPGNN(Method):
     asks_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for key in ("k_x", "k_y"):
-            if not 0 <= getattr(self, key) <= MOST_HOPS:
-                raise ValueError(f"--set {key}={getattr(self, key)}: hops must be 0..{MOST_HOPS}")
-        given = (("version", VERSIONS), ("mechanism", MECHANISMS), ("adjacency", ("public", "private")))
-        for key, allowed in given:
-            if getattr(self, key) not in allowed:
-                raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
+        check_range(self, "k_x", "k_y", least=0, most=MOST_HOPS)
+        check_choices(self, version=VERSIONS, mechanism=MECHANISMS, adjacency=("public", "private"))
         sampled_features_of(self.m)
 
     def knows_graph(self) -> bool:

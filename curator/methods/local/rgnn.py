@@ -24,14 +24,24 @@ The paper's ablation: ``features="noisy"`` (without f_X), ``labels="noisy"`` (wi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
+from curator.methods.base import (
+    Budget,
+    Graph,
+    Grid,
+    Method,
+    Question,
+    check_choices,
+    check_numbers,
+    check_range,
+    require_reports,
+    spending,
+)
 from curator.methods.local.links import ask_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.frequency import (
@@ -115,18 +125,13 @@ class RGNN(Method):
     asks_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for key, least, most in (("m", 1, 1 << 16), ("group", 1, 1 << 20), ("Kx", 0, 100), ("Ky", 0, 100)):
-            if not least <= getattr(self, key) <= most:
-                raise ValueError(f"--set {key}={getattr(self, key)}: must be {least}..{most}")
+        check_range(self, "m", least=1, most=1 << 16)
+        check_range(self, "group", least=1, most=1 << 20)
+        check_range(self, "Kx", "Ky", least=0, most=100)
         if self.C < 1:
             raise ValueError(f"--set C={self.C}: must be at least 1")
-        if not (math.isfinite(self.alpha) and self.alpha >= 0):
-            raise ValueError(f"--set alpha={self.alpha}: must be a finite number, 0 or more")
-        for key, allowed in (
-            ("features", SOURCES), ("labels", SOURCES), ("loss", LOSSES), ("proportions", PROPORTIONS)
-        ):  # fmt: skip
-            if getattr(self, key) not in allowed:
-                raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
+        check_numbers(self, "alpha")
+        check_choices(self, features=SOURCES, labels=SOURCES, loss=LOSSES, proportions=PROPORTIONS)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Lines 1-2: ask everybody for features, and training and validation nodes for labels."""

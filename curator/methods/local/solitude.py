@@ -33,7 +33,6 @@ Deviations:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -44,7 +43,18 @@ from scipy.sparse import csr_array, diags_array
 from curator.linear.factored import Factored
 from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 from curator.linear.scaling import standardise
-from curator.methods.base import Budget, Graph, Grid, Method, Question, require_reports, spending
+from curator.methods.base import (
+    Budget,
+    Graph,
+    Grid,
+    Method,
+    Question,
+    check_choices,
+    check_numbers,
+    check_range,
+    require_reports,
+    spending,
+)
 from curator.methods.local.hogs import split_budget
 from curator.methods.local.links import BOTH_ENDS, labelled_graph, with_labels
 from curator.methods.local.lpgnn import sampled_features_of
@@ -107,16 +117,9 @@ class Solitude(Method):
     query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9), "m": ("1", "2", "4", "8")}
 
     def __post_init__(self) -> None:
-        for key in ("l_x", "l_y"):
-            if not 0 <= getattr(self, key) <= 100:
-                raise ValueError(f"--set {key}={getattr(self, key)}: {key} must be 0..100")
-        for key in ("lambda_1", "lambda_2", "structure_rate"):
-            if not (math.isfinite(getattr(self, key)) and getattr(self, key) >= 0):
-                raise ValueError(f"--set {key}={getattr(self, key)}: must be a finite number, 0 or more")
-        given = (("smoothing", SMOOTHINGS), ("features", SCALINGS), ("topology", TOPOLOGIES))
-        for key, allowed in given:
-            if getattr(self, key) not in allowed:
-                raise ValueError(f"--set {key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
+        check_range(self, "l_x", "l_y", least=0, most=100)
+        check_numbers(self, "lambda_1", "lambda_2", "structure_rate")
+        check_choices(self, smoothing=SMOOTHINGS, features=SCALINGS, topology=TOPOLOGIES)
         sampled_features_of(self.m)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.learning.training import TrainingSettings
+from curator.methods.base import check_choices
 from curator.methods.owner.owner import LabelAnswers, sage_settings
 from curator.privacy.accountant import Account, LabelRelease
 from curator.privacy.guarantee import Guarantee, Level
@@ -57,11 +58,8 @@ class PrivGnn(LabelAnswers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.scores not in SCORES:
-            raise ValueError(f"--set scores={self.scores}: must be one of {', '.join(SCORES)}")
+        check_choices(self, scores=SCORES, basis=BASES)
         check_sampling(self.K, self.gamma, self.sampling, self.distance)
-        if self.basis not in BASES:
-            raise ValueError(f"--set basis={self.basis}: must be one of {', '.join(BASES)}")
 
     def teaching(self, training: TrainingSettings, *, classes: int, noise_seed: int, training_seed: int) -> Teaching:
         """Return settings and seeds of the teachers; ValueError if they do not fit."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
-from curator.methods.base import Budget, Graph, Method, Question
+from curator.methods.base import Budget, Graph, Method, Question, check_choices
 from curator.owned import OwnedGraph
 from curator.privacy.guarantee import Guarantee, open_guarantee
 from curator.reports.reports import Reports
@@ -39,8 +39,7 @@ class Reference(Method):
     reads: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        if self.scaling not in PUBLIC_SCALINGS:
-            raise ValueError(f"--set scaling={self.scaling}: must be one of {', '.join(PUBLIC_SCALINGS)}")
+        check_choices(self, scaling=PUBLIC_SCALINGS)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return no question."""

@@ -170,10 +170,10 @@ def test_budgets() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"tau": 0.0}, "tau must lie"),
-        ({"tau": 1.0}, "tau must lie"),
-        ({"tau": float("nan")}, "tau must lie"),
-        ({"l": -1}, "l must be"),
+        ({"tau": 0.0}, "tau=.*: must lie"),
+        ({"tau": 1.0}, "tau=.*: must lie"),
+        ({"tau": float("nan")}, "tau=.*: must lie"),
+        ({"l": -1}, "l=-1: must be"),
         ({"topology": "blinkk"}, "topology=blinkk"),
         ({"features": "standardised"}, "features=standardised: must be one of weighted, kprop"),
         ({"scaling": "raw"}, "scaling=raw"),
