@@ -1,3 +1,5 @@
+"""Tests of ``noisy_labels`` and of ``kprop_networks``."""
+
 from __future__ import annotations
 
 import numpy as np

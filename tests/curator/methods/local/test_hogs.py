@@ -1,3 +1,5 @@
+"""Tests of ``hogs`` and of ``hogs_ablation``."""
+
 from __future__ import annotations
 
 import dataclasses
