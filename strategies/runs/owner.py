@@ -18,7 +18,7 @@ import numpy as np
 
 from curator.learning.training import choose_device
 from curator.methods import Question
-from curator.methods.owner.owner import B1, LabelAnswers, Baseline, OwnerMethod, private_graph, sage_settings
+from curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
 from curator.methods.owner.pate import Pate
 from curator.methods.owner.privgnn import PrivGnn
 from curator.privacy.accountant import Account

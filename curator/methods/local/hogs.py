@@ -58,10 +58,10 @@ from curator.methods.base import (
 from curator.methods.local.links import BOTH_ENDS, ONE_END, both_ways, labelled_graph, with_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.reports import Reports
-from devices.array_types import IntArray
+from devices.array_types import FloatArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import Mechanism, OneBit, RandomizedResponse
-from devices.query import Ask, Query
+from devices.query import Ask
 
 SCALINGS = ("standardised", "literal", "debiased")
 POTENTIAL = 0.5  # smallest P_ij of a potential neighbour, Section III-D
@@ -198,7 +198,7 @@ def check_reconstruction(method: Any) -> None:
     check_choices(method, scaling=SCALINGS)
 
 
-def link_weights(left: IntArray, right: IntArray, probability: NDArray[np.float64], n: int) -> csr_array:
+def link_weights(left: IntArray, right: IntArray, probability: FloatArray, n: int) -> csr_array:
     """float32 CSR (n, n): P_ij / sum_{V_i} P_ij of eq. 10 for potential links, with P_ii = 1."""
     p = coo_array((probability, (left, right)), shape=(n, n))
     return mean_with_self(p + p.T)
