@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from devices.array_types import FloatArray
 from devices.device import Refusal
-from devices.federated.wire import evaluation_of_many, exchange_reply, read_own, read_weights, silo_update
+from devices.federated.wire import evaluation_of_many, exchange_reply, read_mu, read_own, read_weights, silo_update
 from devices.network import Shape, softmax
 from devices.query import InvalidQuery
 from devices.training_task import AnswerKind
@@ -233,15 +232,11 @@ def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> M
         if kind == "evaluation":
             best = bound.scores(flat, task.shape).argmax(axis=1)
             return evaluation_of_many(int((best == silo.labels).sum()), len(best), message)
-        mu, round_ = _setting(config, "proximal-mu"), int(_setting(config, "server-round"))
-        weights = bound.train(silo, flat, task, mu=mu, seed=[task.seed, number, round_])
+        round_ = int(config.get("server-round", 0))  # type: ignore[arg-type]  # other types fail below
+        weights = bound.train(silo, flat, task, mu=read_mu(config), seed=[task.seed, number, round_])
         return silo_update(weights, int(silo.training.sum()), message)
     except Exception:  # Flower would send the text of an exception to the server
         return reply(Refusal.UNKNOWN_QUERY, message, device=-1)
-
-
-def _setting(config: Mapping[str, Any], name: str) -> float:
-    return float(config.get(name, 0))
 
 
 @lru_cache(maxsize=256)

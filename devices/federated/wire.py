@@ -57,12 +57,16 @@ class Round:
 
 
 def round_content(arrays: ArrayRecord | None, config: ConfigRecord, own: bytes | None = None) -> RecordDict:
-    """Return a message's content; ``arrays`` and ``config`` may be shared by all messages."""
+    """Return a message's content; ``arrays`` and ``config`` may be shared by all messages.
+
+    No ``own`` (None) and an empty one (``b""``) differ: the second is a record without an
+    entry, because Flower counts the bytes of no ``b""``.
+    """
     content = RecordDict({"config": config})
     if arrays is not None:
         content["arrays"] = arrays
     if own is not None:
-        content["own"] = ConfigRecord({"own": own})
+        content["own"] = ConfigRecord({"own": own} if own else {})
     return content
 
 
@@ -83,17 +87,29 @@ def read_round(message: Message) -> Round:
     config, arrays = content.get("config"), content.get("arrays")
     if set(content) - {"arrays", "own"} != {"config"} or not isinstance(config, ConfigRecord):
         raise InvalidQuery("the message holds something else than a round")
-    data, number, mu = config.get("task"), config.get("server-round", 0), config.get("proximal-mu", 0.0)
+    data, number = config.get("task"), config.get("server-round", 0)
     if set(config) - {"server-round", "proximal-mu"} != {"task"} or not isinstance(data, bytes):
         raise InvalidQuery("the message holds something else than a round")
-    if type(number) is not int or not isinstance(mu, float) or not (math.isfinite(mu) and mu >= 0):
+    if type(number) is not int:
         raise InvalidQuery("the round is malformed")
-    task = Task.from_bytes(data)
+    mu, task = read_mu(config), Task.from_bytes(data)
     weights = None if arrays is None else read_weights(arrays, task.shape.size)
     state = hashlib.sha256(data + np.array([number, mu], "<f8").tobytes())
     if weights is not None:
         state.update(weights.dtype.str.encode() + weights.tobytes())
     return Round(task, number, mu, weights, state.digest(), read_own(message))
+
+
+def read_mu(config: ConfigRecord) -> float:
+    """Return the weight of FedProx's term, 0 where none is sent.
+
+    Raises:
+        InvalidQuery: for anything but a finite float of 0 or more.
+    """
+    mu = config.get("proximal-mu", 0.0)
+    if not isinstance(mu, float) or not (math.isfinite(mu) and mu >= 0):
+        raise InvalidQuery("the weight of the proximal term is malformed")
+    return mu
 
 
 def read_own(message: Message) -> bytes | None:
@@ -105,7 +121,10 @@ def read_own(message: Message) -> bytes | None:
     record = message.content.get("own")
     if record is None:
         return None
-    if not isinstance(record, ConfigRecord) or set(record) != {"own"} or not isinstance(own := record["own"], bytes):
+    if not isinstance(record, ConfigRecord) or set(record) - {"own"}:
+        raise InvalidQuery("the message holds something else than a round")
+    own = record.get("own", b"")
+    if not isinstance(own, bytes):
         raise InvalidQuery("the message holds something else than a round")
     return own
 

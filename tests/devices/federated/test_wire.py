@@ -1,4 +1,4 @@
-"""Rounds read from messages: each part of the wrong type or size is refused."""
+"""Messages of a training: everything that a device is told is read back, and nothing else is accepted."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
-from devices.federated.wire import read_round, round_content
+from devices.federated.wire import read_mu, read_own, read_round, round_content
 from devices.query import InvalidQuery
 from devices.training_task import Task
 
@@ -29,7 +29,9 @@ def test_a_round_is_read_back() -> None:
 @pytest.mark.parametrize("mu", [-0.1, math.nan, math.inf, -math.inf, 1, "0.1", b"1", True, [0.5]])
 def test_a_malformed_mu_is_refused(mu: object) -> None:
     """FedProx's weight is a finite float of 0 or more: nan would send nan weights out of every device."""
-    with pytest.raises(InvalidQuery, match="the round is malformed"):
+    with pytest.raises(InvalidQuery):
+        read_mu(ConfigRecord({"proximal-mu": mu}))  # type: ignore[dict-item]
+    with pytest.raises(InvalidQuery):
         read_round(message(**{"proximal-mu": mu}))
 
 
@@ -58,3 +60,27 @@ def test_all_that_devices_are_told_is_in_the_fingerprint() -> None:
     assert len(prints) == len(told)
     one = read_round(message())
     assert one.question() != one.for_device(b"x").question() and np.array_equal(one.question(), one.fingerprint)
+
+
+@pytest.mark.parametrize("own", [None, b"", b"rows"])
+def test_what_one_device_is_told_is_read_back_and_can_be_counted(own: bytes | None) -> None:
+    content = round_content(None, ConfigRecord({"task": TASK.to_bytes()}), own)
+    assert sum(record.count_bytes() for record in content.values()) > 0  # Flower refuses to count an empty value
+    told = Message(content, 1, MessageType.TRAIN)
+    assert read_own(told) == own
+    asked = read_round(told)
+    assert asked.own == own
+    questions = {asked.for_device(other).question() for other in (None, b"", b"rows")}
+    assert len(questions) == 3  # noise is bound to what a device is told
+
+
+@pytest.mark.parametrize("record", [{"own": 1}, {"own": b"rows", "more": b"x"}, {"other": b"rows"}])
+def test_something_else_in_the_place_of_the_rows_is_refused(record: dict[str, int | bytes]) -> None:
+    content = RecordDict({"config": ConfigRecord({"task": TASK.to_bytes()}), "own": ConfigRecord(record)})  # type: ignore[arg-type]
+    with pytest.raises(InvalidQuery):
+        read_own(Message(content, 1, MessageType.TRAIN))
+
+
+def test_a_proximal_weight_is_read_and_is_0_where_none_is_sent() -> None:
+    assert read_mu(ConfigRecord({"proximal-mu": 0.25})) == 0.25
+    assert read_mu(ConfigRecord({})) == 0.0
