@@ -27,7 +27,7 @@ from strategies.engines.flower_internals import assume_identity, set_message_id
 RUN_ID = 1
 
 
-class _OwnGrid(Grid):
+class DirectGrid(Grid):
     """What both grids share: message ids, and replies kept until they are pulled."""
 
     def __init__(self, size: int) -> None:
@@ -90,7 +90,7 @@ class _OwnGrid(Grid):
         return list(self.deliver(self._number(messages)))
 
 
-class LocalGrid(_OwnGrid):
+class LocalGrid(DirectGrid):
     """All devices of a state folder, in this process."""
 
     def __init__(self, folder: Path, size: int) -> None:
@@ -102,7 +102,7 @@ class LocalGrid(_OwnGrid):
         return self._fleet.answer(messages)
 
 
-class SiloGrid(_OwnGrid):
+class SiloGrid(DirectGrid):
     """Silos in this process: node k + 1 is the silo of the folder ``silo-k``."""
 
     def __init__(self, folder: Path, size: int) -> None:
@@ -140,7 +140,7 @@ def _payload(message: Message) -> RecordDict | tuple[int, str | None]:
     return (message.error.code, message.error.reason) if message.has_error() else message.content
 
 
-class RayGrid(_OwnGrid):
+class RayGrid(DirectGrid):
     """Devices in Ray actors; a ledger shard is always served by the same actor.
 
     Args:

@@ -30,7 +30,8 @@ from flwr.serverapp.strategy.fedopt import FedOpt
 from devices.atomic_files import write_atomically
 from devices.network import FloatArray
 from strategies.rounds.dp_fedavg import AdaptiveClipping
-from strategies.rounds.fedavg import Best, EgoFedAvg, run_rounds
+from strategies.rounds.ego_fedavg import EgoFedAvg
+from strategies.rounds.fedavg import Best, run_rounds
 from strategies.rounds.training_grid import Tally, TrainingGrid
 
 FORMAT = 1

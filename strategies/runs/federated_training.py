@@ -23,8 +23,9 @@ from devices.training_task import Task
 from strategies.results.lifetime import TrainingAnswers
 from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
 from strategies.rounds.dp_fedavg import private
+from strategies.rounds.ego_fedavg import EgoFedAvg
 from strategies.rounds.feature_sums import exchange_sums
-from strategies.rounds.fedavg import EgoFedAvg, strategy_for
+from strategies.rounds.fedavg import strategy_for
 from strategies.rounds.training_grid import TrainingGrid
 from strategies.runs.run import Refused, RunFailed, Scene
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from strategies.rounds.checkpoint import CheckpointFile, Standing, remove_checkpoints
-from strategies.rounds.fedavg import Best, EgoFedAvg, seeded
+from strategies.rounds.fedavg import Best, seeded
 from strategies.rounds.training_grid import Phase, Tally
 
 KEY = ("config", "collection")
@@ -102,14 +102,3 @@ def test_nothing_is_kept_without_a_folder(tmp_path: Path) -> None:
     kept.add_model(np.ones(3))
     kept.save(standing())
     assert kept.load() is None
-
-
-def test_what_neighbours_sent_is_restored() -> None:
-    first, second = EgoFedAvg([1, 2, 3], 2, b""), EgoFedAvg([1, 2, 3], 2, b"")
-    second.restore(first.state())
-    assert second.sent == second.neighbours == {}
-    first.sent = {3: np.arange(4, dtype=np.float32), 1: np.ones(4, np.float32)}
-    first.neighbours = {2: [3, 1], 1: [], 3: [2]}
-    second.restore(first.state())
-    assert second.neighbours == first.neighbours
-    assert all(second.own(node, "float32") == first.own(node, "float32") for node in (1, 2, 3))

@@ -12,6 +12,7 @@ import pytest
 from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
+from devices.datasets.generated import generate
 from devices.enrolment.state import State
 from devices.federated.wire import WEIGHTS
 from strategies import Refused, RunFailed, RunOptions, simulate
@@ -145,6 +146,25 @@ def test_devices_that_drop_out_are_lost_for_a_round_and_a_lost_round_is_no_end(t
     assert devices["asked"] == 30 == devices["reported"] + devices["silent"]
     with pytest.raises(RunFailed, match="none of 30 devices answered in 3 rounds"):
         run(tmp_path, "fedavg-mlp", dropout=0.98, settings={"dropping": "0.999"})
+
+
+@pytest.mark.parametrize(("method", "asked"), [("fedavg-mlp", 60), ("fedavg-gnn", 120), ("fedgcn", 120)])
+def test_silent_devices_answer_in_no_round(tmp_path: Path, method: str, asked: int) -> None:
+    """With ``--dropout 0.3``, 36 of 120 devices answer in no round."""
+    record = run(tmp_path, method, clients=120, dropout=0.3)
+    devices = record["devices"]
+    assert devices["asked"] == asked == devices["reported"] + devices["silent"]
+    assert devices["silent"] == 36 if asked == 120 else 8 <= devices["silent"] <= 28  # 18 are expected of 60
+    if asked == 60:
+        assert record["communication"]["messages"] == 3 * (60 + devices["reported"])
+
+
+def test_people_without_neighbours_train_with_the_others(tmp_path: Path) -> None:
+    population = generate(120, seed=Seeds.derive(0).population)
+    assert np.diff(population.neighbour_indptr).min() == 0
+    record = run(tmp_path, "fedavg-gnn", clients=120, settings={"evaluate_every": "1"})
+    assert record["devices"]["reported"] == record["devices"]["asked"] == 120
+    assert record["communication"]["by_phase"]["evaluation"]["rounds"] == 3
 
 
 def test_devices_enrolled_for_reports_refuse_to_train(tmp_path: Path) -> None:

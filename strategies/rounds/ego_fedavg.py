@@ -1,0 +1,122 @@
+"""FedAvg for devices that see their neighbours: each round, the server forwards what neighbours sent.
+
+A device of the task ``ego`` adds up one row of 2 x hidden floats from every neighbour
+(:mod:`devices.federated.exchange`). In a device's first answer it lists its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import FedAvg
+
+from devices.federated.exchange import read_representation
+from devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, read_sender, round_content
+from devices.network import FloatArray
+from strategies.rounds.fedavg import EVERYBODY
+from strategies.rounds.training_grid import TrainingGrid
+
+
+class EgoFedAvg(FedAvg):
+    """FedAvg with one more entry in each message: the rows that the device's neighbours sent a round before.
+
+    Every device sends its representation in every round. The training devices also send an
+    update.
+
+    Args:
+        everybody: All nodes.
+        hidden: Number of hidden units.
+        task: The task's bytes.
+    """
+
+    def __init__(self, everybody: Iterable[int], hidden: int, task: bytes) -> None:
+        super().__init__(**EVERYBODY)
+        self.everybody, self.hidden, self.task = list(everybody), hidden, task
+        self.neighbours: dict[int, list[int]] = {}
+        self.sent: dict[int, FloatArray] = {}
+
+    def subscribe(self, grid: TrainingGrid, arrays: ArrayRecord) -> None:
+        """Ask every device once for its neighbours and its first representation."""
+        config = ConfigRecord({"task": self.task})
+        content = round_content(arrays, config)
+        messages = [Message(content, node, EXCHANGE_TYPE) for node in self.everybody]
+        self._keep(grid.exchange(messages, "subscription"), arrays[WEIGHTS].dtype)
+
+    def own(self, node: int, dtype: str) -> bytes | None:
+        """Return the rows that a node's neighbours sent, zeros for a silent one.
+
+        A node that was not heard yet gets None: the device then tells its neighbours first. A
+        node without neighbours gets no rows.
+        """
+        if node not in self.neighbours:
+            return None
+        nothing = np.zeros(2 * self.hidden, dtype)
+        return b"".join(self.sent.get(neighbour, nothing).tobytes() for neighbour in self.neighbours[node])
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Return a message to every node: train, or send a representation."""
+        config["server-round"] = server_round
+        training, dtype = set(grid.get_node_ids()), arrays[WEIGHTS].dtype
+        self._dtype = dtype
+        return [
+            Message(round_content(arrays, config, self.own(node, dtype)), node,
+                    MessageType.TRAIN if node in training else EXCHANGE_TYPE)
+            for node in self.everybody
+        ]  # fmt: skip
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Return evaluation messages with the neighbours' rows."""
+        config["server-round"] = server_round
+        dtype = arrays[WEIGHTS].dtype
+        return [
+            Message(round_content(arrays, config, self.own(node, dtype)), node, MessageType.EVALUATE)
+            for node in grid.get_node_ids()
+        ]
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Keep the representations, average the updates."""
+        heard = list(replies)
+        self._keep(heard, self._dtype)
+        return super().aggregate_train(server_round, [reply for reply in heard if "arrays" in reply.content])
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return the rows and neighbours received so far, as arrays."""
+        listed = [self.neighbours[node] for node in sorted(self.neighbours)]
+        return {
+            "senders": np.array(sorted(self.sent), np.int64),
+            "sent": np.array([self.sent[node] for node in sorted(self.sent)]),
+            "listers": np.array(sorted(self.neighbours), np.int64),
+            "ends": np.cumsum([len(each) for each in listed], dtype=np.int64),
+            "listed": np.array([node for each in listed for node in each], np.int64),
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Read :meth:`state` back."""
+        self.sent = dict(zip(state["senders"].tolist(), state["sent"], strict=True))
+        lists = [part.tolist() for part in np.split(state["listed"], state["ends"][:-1])]
+        self.neighbours = dict(zip(state["listers"].tolist(), lists, strict=False))
+
+    def _keep(self, replies: Iterable[Message], dtype: str) -> None:
+        """Keep the representations, and the neighbours where a device lists them."""
+        known = set(self.everybody)
+        for reply in replies:
+            sender = read_sender(reply)
+            if sender is None or sender[1] is None:
+                continue
+            try:
+                neighbours, values = read_representation(sender[1], self.hidden, np.dtype(dtype))
+            except ValueError:
+                continue
+            node = reply.metadata.src_node_id
+            self.sent[node] = values
+            if neighbours is not None:
+                self.neighbours[node] = [other + 1 for other in neighbours.tolist() if other + 1 in known]

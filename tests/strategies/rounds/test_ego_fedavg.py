@@ -1,0 +1,75 @@
+"""Devices that see their neighbours: rows are forwarded, also to a device without neighbours or one heard late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from devices.client_app import release_states
+from devices.data.population import Population
+from devices.datasets.generated import generate
+from devices.enrolment.state import enrol
+from devices.federated.wire import weights_record
+from devices.policy.policy import policy_for_training
+from devices.training_task import Task
+from strategies.engines.grids import LocalGrid
+from strategies.rounds.ego_fedavg import EgoFedAvg
+from strategies.rounds.fedavg import run_rounds
+from strategies.rounds.training_grid import TrainingGrid
+
+PEOPLE, HIDDEN = 60, 3
+TASK = Task("first", "ego", 40, HIDDEN, 3, 0.3, 2, scaling="unit")
+
+
+@pytest.fixture(scope="module")
+def people() -> Population:
+    return generate(PEOPLE, d=40, classes=3, seed=2, mean_degree=2.0, words=6)
+
+
+@pytest.fixture
+def devices(people: Population, tmp_path: Path) -> Iterator[LocalGrid]:
+    enrol(tmp_path / "state", people, policy_for_training(TASK, people.facts, answers=3), seed=4).close()
+    yield LocalGrid(tmp_path / "state", PEOPLE)
+    release_states()
+
+
+def neighbours(people: Population, node: int) -> list[int]:
+    return [other + 1 for other in people.record(node - 1).neighbours.tolist()]
+
+
+def test_everybody_tells_its_neighbours_once_also_one_that_is_heard_late_or_has_none(
+    people: Population, devices: LocalGrid
+) -> None:
+    nodes = list(range(1, PEOPLE + 1))
+    (alone, *_) = [node for node in nodes if not neighbours(people, node)]
+    late, silent = [node for node in nodes if len(neighbours(people, node)) > 1][:2]
+    grid = TrainingGrid(
+        devices, train=lambda r: nodes[::2], drops=lambda node, r: node == silent or (node == late and r == 0)
+    )
+    strategy = EgoFedAvg(nodes, HIDDEN, TASK.to_bytes())
+    start = TASK.shape.initial(3)
+    strategy.subscribe(grid, weights_record(start))
+    assert strategy.own(alone, "float32") == b""
+    assert strategy.own(late, "float32") is None is strategy.own(silent, "float32")
+    run_rounds(strategy, grid, start, TASK.to_bytes(), rounds=2)
+    assert strategy.neighbours == {node: neighbours(people, node) for node in nodes if node != silent}
+    assert set(strategy.sent) == set(nodes) - {silent}
+    assert not grid.tally.failed and not grid.tally.refused
+    rows = np.frombuffer(strategy.own(late, "float32") or b"", np.float32).reshape(-1, 2 * HIDDEN)
+    assert len(rows) == len(neighbours(people, late))
+    for row, other in zip(rows, neighbours(people, late), strict=True):
+        assert np.array_equal(row, strategy.sent.get(other, np.zeros(2 * HIDDEN)))
+
+
+def test_what_neighbours_sent_is_restored() -> None:
+    first, second = EgoFedAvg([1, 2, 3], 2, b""), EgoFedAvg([1, 2, 3], 2, b"")
+    second.restore(first.state())
+    assert second.sent == second.neighbours == {}
+    first.sent = {3: np.arange(4, dtype=np.float32), 1: np.ones(4, np.float32)}
+    first.neighbours = {2: [3, 1], 1: [], 3: [2]}
+    second.restore(first.state())
+    assert second.neighbours == first.neighbours
+    assert all(second.own(node, "float32") == first.own(node, "float32") for node in (1, 2, 3))

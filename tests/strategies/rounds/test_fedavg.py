@@ -1,0 +1,88 @@
+"""The FedAvg family: Flower's strategy of a method, rounds under Flower's loop, and the weights they end with."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pytest
+from flwr.app import Message
+from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx
+
+from curator.methods import find
+from devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
+from devices.network import FloatArray
+from strategies.engines.grids import DirectGrid
+from strategies.rounds.fedavg import EVERYBODY, Best, run_rounds, seeded, strategy_for
+from strategies.rounds.training_grid import TrainingGrid
+
+TASK = b"task"
+START = np.zeros(2, np.float32)
+
+
+class Counting(DirectGrid):
+    """One device that adds 1 to the weights, and says that the model is right after the rounds named."""
+
+    def __init__(self, right: Sequence[int] = ()) -> None:
+        super().__init__(1)
+        self.right, self.seen = right, list[float]()
+
+    def deliver(self, messages: Sequence[Message]) -> Iterable[Message]:  # type: ignore[override]
+        for message in messages:
+            weights = message.content.array_records["arrays"][WEIGHTS].numpy()
+            if message.metadata.message_type == "train":
+                yield update_reply(weights + 1, message, device=0)
+            else:
+                self.seen.append(float(weights[0]))
+                yield evaluation_reply(int(weights[0]) in self.right, message)
+
+
+def rounds(right: Sequence[int] | None, **more: object) -> tuple[FloatArray, list[tuple[int, float]]]:
+    """Run five rounds; return the weights and what was told after each. ``right`` None: nobody evaluates."""
+    inner, told = Counting(right or ()), list[tuple[int, float]]()
+    grid = TrainingGrid(inner, train=lambda r: [1], evaluate=lambda r: [] if right is None else [1])
+    weights = run_rounds(FedAvg(**EVERYBODY), grid, START, TASK, rounds=5,
+                         after=lambda number, weights: told.append((number, float(weights[0]))), **more)  # type: ignore[arg-type]  # fmt: skip
+    return weights, told
+
+
+def test_the_weights_of_the_round_that_evaluated_best_are_returned() -> None:
+    best = Best()
+    weights, told = rounds([2, 4], best=best)
+    assert weights.tolist() == [2.0, 2.0] == best.weights.tolist()  # type: ignore[union-attr]  # the first of the best
+    assert best.accuracy == 1.0
+    assert told == [(number, float(number)) for number in range(6)]
+
+
+def test_the_last_weights_are_returned_where_nobody_evaluates() -> None:
+    weights, _ = rounds(None)
+    assert weights.tolist() == [5.0, 5.0]
+
+
+def test_rounds_go_on_from_those_that_were_run_before() -> None:
+    before = Best(0.5, np.full(2, 9, np.float32))
+    weights, told = rounds([], done=3, best=before)
+    assert [number for number, _ in told] == [3, 4, 5]
+    assert weights.tolist() == [9.0, 9.0]  # nothing was better than what evaluated best before
+
+
+def test_each_method_has_flowers_strategy() -> None:
+    assert type(strategy_for(find("fedavg-mlp")())) is FedAvg  # type: ignore[arg-type]
+    prox = strategy_for(find("fedprox")(proximal_mu=0.5))  # type: ignore[arg-type,call-arg]
+    assert isinstance(prox, FedProx) and prox.proximal_mu == 0.5
+    assert isinstance(strategy_for(find("fedavg-mlp")(server_optimiser="adam")), FedAdam)  # type: ignore[arg-type,call-arg]
+    with pytest.raises(ValueError, match="fedprox averages"):
+        strategy_for(find("fedprox")(server_optimiser="adam"))  # type: ignore[arg-type,call-arg]
+
+
+def test_what_flower_draws_from_is_seeded_and_put_back() -> None:
+    def drawn() -> tuple[float, float]:
+        return random.random(), float(np.random.random())
+
+    with seeded(7):
+        first = drawn()
+    outside = drawn()
+    with seeded(7):
+        assert drawn() == first
+    assert drawn() != outside
