@@ -46,9 +46,9 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "strategies": (
         ("progress",),
-        ("audit", "people", "rounds"),
+        ("people", "rounds"),
         ("engines",),
-        ("adversaries", "setup"),
+        ("adversaries", "audit", "setup"),
         ("adversaries.__init__", "results"),
         ("runs", "stress"),
         ("__init__", "experiments", "flower_app"),

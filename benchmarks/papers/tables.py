@@ -26,7 +26,7 @@ from benchmarks.papers.cell_result import CellResult, from_record, kept, without
 from benchmarks.papers.index import write_index
 from benchmarks.papers.pages import write_agreement, write_page
 from benchmarks.papers.table_cell import Page, TableCell
-from strategies.experiments.pool import Failed
+from strategies.experiments.failures import Failed
 from strategies.experiments.sweep import check_cells, results_in, run_sweep
 from strategies.experiments.sweep_file import Cell
 

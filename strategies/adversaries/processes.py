@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing.synchronize import Barrier
 
 from flwr.app import Context, Message, RecordDict, UserConfig
@@ -15,6 +15,7 @@ from strategies.adversaries.curator import AdversarialCurator, Shot, rebudgeted,
 from strategies.adversaries.outcome import Outcome
 from strategies.adversaries.target import Target
 from strategies.engines.flower_internals import assume_identity, set_message_id
+from strategies.engines.pool import processes
 
 PROCESSES = 2
 _WAIT = 120.0
@@ -36,13 +37,10 @@ class Parallel(AdversarialCurator):
 
     def attack(self) -> Outcome:
         """Start the processes, let them ask at once, and pool what they heard."""
-        # spawn: an SQLite connection must not cross a fork, and the caller may have threads
-        context = multiprocessing.get_context("spawn")
-        gate = context.Barrier(PROCESSES)
-        with ProcessPoolExecutor(PROCESSES, mp_context=context, initializer=_begin, initargs=(gate,)) as pool:
-            jobs = [pool.submit(_ask, type(self), self.target, self.asks, number) for number in range(PROCESSES)]
-            for job in jobs:
-                self.outcome.merge(job.result())
+        gate = multiprocessing.get_context("spawn").Barrier(PROCESSES)
+        with processes(PROCESSES, prepare=partial(_begin, gate)) as pool:
+            for heard in pool.in_order(partial(_ask, type(self), self.target, self.asks), range(PROCESSES)):
+                self.outcome.merge(heard)
         return self.outcome
 
     def runs(self) -> Iterator[list[list[Shot]]]:

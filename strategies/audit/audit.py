@@ -7,9 +7,8 @@ whole device, ``noise`` the stream of random numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from functools import partial
 
 from curator.attacks.audit_row import CONFIDENCE, TRIALS, AuditRow, Effort, check_effort
 from curator.attacks.mechanism_audit import audit_mechanism
@@ -20,6 +19,7 @@ from curator.names import nearest
 from devices.mechanisms import every as mechanisms
 from devices.noise import NoiseStream
 from strategies.audit.device import audit_device
+from strategies.engines.pool import processes
 from strategies.progress import Progress, quiet
 
 DEVICE, NOISE = "device", "noise"
@@ -76,8 +76,8 @@ def audit(options: AuditOptions, *, progress: Progress = quiet) -> list[AuditRow
             progress("audit", number / len(names))
             found += audit_one(name, effort)
         return found
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for number, rows in enumerate(pool.map(audit_one, names, [effort] * len(names))):
+    with processes(workers, prepare=None) as pool:
+        for number, rows in enumerate(pool.in_order(partial(audit_one, effort=effort), names)):
             progress("audit", (number + 1) / len(names))
             found += rows
     return found

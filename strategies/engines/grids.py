@@ -9,8 +9,6 @@ Node id = partition id + 1.
 from __future__ import annotations
 
 import itertools
-import logging
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from devices.client_app import app
 from devices.enrolment.state import SHARD
 from devices.fleet import BATCH, Fleet
 from strategies.engines.flower_internals import assume_identity, set_message_id
+from strategies.engines.ray_session import RaySession
 
 RUN_ID = 1
 
@@ -151,18 +150,12 @@ class RayGrid(DirectGrid):
     """
 
     def __init__(self, folder: Path, size: int, *, workers: int | None = None, address: str | None = None) -> None:
-        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # ends a warning about a future default
-        import ray
-
         super().__init__(size)
-        self._ray: Any = ray
-        self._own_ray = not ray.is_initialized()
-        if self._own_ray:
-            ray.init(address=address, num_cpus=None if address else workers, include_dashboard=False,
-                     log_to_driver=False, logging_level=logging.ERROR)  # fmt: skip
+        self._session = RaySession(workers, address)
+        self._ray = self._session.ray
         shards = -(-size // SHARD)
-        count = max(1, min(shards, workers or int(ray.cluster_resources().get("CPU", 1))))
-        actor = ray.remote(num_cpus=1)(FleetWorker)
+        count = max(1, min(shards, workers or self._session.cores))
+        actor = self._ray.remote(num_cpus=1)(FleetWorker)
         self._actors = [actor.remote(str(folder.resolve())) for _ in range(count)]
 
     def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
@@ -197,5 +190,4 @@ class RayGrid(DirectGrid):
         """Stop the actors, and Ray where this grid started it."""
         for actor in self._actors:
             self._ray.kill(actor)
-        if self._own_ray:
-            self._ray.shutdown()
+        self._session.close()

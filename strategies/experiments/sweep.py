@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from strategies.experiments.pool import Failed, Pool, failure, on_ray, processes
+from strategies.engines.pool import Pool, on_ray, processes
+from strategies.experiments.failures import Failed, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
 from strategies.experiments.sweep_table import Row, failed_row, row_of, write_tables
 from strategies.progress import Progress, quiet
@@ -88,7 +89,7 @@ def run_sweep(
                 if place not in outcomes
             ]
             progress("cells", len(outcomes) / len(cells))
-            for place, outcome in pool.each(run_cell, tasks):
+            for place, outcome in outcomes_of(pool, run_cell, tasks):
                 outcomes[place] = outcome
                 progress("cells", len(outcomes) / len(cells))
             rows = [_row(place, cell, digests[place], outcomes[place], folder) for place, cell in enumerate(cells)]
@@ -142,7 +143,7 @@ def _check(cells: Sequence[Cell], pool: Pool, progress: Progress) -> list[str | 
     groups = list(together.values())
     tasks = [(number, [cells[place].options for place in group]) for number, group in enumerate(groups)]
     found: dict[int, str | Failed] = {}
-    for number, several in pool.each(check_cells, tasks):
+    for number, several in outcomes_of(pool, check_cells, tasks):
         places = groups[number]
         found.update(zip(places, [several] * len(places) if isinstance(several, Failed) else several, strict=True))
         progress("checking", len(found) / len(cells))

@@ -20,13 +20,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -36,6 +34,7 @@ from curator.teachers.answering import Teaching, posteriors
 from curator.teachers.graph import PlainGraph, save_array
 from devices.atomic_files import write_atomically
 from devices.facts import IntArray
+from strategies.engines.pool import available_cores, on_ray, processes
 
 CHUNK = 20
 FORMAT = 1
@@ -154,13 +153,12 @@ class Classroom:
         if not tasks:
             return
         count = min(workers or available_cores(), len(tasks))
-        if ray_address is not None:
-            yield from _on_ray(tasks, ray_address)
-        elif count == 1 or self.device == "cuda":
-            for task in tasks:
-                yield train_chunk(task)
-        else:
-            yield from _in_processes(tasks, count)
+        if ray_address is None and (count == 1 or self.device == "cuda"):
+            yield from map(train_chunk, tasks)
+            return
+        with processes(count) if ray_address is None else on_ray(None, ray_address, retries=3) as pool:
+            for _, future in pool.each(train_chunk, enumerate(tasks)):
+                yield future.result()
 
 
 Task = tuple[str, int, list[tuple[int, int]], Teaching, str]
@@ -190,51 +188,3 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _start_worker() -> None:
-    torch.set_num_threads(1)
-
-
-def _in_processes(tasks: Sequence[Task], count: int) -> Iterator[int]:
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-
-    # spawned, not forked: a fork would copy torch's and SQLite's threads and locks
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_start_worker) as pool:
-        futures = [pool.submit(train_chunk, task) for task in tasks]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-
-
-def _on_ray(tasks: Sequence[Task], address: str) -> Iterator[int]:
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    import ray
-
-    own = not ray.is_initialized()
-    if own:
-        ray.init(address=address, include_dashboard=False, log_to_driver=False)
-    try:
-        remote: Any = ray.remote(num_cpus=1)(_train_alone)
-        pending = [remote.remote(task) for task in tasks]
-        while pending:
-            done, pending = ray.wait(pending, num_returns=1)
-            yield from ray.get(done)
-    finally:
-        if own:
-            ray.shutdown()
-
-
-def _train_alone(task: Task) -> int:
-    with one_thread():
-        return train_chunk(task)

@@ -12,10 +12,8 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +26,7 @@ from devices.policy.policy import policy_for
 from devices.query import Ask, Query
 from strategies.engines.collect import quiet_flower
 from strategies.engines.grids import LocalGrid
+from strategies.engines.pool import processes
 from strategies.progress import Progress, quiet
 from strategies.setup.options import Seeds
 from strategies.stress.grids import UnguardedGrid
@@ -136,9 +135,8 @@ def _all(
             tell(phase, done)
             yield _measure(case, population, lambda share, d=done, p=phase: tell(p, d + share / len(cases)))  # type: ignore[misc]
         return
-    # spawned, not forked: an SQLite connection must not cross a fork
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for number, result in enumerate(pool.map(_measure_alone, cases)):
+    with processes(workers, prepare=None) as pool:
+        for number, result in enumerate(pool.in_order(_measure_alone, cases)):
             tell("stress", (number + 1) / len(cases))
             yield result
 

@@ -18,8 +18,8 @@ SMALL = ["--clients", "60", "--device", "cpu", "--set", "epochs=3"]
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Methods in this process: a worker's start takes seconds."""
+    from strategies.engines.pool import Pool
     from strategies.experiments import sweep
-    from strategies.experiments.pool import Pool
 
     @contextmanager
     def threads(workers: int | None) -> Iterator[Pool]:

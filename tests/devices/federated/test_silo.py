@@ -1,4 +1,4 @@
-"""Messages to a silo: a training that cannot be meant is refused (the computations: tests/strategies/runs/test_silos.py)."""
+"""Messages to a silo: a malformed training is refused (computations: tests/strategies/runs/test_silos.py)."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from strategies.setup.options import RunOptions
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells in this process: a worker's start takes seconds."""
+    from strategies.engines.pool import Pool
     from strategies.experiments import sweep
-    from strategies.experiments.pool import Pool
 
     @contextmanager
     def threads(workers: int | None) -> Iterator[Pool]:

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -18,9 +17,9 @@ from typing import Any
 import pytest
 
 from strategies import RunOptions
-from strategies.experiments import pool as cell_pool
+from strategies.engines.pool import Pool
 from strategies.experiments import sweep
-from strategies.experiments.pool import DIED, Failed, Pool, processes
+from strategies.experiments.failures import Failed
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell, read_sweep
 from strategies.experiments.sweep_table import MEASURED, columns, typed, write_tables
@@ -257,27 +256,6 @@ def test_a_result_without_the_reference_does_not_do_where_it_is_asked_for(tmp_pa
 # ---- workers -------------------------------------------------------------------------
 
 
-def die_or_double(number: int) -> int:
-    if number == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 2 * number
-
-
-def threads_here(_: object) -> tuple[int, str]:
-    import torch
-
-    return torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]
-
-
-def test_a_worker_that_dies_takes_no_other_cell_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    with processes(2) as pool:
-        assert list(pool.each(threads_here, [(0, None)])) == [(0, (1, "1"))]
-        outcomes = dict(pool.each(die_or_double, [(number, number) for number in range(6)]))
-        assert outcomes == {0: 0, 1: 2, 2: 4, 3: Failed(DIED), 4: 8, 5: 10}
-    assert os.environ["OMP_NUM_THREADS"] == "3"
-
-
 def test_cells_over_ray(tmp_path: Path, ray_here: None) -> None:
     nowhere = f"[[cells]]\ndataset = 'student'\ndata_dir = '{tmp_path}'"
     cells = read_sweep(written(tmp_path, FIXED + "[grid]\nseed = [0, 1]\n" + nowhere))
@@ -372,8 +350,3 @@ def test_parquet_holds_the_same(tmp_path: Path) -> None:
     _, path = write_tables(tmp_path, rows)
     assert parquet.read_table(path).to_pylist() == typed(rows)
     assert {entry.name for entry in tmp_path.iterdir()} == {"table.csv", "table.parquet"}
-
-
-def test_the_pool_names_a_failure_of_the_pool_itself() -> None:
-    assert cell_pool.failure(ValueError("no\n good")) == Failed("no good")
-    assert cell_pool.failure(KeyError()).line == "KeyError"

@@ -1,0 +1,206 @@
+"""Pools of workers for many tasks: processes of this machine, or Ray.
+
+A task is a module-level function and one argument. Each worker has one thread, because there
+are as many workers as cores. Workers end with the process that started them, however it ends,
+so nothing goes on in the background. A worker that dies ends only its own task.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from itertools import islice
+from multiprocessing.connection import wait as wait_for
+from typing import Any
+
+from strategies.engines.ray_session import RaySession
+
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+Task = tuple[int, Any]
+
+
+class WorkerDied(RuntimeError):
+    """The process of a task ended without a result."""
+
+    def __init__(self) -> None:
+        super().__init__("its process died (out of memory, or killed)")
+
+
+class Pool:
+    """Workers for tasks.
+
+    Args:
+        start: Function that returns an executor with a number of workers.
+        workers: Number of tasks that run at a time.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> pool = Pool(ThreadPoolExecutor, 2)
+    >>> list(pool.in_order(len, ["one", "three"]))
+    [3, 5]
+    >>> pool.close()
+    """
+
+    def __init__(self, start: Callable[[int], Executor], workers: int) -> None:
+        self._start = start
+        self.workers = workers
+        self._executor: Executor | None = None
+
+    def each(self, function: Callable[[Any], Any], tasks: Iterable[Task]) -> Iterator[tuple[int, Future[Any]]]:
+        """Yield (number, finished future) as tasks end.
+
+        If a process dies, all unfinished tasks lose their process. Each of them runs once more,
+        alone. If its process dies again, its future holds :class:`WorkerDied`.
+        """
+        waiting, suspects = iter(tasks), list[Task]()
+        while True:
+            lost: list[Task] = []
+            yield from self._until_broken(function, waiting, self.workers, lost)
+            suspects += lost
+            if not lost:
+                break
+        for task in suspects:
+            lost = []
+            yield from self._until_broken(function, iter([task]), 1, lost)
+            for number, _ in lost:
+                died: Future[Any] = Future()
+                died.set_exception(WorkerDied())
+                yield number, died
+
+    def in_order(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results in the order of the arguments; raise the error of a task in its place."""
+        finished: dict[int, Future[Any]] = {}
+        following = 0
+        for number, future in self.each(function, enumerate(arguments)):
+            finished[number] = future
+            while following in finished:
+                yield finished.pop(following).result()
+                following += 1
+
+    def _until_broken(
+        self, function: Callable[[Any], Any], tasks: Iterator[Task], at_once: int, lost: list[Task]
+    ) -> Iterator[tuple[int, Future[Any]]]:
+        """Yield finished tasks; add the unfinished ones to ``lost`` if a process dies."""
+        self._executor = self._executor or self._start(self.workers)
+        running: dict[Future[Any], Task] = {}
+        while True:
+            for task in () if lost else islice(tasks, at_once - len(running)):
+                try:
+                    running[self._executor.submit(function, task[1])] = task
+                except BrokenProcessPool:
+                    lost.append(task)
+                    break
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                task = running.pop(future)
+                if isinstance(future.exception(), BrokenProcessPool):
+                    lost.append(task)
+                else:
+                    yield task[0], future
+        if lost:
+            self.close()
+
+    def close(self, *, now: bool = False) -> None:
+        """Shut down. ``now=True`` does not wait for running tasks."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=not now, cancel_futures=True)
+            self._executor = None
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def one_torch_thread() -> None:
+    """Keep torch to one thread in this process."""
+    from curator.learning.threads import limit_threads
+
+    limit_threads(1)
+
+
+@contextmanager
+def processes(workers: int | None, *, prepare: Callable[[], object] | None = one_torch_thread) -> Iterator[Pool]:
+    """Offer a pool of processes of this machine. If the block ends with an error, they are killed.
+
+    Args:
+        workers: Number of processes; None for one per core that this process may use.
+        prepare: Called once in each process before its first task. The default imports torch,
+            which takes seconds; None for tasks that do not use it.
+    """
+    # Spawned, not forked: a fork copies the locks of torch's and Flower's threads, and SQLite connections.
+    spawn = multiprocessing.get_context("spawn")
+    pool = Pool(
+        lambda count: ProcessPoolExecutor(count, spawn, _start_worker, (prepare,)), workers or available_cores()
+    )
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    others = set(multiprocessing.active_children())
+    os.environ.update(_ONE_THREAD)  # libraries read it when a worker imports them
+    try:
+        yield pool
+        pool.close()
+    except BaseException:
+        pool.close(now=True)
+        for child in set(multiprocessing.active_children()) - others:
+            child.kill()
+        raise
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _start_worker(prepare: Callable[[], object] | None) -> None:
+    """Prepare a process; it ends with its parent, and without a message on Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_die_with, args=(parent.sentinel,), daemon=True).start()
+    if prepare is not None:
+        prepare()
+
+
+def _die_with(sentinel: int) -> None:
+    wait_for([sentinel])
+    os._exit(1)
+
+
+@contextmanager
+def on_ray(workers: int | None, address: str | None, *, retries: int = 0) -> Iterator[Pool]:
+    """Offer a pool of Ray's workers.
+
+    Args:
+        workers: Number of tasks that run at a time; None for one per core of Ray.
+        address: Address of a cluster; None for this machine.
+        retries: Number of times that Ray starts a task again if its process dies. A task that
+            may need all memory should have none.
+    """
+    with closing(RaySession(workers, address)) as session:
+        count = workers or session.cores
+        yield Pool(lambda _: _RayExecutor(session.ray, retries), count)
+
+
+class _RayExecutor(Executor):
+    """Executor of Ray's tasks; Ray reports which task lost its process."""
+
+    def __init__(self, ray: Any, retries: int) -> None:
+        self._task = ray.remote(num_cpus=1, max_retries=retries)(_in_ray_worker)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Start a task."""
+        future: Future[Any] = self._task.remote(fn, *args, **kwargs).future()
+        return future
+
+
+def _in_ray_worker(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    one_torch_thread()
+    return function(*args, **kwargs)

@@ -1,0 +1,146 @@
+"""One pool for all: threads, order, errors, workers that die, and no process left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from strategies.engines.pool import Pool, WorkerDied, available_cores, on_ray, processes
+
+
+def die_or_double(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number
+
+
+def threads_here(_: object) -> tuple[int, str]:
+    import torch
+
+    return torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]
+
+
+def torch_is_loaded(_: object) -> bool:
+    return "torch" in sys.modules
+
+
+def slow_or_bad(number: int) -> int:
+    if number == 1:
+        raise KeyError("bad")
+    time.sleep(0.05 * (2 - number))
+    return number
+
+
+def sleep_or_fail(marks: Path | None) -> None:
+    """Sleep for ever with a file that names the process, or fail at once."""
+    if marks is None:
+        raise KeyError("bad")
+    (marks / str(os.getpid())).touch()
+    time.sleep(600)
+
+
+def started(marks: Path) -> int:
+    """Wait for the process that sleeps and return its id."""
+    deadline = time.monotonic() + 60
+    while not (names := [path.name for path in marks.iterdir()]):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return int(names[0])
+
+
+def is_gone(process: int) -> bool:
+    """Wait up to ten seconds for the end of a process."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        multiprocessing.active_children()  # reaps those that have ended
+        if not psutil.pid_exists(process) or psutil.Process(process).status() == psutil.STATUS_ZOMBIE:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_worker_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    with processes(1) as pool:
+        assert list(pool.in_order(threads_here, [None])) == [(1, "1")]
+    assert os.environ["OMP_NUM_THREADS"] == "3"
+
+
+def test_a_worker_that_dies_takes_no_other_task_with_it() -> None:
+    with processes(2, prepare=None) as pool:
+        ended = dict(pool.each(die_or_double, [(number, number) for number in range(6)]))
+        assert {number: future.result() for number, future in ended.items() if number != 3} == {
+            0: 0, 1: 2, 2: 4, 4: 8, 5: 10,
+        }  # fmt: skip
+        with pytest.raises(WorkerDied, match="its process died"):
+            ended[3].result()
+
+
+def test_results_come_in_order_and_an_error_in_its_place() -> None:
+    pool = Pool(ThreadPoolExecutor, 3)
+    assert list(pool.in_order(slow_or_bad, [0, 2, 0])) == [0, 2, 0]
+    results = pool.in_order(slow_or_bad, [0, 1, 2])
+    assert next(results) == 0
+    with pytest.raises(KeyError, match="bad"):
+        next(results)
+    pool.close()
+
+
+def test_a_task_that_fails_ends_the_running_ones(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), processes(2, prepare=None) as pool:
+        tasks = ((number, None if number and started(tmp_path) else tmp_path) for number in range(2))
+        for _, future in pool.each(sleep_or_fail, tasks):
+            future.result()
+    assert is_gone(started(tmp_path))
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from strategies.engines.pool import processes
+from tests.strategies.engines.test_pool import sleep_or_fail
+if __name__ == "__main__":
+    with processes(1, prepare=None) as pool:
+        list(pool.in_order(sleep_or_fail, [Path(sys.argv[1])]))
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "marks").mkdir()
+    (tmp_path / "script.py").write_text(SCRIPT)
+    root = Path(__file__).resolve().parents[3]
+    parent = subprocess.Popen([sys.executable, str(tmp_path / "script.py"), str(tmp_path / "marks")],
+                              env={**os.environ, "PYTHONPATH": str(root)})  # fmt: skip
+    worker = started(tmp_path / "marks")
+    parent.kill()
+    parent.wait()
+    assert is_gone(worker)
+
+
+def test_a_worker_is_prepared_before_its_first_task(tmp_path: Path) -> None:
+    with processes(1, prepare=partial(Path.touch, tmp_path / "prepared")) as pool:
+        assert list(pool.in_order(Path.exists, [tmp_path / "prepared"])) == [True]
+        assert list(pool.in_order(torch_is_loaded, [None])) == [False]  # nobody asked for it: its import takes seconds
+
+
+def test_ray_gives_the_same(ray_here: None) -> None:
+    with on_ray(None, None) as pool:
+        ((threads, _),) = pool.in_order(threads_here, [None])
+        assert threads == 1
+        assert list(pool.in_order(str, range(4))) == ["0", "1", "2", "3"]
+        with pytest.raises(KeyError):
+            list(pool.in_order(slow_or_bad, [1]))
+
+
+def test_no_more_workers_than_cores_by_default() -> None:
+    assert 1 <= available_cores() <= (os.cpu_count() or 1)
