@@ -32,7 +32,7 @@ from devices.network import FloatArray
 from strategies.rounds.dp_fedavg import AdaptiveClipping
 from strategies.rounds.ego_fedavg import EgoFedAvg
 from strategies.rounds.fedavg import Best, run_rounds
-from strategies.rounds.training_grid import Tally, TrainingGrid
+from strategies.rounds.training_grid import RoundTally, TrainingGrid
 
 FORMAT = 1
 log = logging.getLogger("ldpsim")
@@ -57,7 +57,7 @@ class Standing:
     weights: FloatArray = field(repr=False)
     done: int = 0
     best: Best = field(default_factory=Best)
-    tally: Tally = field(default_factory=Tally)
+    tally: RoundTally = field(default_factory=RoundTally)
     server: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     randomness: tuple[Any, Any] | None = field(default=None, repr=False)
     again: int = 0
@@ -141,7 +141,7 @@ def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Stan
     words = arrays["words"]
     return Standing(
         weights=arrays["weights"], done=head["done"], best=Best(head["accuracy"], arrays.get("best")),
-        tally=Tally.from_dict(head["tally"]), again=head["again"], lost=head["lost"],
+        tally=RoundTally.from_dict(head["tally"]), again=head["again"], lost=head["lost"],
         server={name.removeprefix("server."): value for name, value in arrays.items() if name.startswith("server.")},
         randomness=((version, tuple(inner), gauss), ("MT19937", words, *head["numpy"])),
     )  # fmt: skip

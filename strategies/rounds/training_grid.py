@@ -40,7 +40,7 @@ class Phase:
 
 
 @dataclass
-class Tally:
+class RoundTally:
     """What happened to every device, and what everything cost."""
 
     asked: set[int] = field(default_factory=set)
@@ -61,7 +61,7 @@ class Tally:
         }  # fmt: skip
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Tally:
+    def from_dict(cls, values: Mapping[str, Any]) -> RoundTally:
         """Read :meth:`to_dict` back."""
         phases = {name: Phase(**phase) for name, phase in values["phases"].items()}
         return cls(
@@ -96,13 +96,13 @@ class TrainingGrid(Grid):
         self, inner: Grid, *, train: Sampler, evaluate: Sampler = lambda r: (),
         drops: Callable[[int, int], bool] = lambda node, r: False,
     ) -> None:  # fmt: skip
-        self.inner, self.tally = inner, Tally()
+        self.inner, self.tally = inner, RoundTally()
         self._samplers = {MessageType.TRAIN: train, MessageType.EVALUATE: evaluate}
         self._drops = drops
         self._round, self._next = 1, MessageType.TRAIN
         self.accuracy: float | None = None
 
-    def go_on(self, done: int, tally: Tally) -> None:
+    def go_on(self, done: int, tally: RoundTally) -> None:
         """Continue after ``done`` rounds that were counted in ``tally``."""
         self._round, self.tally = done + 1, tally
 

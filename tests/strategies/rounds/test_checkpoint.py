@@ -10,13 +10,13 @@ import pytest
 
 from strategies.rounds.checkpoint import CheckpointFile, Standing, remove_checkpoints
 from strategies.rounds.fedavg import Best, seeded
-from strategies.rounds.training_grid import Phase, Tally
+from strategies.rounds.training_grid import Phase, RoundTally
 
 KEY = ("config", "collection")
 
 
 def standing() -> Standing:
-    tally = Tally(heard=5, rounds_answered=2)
+    tally = RoundTally(heard=5, rounds_answered=2)
     tally.asked |= {1, 2, 3}
     tally.answered.update([1, 1, 2])
     tally.refused[3] = "POLICY_REFUSED"
