@@ -171,6 +171,7 @@ RUNS: dict[str, Golden] = {
     "fedprox": _rounds("fedprox", settings={"proximal_mu": "0.5"}),
     "fedavg-gnn": _rounds("fedavg-gnn", clients=60),
     "fedavg-gnn-seed": _rounds("fedavg-gnn", clients=60, seeds={"training": 3}, label_rate=0.5),
+    "fedavg-gnn-dropout": _rounds("fedavg-gnn", dropout=0.3, settings={"evaluate_every": "1", "dropping": "0.1"}),
     "fedgcn": _rounds("fedgcn"),
     "fedgcn-dropout": _rounds("fedgcn", dropout=0.3),
     "dp-fedavg": _rounds("dp-fedavg"),
