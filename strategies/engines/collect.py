@@ -1,8 +1,8 @@
-"""Where messages go: one function, three engines.
+"""One collection on one of three engines.
 
-``local``: a fleet in this process. ``ray``: batches to Ray actors, on this machine or a
-cluster. ``flower``: Flower's own simulation runtime. The same ClientApp, strategy and
-seed give byte-identical reports on all of them. ``auto`` is local until Ray pays.
+``local`` is a fleet in this process. ``ray`` sends batches to Ray actors, on this machine or
+a cluster. ``flower`` is Flower's own simulation runtime. The same ClientApp, strategy and seed
+give byte-identical reports on all three. ``auto`` is ``local`` for fewer than 100,000 devices.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from strategies.engines.grids import LocalGrid, RayGrid
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.stages import Stages
 
-# One process answers for about ten thousand devices a second; starting Ray and its actors
-# takes several seconds (benchmarks/speed/bench_collection.py). On one machine it pays from here on.
+# One process answers for about ten thousand devices a second. Ray and its actors take several
+# seconds to start (benchmarks/speed/bench_collection.py). From this number on, Ray is faster.
 RAY_PAYS_FROM = 100_000
 
 
@@ -41,20 +41,20 @@ def collect(
     silent: frozenset[int] = frozenset(),
     stages: Stages | None = None,
 ) -> Collected:
-    """Ask the devices of a state folder and return what they said.
+    """Ask the devices of a state folder and return their reports.
 
     Args:
         folder: The enrolled state folder.
-        questions: What is asked, and of which devices.
-        devices: How many devices are enrolled.
+        questions: The queries, and the devices that each one is for.
+        devices: Number of enrolled devices.
         engine: ``auto``, ``local``, ``ray`` or ``flower``.
-        workers: For ``ray`` and ``flower``.
-        ray_address: For ``ray``.
+        workers: Number of Ray actors (``ray`` and ``flower``); None for one per core.
+        ray_address: Address of a Ray cluster (``ray``).
         silent: Devices that never answer.
-        stages: Makes the questions of later stages, where a plan has some.
+        stages: Makes the questions of later stages; required for a query of several stages.
 
     Raises:
-        ValueError: where the engine cannot be had.
+        FlowerFailed: if Flower's runtime brought no collection.
     """
     chosen = choose(engine, devices, ray_address)
     if chosen == "flower":
@@ -77,7 +77,7 @@ def collect(
 
 @contextmanager
 def quiet_flower() -> Iterator[None]:
-    """Keep Flower's own log lines off the screen; warnings still come through."""
+    """Hide Flower's own log lines; warnings are still shown."""
     logger = logging.getLogger("flwr")
     level = logger.level
     logger.setLevel(logging.WARNING)

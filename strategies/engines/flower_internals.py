@@ -1,8 +1,8 @@
-"""The two things that Flower 1.41 has no public way to set, in one place.
+"""Two private parts of Flower 1.41 that have no public setter.
 
-A ``Message`` can only be built in a process with a task identity, and a message id is
-set by the SuperLink alone. Grids of our own need both. ``tests/strategies`` hold a
-contract test for them, and flwr is pinned to 1.41.
+A ``Message`` can only be built in a process with a task identity. Only the SuperLink sets a
+message id. The grids of this package need both. flwr is pinned to 1.41, and
+``tests/strategies/engines/test_flower_contract.py`` checks both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from flwr.supercore.task_identity import TaskIdentity
 
 
 def assume_identity(*, run_id: int, node_id: int = 0, task_id: int = 0) -> None:
-    """Give this process the identity that Flower's runtime would have given it, unless it has one."""
+    """Set the task identity of this process, as Flower's runtime does, unless it has one."""
     identity: Any = TaskIdentity
     if identity._run_id is None:
         identity.run_id = run_id
@@ -23,5 +23,5 @@ def assume_identity(*, run_id: int, node_id: int = 0, task_id: int = 0) -> None:
 
 
 def set_message_id(message: Message, message_id: str) -> None:
-    """Number a message, as the SuperLink does."""
+    """Set the id of a message, as the SuperLink does."""
     message.metadata.__dict__["_message_id"] = message_id

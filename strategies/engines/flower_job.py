@@ -1,10 +1,10 @@
-"""A collection handed to Flower's own runtime, and what came of it, as plain files.
+"""Folder that exchanges one collection with Flower's own runtime.
 
-The one who asks and the ``ServerApp`` are different processes, so a job is a folder:
+The caller and the ``ServerApp`` are different processes, so they exchange files:
 
-    job.json        what to ask, of whom (written by the one who asks)
-    collected.npz   what came in (written by the ServerApp, as a whole or not at all)
-    failed.json     or one line that says why nothing did
+    job.json        the questions and their devices (written by the caller)
+    collected.npz   the result (written by the ServerApp, as a whole or not at all)
+    failed.json     or one line with the reason for a failure
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _COUNTS = (
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A collection to run.
+    """Collection to run.
 
     Args:
-        questions: What is asked, and of which devices.
-        devices: How many devices are enrolled.
+        questions: The queries, and the devices that each one is for.
+        devices: Number of enrolled devices.
         silent: Devices that are asked and never answer (a simulated dropout).
         timeout: Seconds after which devices that have not answered count as silent.
-        stages: Makes the questions of later stages, where a plan has some.
+        stages: Makes the questions of later stages; required for a query of several stages.
     """
 
     questions: tuple[Question, ...]
@@ -55,7 +55,7 @@ class Job:
 
     @property
     def alike(self) -> bool:
-        """Whether all nodes get the same message, so that it does not matter which device each one is."""
+        """Whether all nodes get the same message. Then the server need not know the device of a node."""
         return not self.silent and len(self.questions) == 1 and self.questions[0].devices is None
 
     def save(self, folder: Path) -> None:
@@ -76,7 +76,7 @@ class Job:
         """Read a job.
 
         Raises:
-            ValueError: where the folder holds none that this version reads.
+            ValueError: if the folder has no job of this version.
         """
         try:
             head = json.loads((folder / "job.json").read_bytes())
@@ -96,7 +96,7 @@ class Job:
 
 
 def save_collected(folder: Path, collected: Collected) -> None:
-    """Write what a collection brought in, as a whole or not at all."""
+    """Write the result of a collection, as a whole or not at all."""
     counts = {name: getattr(collected, name) for name in _COUNTS} | {"refused": dict(collected.refused)}
     parts = [
         (device, ATTRIBUTES.index(attribute), part)
@@ -121,11 +121,11 @@ def save_collected(folder: Path, collected: Collected) -> None:
 
 
 def load_collected(folder: Path) -> Collected:
-    """Read what a collection brought in.
+    """Read the result of a collection.
 
     Raises:
-        FileNotFoundError: where nothing came.
-        ValueError: where the file is not of this form.
+        FileNotFoundError: if there is no result.
+        ValueError: if the file has another format.
     """
     with np.load(folder / "collected.npz", allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
@@ -144,12 +144,12 @@ def load_collected(folder: Path) -> Collected:
 
 
 def save_failure(folder: Path, line: str) -> None:
-    """Say in one line why nothing was collected."""
+    """Write the reason for a failed collection, one line."""
     _replace(folder / "failed.json", json.dumps({"line": line}).encode())
 
 
 def load_failure(folder: Path) -> str | None:
-    """Return why nothing was collected, or None where nothing was said."""
+    """Return the reason for a failed collection; None if there is none."""
     try:
         return str(json.loads((folder / "failed.json").read_bytes())["line"])
     except FileNotFoundError:

@@ -1,10 +1,10 @@
-"""Flower's own processes: started in a folder of their own, and always stopped.
+"""Flower's own processes: started in a temporary folder, and always stopped.
 
-``flwr run`` talks to a SuperLink, the SuperLink starts a SuperExec, which starts the run,
-which (in a simulation) starts Ray. They do not end with one another, and each is a
-session of its own, so that no process group holds them all. Every process started here
-therefore carries a mark in its environment; whatever carries it, or descends from one
-that does, is stopped at the end, by its process id.
+``flwr run`` connects to a SuperLink. The SuperLink starts a SuperExec, which starts the run,
+which (in a simulation) starts Ray. These processes do not end together, and each one is in a
+session of its own, so no process group has them all. Therefore every process that is started
+here has a mark in its environment. All processes with the mark, and their descendants, are
+stopped at the end by process id.
 """
 
 from __future__ import annotations
@@ -35,23 +35,22 @@ PACKAGES = ("devices", "curator", "strategies")
 _SUFFIXES = {".py", ".toml"}
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
-# Ray's sockets lie 68 characters below this folder, and a socket's path has at most 107.
+# A socket's path has at most 107 characters; Ray's sockets need 68 of them below this folder.
 _RAY_FOLDER_LENGTH = 39
 
 
 class FlowerFailed(RuntimeError):
-    """One of Flower's processes did not do what it should; the text names the log."""
+    """Failure of one of Flower's processes. The text names the log."""
 
 
 class Flower:
-    """A SuperLink of our own, on loopback, and every process started with it.
+    """SuperLink on loopback, with all processes started for it.
 
-    Use it as a context manager: leaving it, in whatever way, stops all its processes and
-    removes its folder.
+    Use it as a context manager. Its end always stops all processes and removes the folder.
 
     Args:
         simulation: Whether the SuperLink simulates its SuperNodes.
-        log: File that takes what Flower's processes print.
+        log: File for the output of Flower's processes.
     """
 
     def __init__(self, *, simulation: bool, log: Path) -> None:
@@ -64,7 +63,7 @@ class Flower:
 
     @property
     def folder(self) -> Path:
-        """Where Flower's processes run and keep their files: outside any checkout."""
+        """Folder where Flower's processes run and keep their files, outside any checkout."""
         if self._folder is None:
             raise FlowerFailed("Flower's processes are not running")
         return Path(self._folder.name)
@@ -91,7 +90,7 @@ class Flower:
         self.stop()
 
     def start(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start one of Flower's commands; its output goes to the log."""
+        """Start one of Flower's commands. Its output goes to the log."""
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 [_executable(command[0]), *command[1:]],
@@ -109,7 +108,7 @@ class Flower:
     def start_supernode(
         self, node_config: Mapping[str, str | int], *, superlink: int | None = None
     ) -> subprocess.Popen[bytes]:
-        """Start a SuperNode that connects to this SuperLink, or to a port of loopback that leads there."""
+        """Start a SuperNode that connects to this SuperLink, or to a loopback port that forwards to it."""
         port = free_port()
         config = " ".join(f"{key}={json.dumps(value)}" for key, value in node_config.items())
         command = ["flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{superlink or self.port}"]
@@ -118,7 +117,7 @@ class Flower:
     def start_run(
         self, app: Path, run_config: Mapping[str, Any], *, federation: str | None = None
     ) -> subprocess.Popen[bytes]:
-        """Start ``flwr run`` on an app; it ends when the run has ended."""
+        """Start ``flwr run`` on an app. It ends with the run."""
         handle, name = tempfile.mkstemp(suffix=".toml", dir=self.folder)
         with os.fdopen(handle, "w") as file:
             file.writelines(f"{key} = {json.dumps(value)}\n" for key, value in run_config.items())
@@ -133,10 +132,10 @@ class Flower:
         *,
         seconds: float = _START_SECONDS,
     ) -> None:
-        """Wait until something is done.
+        """Wait until ``done()`` is true.
 
         Raises:
-            FlowerFailed: where the process ends first, or it takes too long.
+            FlowerFailed: if the process ends first, or the time is over.
         """
         deadline = time.monotonic() + seconds
         while not done():
@@ -147,12 +146,12 @@ class Flower:
             time.sleep(0.05)
 
     def processes(self) -> list[psutil.Process]:
-        """Return all living processes that were started here, descendants included."""
+        """Return all living processes that were started here, with their descendants."""
         found: dict[int, psutil.Process] = {}
         own = psutil.Process()
         for process in psutil.process_iter():
             try:
-                # Only our own: another's environment cannot be read, and is none of ours.
+                # Only processes of this user: the environment of others cannot be read.
                 if process == own or process.environ().get(MARK) != self._mark:
                     continue
                 for member in (process, *process.children(recursive=True)):
@@ -165,7 +164,7 @@ class Flower:
         return [p for p in found.values() if _alive(p)]
 
     def stop(self) -> None:
-        """Stop everything that was started here, and remove the folder."""
+        """Stop all processes that were started here, and remove the folder."""
         try:
             for signal_name in ("terminate", "kill", "kill"):
                 family = self.processes()
@@ -214,10 +213,10 @@ class Flower:
 
 
 def app_folder(folder: Path, config: Mapping[str, Any]) -> Path:
-    """Make a Flower app of the installed packages, from a checkout or a wheel alike.
+    """Create a Flower app from the installed packages, of a checkout or a wheel.
 
     Args:
-        folder: Where to make it; must not exist.
+        folder: Folder to create; it must not exist.
         config: The app's configuration with its defaults.
     """
     folder.mkdir(parents=True)
@@ -247,7 +246,7 @@ def app_folder(folder: Path, config: Mapping[str, Any]) -> Path:
 
 
 def free_port() -> int:
-    """Return a port of loopback that is free now."""
+    """Return a loopback port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -269,7 +268,7 @@ def _alive(process: psutil.Process) -> bool:
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """Have the kernel end a child when this process is killed outright (Linux only)."""
+    """Return a function that makes the kernel end a child when this process is killed (Linux only)."""
     if not sys.platform.startswith("linux"):
         return None
     libc = ctypes.CDLL(None)
@@ -281,7 +280,7 @@ def _end_with_parent() -> Callable[[], None] | None:
 
 
 def _last_words(log: Path, *, lines: int = 3) -> str:
-    """Return the end of a log as part of one line, and where all of it is."""
+    """Return the last lines of a log and its path, as part of one line."""
     try:
         text = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:

@@ -1,8 +1,7 @@
-"""A collection on Flower's own simulation runtime, started and ended from Python.
+"""Collection on Flower's own simulation runtime, started and stopped from Python.
 
-The same ClientApp and the same strategy as on the other engines, under ``flwr run``:
-made for comparison, and slow (the runtime's work grows with the square of the number of
-nodes).
+It runs the same ClientApp and the same strategy as the other engines, under ``flwr run``. It is
+for comparison and slow: the runtime's work grows with the square of the number of nodes.
 """
 
 from __future__ import annotations
@@ -38,27 +37,27 @@ def collect_with_flower(
 ) -> Collected:
     """Ask the devices of a state folder through Flower's simulation runtime.
 
-    A SuperLink of its own is started and stopped again with all its processes, whatever
-    happens. Where the run fails, its logs are kept and the error names them.
+    The function starts a SuperLink and always stops it with all its processes. If the run
+    fails, its logs are kept and the error names them.
 
     Args:
         folder: The enrolled state folder.
-        questions: What is asked, and of which devices.
-        devices: How many devices are enrolled: one simulated SuperNode each.
+        questions: The queries, and the devices that each one is for.
+        devices: Number of enrolled devices; each gets a simulated SuperNode.
         silent: Devices that never answer.
-        workers: Ray actors, None for one a core.
+        workers: Number of Ray actors; None for one per core.
         timeout: Seconds to wait for replies.
-        stages: Makes the questions of later stages, where a plan has some.
+        stages: Makes the questions of later stages; required for a query of several stages.
 
     Raises:
-        FlowerFailed: where the run did not bring a collection.
+        FlowerFailed: if the run brought no collection.
     """
     job_folder = Path(tempfile.mkdtemp(prefix="ldpsim-job-"))
     try:
         Job(tuple(questions), devices, silent, timeout, stages).save(job_folder)
         collected = _run_job(job_folder, folder.resolve(), devices=devices, workers=workers, timeout=timeout)
     except FlowerFailed:
-        raise  # its line names the log in the job's folder
+        raise  # its text names the log in the job's folder
     except BaseException:
         shutil.rmtree(job_folder, ignore_errors=True)
         raise
@@ -78,7 +77,7 @@ def _run_job(folder: Path, state: Path, *, devices: int, workers: int | None, ti
             return (folder / "collected.npz").exists() or (folder / "failed.json").exists()
 
         flower.wait_until(ended, run, "Flower's run ended without an answer", seconds=timeout + _START_SECONDS)
-        # Ray leaves processes behind where it is not given the time to end them.
+        # Ray leaves processes behind if it has no time to end them.
         with suppress(subprocess.TimeoutExpired):
             run.wait(_END_SECONDS)
         line = load_failure(folder)

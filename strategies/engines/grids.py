@@ -1,9 +1,9 @@
-"""Grids of our own: where messages go without Flower's runtime.
+"""Grids that take messages to devices without Flower's runtime.
 
-Flower's ``Grid`` is a public abstract class. :class:`LocalGrid` hands messages to a
-fleet in this process; :class:`RayGrid` sends them in batches to Ray actors that keep
-their devices. Both run under the unmodified ``Strategy.start`` with the same ClientApp.
-Node id = partition id + 1.
+Flower's ``Grid`` is a public abstract class. :class:`LocalGrid` gives messages to a fleet in
+this process. :class:`RayGrid` sends them in batches to Ray actors that keep their devices.
+Both run under the unmodified ``Strategy.start`` with the same ClientApp. The node id is the
+partition id plus 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RUN_ID = 1
 
 
 class DirectGrid(Grid):
-    """What both grids share: message ids, and replies kept until they are pulled."""
+    """Base of the grids: it numbers messages and keeps replies until they are pulled."""
 
     def __init__(self, size: int) -> None:
         assume_identity(run_id=RUN_ID)
@@ -46,7 +46,7 @@ class DirectGrid(Grid):
 
     @property
     def run(self) -> Run:
-        """The run, where one was set."""
+        """Run of this grid; RuntimeError if none was set."""
         if self._run is None:
             raise RuntimeError("this grid was given no run")
         return self._run
@@ -70,27 +70,26 @@ class DirectGrid(Grid):
         return numbered
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Deliver messages; their replies wait to be pulled."""
+        """Deliver messages and keep their replies."""
         numbered = self._number(messages)
         for answer in self.deliver(numbered):
             self._replies[answer.metadata.reply_to_message_id] = answer
         return [message.metadata.message_id for message in numbered]
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Return the replies to these messages that have not been pulled yet."""
+        """Return the replies to these messages that were not pulled before."""
         return [self._replies.pop(key) for key in message_ids if key in self._replies]
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        """Deliver all messages, and return the replies.
+        """Deliver all messages and return the replies.
 
-        ``timeout`` bounds nothing here: a device of one's own process either answers or
-        is not asked.
+        ``timeout`` has no effect: every device that is asked here answers.
         """
         return list(self.deliver(self._number(messages)))
 
 
 class LocalGrid(DirectGrid):
-    """All devices of a state folder, in this process."""
+    """Grid of all devices of a state folder, in this process."""
 
     def __init__(self, folder: Path, size: int) -> None:
         super().__init__(size)
@@ -102,7 +101,7 @@ class LocalGrid(DirectGrid):
 
 
 class SiloGrid(DirectGrid):
-    """Silos in this process: node k + 1 is the silo of the folder ``silo-k``."""
+    """Grid of silos in this process. Node k + 1 is the silo of the folder ``silo-k``."""
 
     def __init__(self, folder: Path, size: int) -> None:
         super().__init__(size)
@@ -117,7 +116,7 @@ class SiloGrid(DirectGrid):
 
 
 class FleetWorker:
-    """What a Ray actor runs: the fleet of the shards it owns."""
+    """Ray actor with the fleet of its shards."""
 
     def __init__(self, folder: str) -> None:
         assume_identity(run_id=RUN_ID)
@@ -140,12 +139,12 @@ def _payload(message: Message) -> RecordDict | tuple[int, str | None]:
 
 
 class RayGrid(DirectGrid):
-    """Devices in Ray actors; a ledger shard is always served by the same actor.
+    """Grid of devices in Ray actors. The same actor always serves a ledger shard.
 
     Args:
-        folder: State folder, on a disk that every actor's machine can reach.
+        folder: State folder, on a disk that all machines of the actors share.
         size: Number of devices.
-        workers: Number of actors, None for one a core of the cluster.
+        workers: Number of actors; None for one per core of the cluster.
         address: Address of a cluster, None for this machine.
     """
 
@@ -187,7 +186,7 @@ class RayGrid(DirectGrid):
         return self._actors[worker].answer.remote([content for _, content in contents.values()], rows)
 
     def close(self) -> None:
-        """Stop the actors, and Ray where this grid started it."""
+        """Stop the actors, and Ray if this grid started it."""
         for actor in self._actors:
             self._ray.kill(actor)
         self._session.close()

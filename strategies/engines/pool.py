@@ -27,7 +27,7 @@ Task = tuple[int, Any]
 
 
 class WorkerDied(RuntimeError):
-    """The process of a task ended without a result."""
+    """Error of a task whose process ended without a result."""
 
     def __init__(self) -> None:
         super().__init__("its process died (out of memory, or killed)")

@@ -1,4 +1,4 @@
-"""Raw data for an owner: the one place that makes an ``OwnedGraph``."""
+"""Raw data for an owner. Only this module makes an ``OwnedGraph``."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def sparse_features(population: Population) -> Any:
 
 
 def own(population: Population, split: Split, *, trust: Trust) -> OwnedGraph:
-    """Hand a whole population, as it is, to an owner; its trust level stays on the result."""
+    """Return the raw data of a whole population as an owner has them, with the owner's trust level."""
     return OwnedGraph(population.facts, split, sparse_features(population), population.edges, population.labels, trust)

@@ -1,7 +1,7 @@
-"""Private and public people of an owner's method: who hands a record over, who is asked about, who is scored.
+"""Division of people for an owner's method: private people, public people to ask about, and people to score.
 
-The private graph and the public graph share no person and no edge. Edges between them,
-and people of neither part, are left out.
+The private graph and the public graph share no person and no edge. Edges between them, and
+people of neither part, are left out. The rules:
 
 ==============  ======================================================================
 ``computers``   250 a class private, then 3,000 public to ask about and 3,000 to score
@@ -42,8 +42,8 @@ class Division(Split):
     other public ones (``test``); nobody validates.
 
     Args:
-        private: Whose records the owner has.
-        rule: In words.
+        private: People whose records the owner has.
+        rule: The rule in words.
     """
 
     private: IntArray
@@ -69,7 +69,7 @@ def divide(population: Population, seed: int) -> Division:
     """Divide a population by the rule of its data set.
 
     Raises:
-        ValueError: where fewer than ten people have a label.
+        ValueError: if fewer than ten people have a label.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     labels = population.labels

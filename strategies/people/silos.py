@@ -1,4 +1,4 @@
-"""Who is in which silo."""
+"""Division of people into silos."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from devices.facts import IntArray
 def divide_into_silos(population: Population, method: Silos, seed: int) -> IntArray:
     """Return the silo of every person, int64 (n,).
 
-    ``dirichlet``: proportions of every class (people without a label count as one more)
-    from Dirichlet(beta, .., beta). ``metis``: METIS's parts, which do not depend on the seed.
+    ``dirichlet`` draws the silos' shares of every class from Dirichlet(beta, .., beta); people
+    without a label count as one more class. ``metis`` takes METIS's parts and ignores the seed.
     """
     if method.partition == "metis":
         import pymetis

@@ -1,13 +1,13 @@
-"""Checkpoints of a training in rounds: a run that was killed goes on after its last finished round.
+"""Checkpoints of a training in rounds: a killed run continues after its last finished round.
 
     checkpoint-0.npz       the training after a round: weights, server optimiser, random states, counts
     checkpoint-0.models    the models of all finished rounds, one after another, for their digest
 
-Both files stand in the run's folder until result.json is written. The first is replaced as a
-whole after each round, and before the first one. It carries a key: the configuration's hash
-and the id of the collection. A checkpoint with another key, or one that cannot be read, is
-left aside with a line in the log; the training then begins anew, and what the devices
-answered before still stands in their ledgers. The arrays hold no pickled object.
+Both files stay in the run's folder until result.json is written. The first file is replaced
+as a whole before the first round and after each round. It has a key: the configuration's
+hash and the id of the collection. A checkpoint with another key, or an unreadable one, is
+ignored with a line in the log. The training then starts again; the devices' ledgers still
+count the earlier answers. The arrays hold no pickled object.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ Key = tuple[str, ...]
 
 @dataclass
 class Standing:
-    """The state of a training after a round.
+    """State of a training after a round.
 
     Args:
         weights: The global weights.
         done: Number of finished rounds.
-        best: The weights that evaluated best.
+        best: The weights with the best evaluation.
         tally: Counts of the finished rounds.
         server: State of the server's strategy, by name.
-        randomness: States of ``random`` and of numpy's global generator; None: as they are.
-        again: How many times a round was begun, not finished, and therefore asked again.
-        lost: Answers in those attempts that no model was made of.
+        randomness: States of ``random`` and of numpy's global generator; None: the present ones.
+        again: Number of times that an unfinished round was asked again.
+        lost: Number of answers in those attempts; no model was made of them.
     """
 
     weights: FloatArray = field(repr=False)
@@ -65,12 +65,12 @@ class Standing:
 
 
 class CheckpointFile:
-    """The checkpoint of one repeat, and the digest of its models.
+    """Checkpoint of one repeat, and digest of its models.
 
     Args:
-        folder: The run's folder; None: nothing is kept, because nothing would be there after a kill.
+        folder: The run's folder; None: nothing is saved, because the run keeps no folder.
         repeat: Number of the repeat.
-        key: Whose checkpoint it is.
+        key: Key of the training.
     """
 
     def __init__(self, folder: Path | None, repeat: int, key: Key) -> None:
@@ -80,7 +80,7 @@ class CheckpointFile:
         self._hashed = 0
 
     def load(self) -> Standing | None:
-        """Return the training as it was kept; None where there is no checkpoint of this key that can be read."""
+        """Return the saved training; None if there is no readable checkpoint with this key."""
         if self._path is None or not self._path.is_file():
             return None
         try:
@@ -88,14 +88,14 @@ class CheckpointFile:
                 found = {name: arrays[name] for name in arrays.files}
             head = json.loads(found.pop("head").tobytes())
             if (head["format"], tuple(head["key"])) != (FORMAT, self._key):
-                log.info("%s belongs to another training: rounds begin anew", self._path.name)
+                log.info("%s belongs to another training: rounds start again", self._path.name)
                 return None
             models = self._models.read_bytes()[: head["hashed"]] if head["hashed"] else b""
             if len(models) < head["hashed"]:
                 raise ValueError("models are missing")
             standing = _standing(head, found)
         except Exception as error:  # damaged files raise many kinds: zip, JSON, missing names
-            log.info("%s cannot be read (%s): rounds begin anew", self._path.name, type(error).__name__)
+            log.info("%s cannot be read (%s): rounds start again", self._path.name, type(error).__name__)
             return None
         self.digest, self._hashed = hashlib.sha256(models), len(models)
         return standing
@@ -106,14 +106,14 @@ class CheckpointFile:
         self.digest.update(data)
         if self._path is not None:
             with self._models.open("r+b" if self._models.is_file() else "wb") as file:
-                file.seek(self._hashed)  # what a killed run wrote after its checkpoint is overwritten
+                file.seek(self._hashed)  # overwrites what a killed run wrote after its checkpoint
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             self._hashed += len(data)
 
     def save(self, standing: Standing) -> None:
-        """Replace the checkpoint; it is on the disk before this returns."""
+        """Replace the checkpoint. It is on the disk before this returns."""
         if self._path is None:
             return
         python, (_, words, *rest) = standing.randomness or (random.getstate(), np.random.get_state())
@@ -148,13 +148,13 @@ def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Stan
 
 
 def remove_checkpoints(folder: Path) -> None:
-    """Remove the checkpoints of a run whose result is written."""
+    """Remove the checkpoints of a run after its result is written."""
     for path in [*folder.glob("checkpoint-*.npz"), *folder.glob("checkpoint-*.models")]:
         path.unlink()
 
 
 def server_state(strategy: Strategy) -> dict[str, np.ndarray]:
-    """Return what a strategy carries from one round to the next, as arrays."""
+    """Return the state that a strategy carries from one round to the next, as arrays."""
     found: dict[str, np.ndarray] = {}
     if isinstance(strategy, EgoFedAvg):
         found |= strategy.state()
@@ -168,7 +168,7 @@ def server_state(strategy: Strategy) -> dict[str, np.ndarray]:
 
 
 def restore_server(strategy: Strategy, state: Mapping[str, np.ndarray]) -> None:
-    """Give a fresh strategy what :func:`server_state` returned."""
+    """Set the state of a new strategy to what :func:`server_state` returned."""
     if isinstance(strategy, EgoFedAvg) and state:
         strategy.restore(state)
     if isinstance(strategy, AdaptiveClipping) and "clipping_norm" in state:
@@ -184,14 +184,14 @@ def run_kept_rounds(
     strategy: Strategy, grid: TrainingGrid, start: Standing, task: bytes, *, rounds: int, kept: CheckpointFile,
     after: Callable[[int, FloatArray], None],
 ) -> FloatArray:  # fmt: skip
-    """Run the rounds that are missing, and keep the training after each; see :func:`run_rounds`.
+    """Run the missing rounds and save the training after each; see :func:`run_rounds`.
 
     Args:
-        strategy: A fresh strategy, or one that has exchanged something before the first round.
-        grid: Who is asked.
-        start: What is known of earlier rounds; ``server`` empty: the strategy stays as it is.
+        strategy: A new strategy, or one that made an exchange before the first round.
+        grid: Picks the nodes of each round.
+        start: State after the earlier rounds; if its ``server`` is empty, the strategy is not changed.
         task: The task's bytes.
-        rounds: How many rounds there are, the finished ones included.
+        rounds: Number of rounds, the finished ones included.
         kept: The checkpoint.
         after: Called after every round that is run here, with the global weights.
     """
@@ -204,7 +204,7 @@ def run_kept_rounds(
     def keep(number: int, weights: FloatArray) -> None:
         if number > start.done:
             kept.add_model(weights)
-        # Before the first message of a round, so that no round is asked without a checkpoint to return to.
+        # Saved before the first message of a round: every round that is asked has a checkpoint to return to.
         kept.save(Standing(weights, number, start.best, grid.tally, server_state(strategy), None, start.again,
                            start.lost))  # fmt: skip
         if number > start.done:

@@ -1,9 +1,9 @@
-"""One question to every device, once: a custom Flower strategy.
+"""Custom Flower strategy that asks every device one question, once.
 
-``CollectOnce`` runs under Flower's own ``Strategy.start`` on any Grid. Round r asks
-stage r of the plan (most plans have one); between two rounds the method groups people
-anew (:mod:`strategies.rounds.stages`). Nothing else flows back to a device: there is no global
-model to send, and the evaluation round asks nobody.
+``CollectOnce`` runs under Flower's own ``Strategy.start`` on any Grid. Round r asks stage r
+of the query; most queries have one stage. Between two rounds the method groups people again
+(:mod:`strategies.rounds.stages`). The server sends no model to a device, and the evaluation
+round asks no device.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from strategies.rounds.stages import Grouping, Stages, stages_of
 
 @dataclass
 class Collected:
-    """What a collection brought in.
+    """Result of a collection.
 
     Args:
         reports: Report bytes by device; those of several stages follow one another.
-        answers: By attribute and mechanism, of the latest stage that asked about the attribute
-            and the devices that answered every stage.
-        asked, reported, replayed, silent, failed: Numbers of devices; with the refused
-            ones they add up to ``asked``. A device that misses a stage is out from there on; the
-            last stage says whether the others reported or replayed.
+        answers: Report parts by device and attribute, one part a mechanism, from the latest
+            stage that asked about the attribute. Only devices that answered every stage.
+        asked, reported, replayed, silent, failed: Numbers of devices. ``asked`` is the sum of
+            the others and the refused ones. A device that misses a stage is not asked again;
+            the last stage decides whether a device reported or replayed.
         refused: Numbers of devices by code.
-        downlink_bytes, uplink_bytes: Payload bytes as encoded.
-        grouping: Everybody's public group in the last stage, None where there was none.
+        downlink_bytes, uplink_bytes: Encoded payload bytes.
+        grouping: Public group of every person in the last stage; None without grouping.
     """
 
     reports: dict[int, bytes] = field(default_factory=dict, repr=False)
@@ -63,18 +63,18 @@ class Collected:
 
 
 class CollectOnce(Strategy):
-    """Ask each device one question and keep what it says.
+    """Strategy that asks each device one question and keeps its report.
 
     Args:
-        questions: What is asked, and of which devices.
+        questions: The queries, and the devices that each one is for.
         nodes: Flower's node id of every device, by the device's public number.
         silent: Devices that are asked and never answer (a simulated dropout).
-        roster: Whether ``nodes[i]`` is known to be device i. Then a report counts only where it
-            comes from its own device's node; otherwise a device's word for its number is taken.
-        stages: Makes the questions of later stages; needed where a plan has some.
+        roster: Whether ``nodes[i]`` is known to be device i. If so, a report counts only if it
+            comes from the node of its device. If not, a device's own number is trusted.
+        stages: Makes the questions of later stages; required for a query of several stages.
 
     Raises:
-        ValueError: for a plan of several stages and nothing that makes the later questions.
+        ValueError: for a query of several stages without ``stages``.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class CollectOnce(Strategy):
         self.questions = questions
         self.rounds = stages_of(questions)
         if self.rounds > 1 and stages is None:
-            raise ValueError("a plan of several stages needs what makes the questions of the later ones")
+            raise ValueError("a query of several stages needs stages= to make the questions of the later ones")
         self._stages = stages
-        self._node_of: dict[int, int] = {}  # of the devices that answered every stage so far
+        self._node_of: dict[int, int] = {}  # only devices that answered every stage so far
         self.nodes = nodes
         self.roster = roster
         self.silent = silent
@@ -99,16 +99,16 @@ class CollectOnce(Strategy):
         self._before: dict[int, int] = {}
 
     def summary(self) -> None:
-        """Print nothing: the caller shows what was collected."""
+        """Print nothing: the caller shows the result."""
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Return one query message for every device that is asked and did not miss a stage."""
+        """Return a query message for every device that is asked and missed no stage."""
         collected = self.collected
         if server_round > 1 and self._stages is not None:
             if not self._node_of:
-                return []  # nobody is left to ask
+                return []  # no device is left
             self.questions = self._stages.advance(self.questions, collected.answers, server_round - 1)
             collected.grouping = self.questions[0].query.grouping
         collected.rounds += 1
@@ -136,7 +136,7 @@ class CollectOnce(Strategy):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Read the replies; a device that is heard twice is heard once."""
+        """Read the replies; a second reply of a device counts as failed."""
         collected = self.collected
         queries = self._query_of_device()
         for message in replies:
@@ -173,7 +173,7 @@ class CollectOnce(Strategy):
         first = query.stage == 0
         expected = self.nodes[device] if first else self._before.get(device)
         if (self.roster or not first) and sender != expected:
-            return False  # nobody speaks for another device
+            return False  # a node cannot answer for another device
         try:
             parts = unpack_report(report.data, query)
         except ValueError:
@@ -190,11 +190,11 @@ class CollectOnce(Strategy):
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Ask nobody: evaluation on a device would be another release."""
+        """Ask no device: an evaluation on a device would be another release."""
         return []
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
-        """Nothing was asked, so nothing is aggregated."""
+        """Return None: nothing was asked."""
         return None
 
 
@@ -207,10 +207,10 @@ def run_collection(strategy: CollectOnce, grid: Grid, *, timeout: float = 3600) 
 
 
 def device_nodes(nodes: Mapping[int, int]) -> list[int]:
-    """Return node ids by device number, from a device -> node mapping that must be complete.
+    """Return the node ids in the order of the device numbers.
 
     Raises:
-        ValueError: where a device is missing.
+        ValueError: if a device is missing.
     """
     missing = [device for device in range(len(nodes)) if device not in nodes]
     if missing:

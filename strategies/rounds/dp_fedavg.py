@@ -1,4 +1,8 @@
-"""Flower's central DP wrappers, with the noise of the replies that really came."""
+"""DP-FedAvg: Flower's wrappers for central DP, with noise for the replies that arrived.
+
+Paper: McMahan et al. 2018, https://arxiv.org/abs/1710.06963; adaptive clipping: Andrew et al.
+2021, https://arxiv.org/abs/1905.03871.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,11 @@ Aggregate = tuple[ArrayRecord | None, MetricRecord | None]
 
 
 class FixedClipping(DifferentialPrivacyServerSideFixedClipping):
-    """Flower's wrapper for fixed clipping.
+    """Flower's wrapper for fixed clipping, with noise for the number of replies.
 
-    Flower scales the noise by the devices that were sampled and the mean by those that
-    replied: where some drop out, the mean moves more than the noise allows for. Here both
-    are those that replied.
+    Flower divides the noise by the number of sampled devices, but the sum of updates by the
+    number of replies. If devices drop out, the noise is then too small for the mean. Here
+    both numbers are the number of replies.
     """
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
@@ -36,7 +40,7 @@ class FixedClipping(DifferentialPrivacyServerSideFixedClipping):
 
 
 class AdaptiveClipping(DifferentialPrivacyServerSideAdaptiveClipping):
-    """Flower's wrapper for adaptive clipping, likewise."""
+    """Flower's wrapper for adaptive clipping, with noise for the number of replies."""
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Clip, average and add noise; a round without replies is no release."""
@@ -48,9 +52,9 @@ class AdaptiveClipping(DifferentialPrivacyServerSideAdaptiveClipping):
 
 
 def _moved(reply: Message, current: ArrayRecord) -> Message:
-    """Move an update of exactly zero by 1e-6: Flower divides by its norm.
+    """Move an update of exactly zero by 1e-6, because Flower divides by its norm.
 
-    A saturated network learns nothing from a device. The clipping norm still bounds what is added.
+    A saturated network can give a zero update. The clipping norm still bounds the moved one.
     """
     record = reply.content.array_records["arrays"]
     weights, before = record[WEIGHTS].numpy(), current[WEIGHTS].numpy()
@@ -62,17 +66,17 @@ def _moved(reply: Message, current: ArrayRecord) -> Message:
 
 
 def private(strategy: Strategy, method: DPFedAvg, *, multiplier: float, sample: int) -> Strategy:
-    """Wrap a strategy for a method.
+    """Return a strategy wrapped with the clipping and the noise of a method.
 
     Args:
         strategy: FedAvg.
-        method: Which clipping.
-        multiplier: The noise multiplier of model and clipping count together.
-        sample: How many devices a round asks.
+        method: Decides the clipping.
+        multiplier: Noise multiplier of the model and the clipping count together.
+        sample: Number of devices that a round asks.
     """
     if method.clipping == "fixed":
         return FixedClipping(strategy, multiplier, method.clip, sample)
-    # Of a small sample the count needs the noise that the whole has at least.
+    # In a small sample, the noise of the count is at least that of the whole release.
     spread = max(sample / 20, multiplier)
     return AdaptiveClipping(strategy, multiplier, sample, initial_clipping_norm=method.clip,
                             clipped_count_stddev=spread)  # fmt: skip

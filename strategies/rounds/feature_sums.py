@@ -1,4 +1,7 @@
-"""FedGCN's one exchange before training: neighbours' sums through the server, from devices or from silos."""
+"""FedGCN's one exchange before training: the server adds up neighbours' features, for devices or for silos.
+
+Paper: Yao et al. 2023, https://arxiv.org/abs/2201.12433.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,15 @@ from strategies.rounds.training_grid import TrainingGrid
 
 
 def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], trained: np.ndarray) -> None:
-    """Collect features and neighbours, and send each device of ``trained`` what it needs.
+    """Collect features and neighbours, and send its sums to each device of ``trained``.
 
-    With one person a device the server adds up single people's features: a device's
-    contribution is its record. A device gets the rows of S X of itself and its neighbours,
-    and its row of S; an edge counts where both ends told it.
+    A device has one person, so its contribution is its whole record. It gets the rows of S X
+    of itself and its neighbours, and its row of S. An edge counts if both ends listed it.
 
     Args:
         grid: Takes the messages.
         task: The task.
-        nodes: Everybody (node = device + 1).
+        nodes: All nodes (node = device + 1).
         trained: Nodes that get sums.
     """
     config = ConfigRecord({"task": task.to_bytes()})
@@ -70,10 +72,10 @@ def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], trained:
 
 
 def exchange_silo_sums(grid: TrainingGrid, task: SiloTask, nodes: Sequence[int], people: int) -> None:
-    """Add up what every silo contributes to S X, and send each the rows of its members and their neighbours.
+    """Add up the contributions of all silos to S X, and send each silo the rows of its members and their neighbours.
 
-    A silo scales a member's features by the root of its degree; what a row is divided by
-    once more is told by the silo that the row's person is in.
+    A silo divides a member's features by the root of the member's degree plus one. The server
+    divides each row once more, by the root of the degree plus one of the row's own person.
     """
     config = ConfigRecord({"task": task.to_bytes()})
     content = round_content(None, config)
@@ -83,7 +85,7 @@ def exchange_silo_sums(grid: TrainingGrid, task: SiloTask, nodes: Sequence[int],
         sender = read_sender(reply)
         assert sender is not None and sender[1] is not None
         ids, rows, known = read_rows(sender[1], task.d)
-        # The last entries name the members; the first are the people that the rows are about.
+        # The first half are the global ids of the members, the second half their degrees.
         members, told = known[: len(known) // 2], known[len(known) // 2 :]
         spread = csr_array((np.ones(len(ids), np.float32), (ids, np.arange(len(ids)))), shape=(people, len(ids)))
         total = csr_array(total + spread @ rows)

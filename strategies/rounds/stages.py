@@ -1,9 +1,9 @@
-"""From one stage of a plan to the next: what the curator does between two rounds.
+"""Step from one stage of a query to the next, made by the curator between two rounds.
 
-The plan, its mechanisms and its loss are fixed from the first question on; a later stage
-only fills in a public grouping, which the method makes of the reports so far
-(:meth:`curator.methods.base.Method.regroup`). A grouping is kept before it is sent: an
-interrupted collection goes on with the same one, for a device answers a stage once.
+The stages, their mechanisms and their loss are fixed in the first question. A later stage
+only adds a public grouping. The method makes it from the reports so far
+(:meth:`curator.methods.base.Method.regroup`). A grouping is saved before it is sent: a device
+answers a stage once, so an interrupted collection must continue with the same grouping.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Grouping = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Stages:
-    """Makes the questions of a later stage.
+    """Maker of the questions of later stages.
 
     Args:
-        method: Whose plan it is.
+        method: The method that asks.
         facts: Sizes, ranges and domains.
-        kept: Folder that keeps groupings.
+        kept: Folder of the saved groupings.
     """
 
     method: Method
@@ -42,21 +42,21 @@ class Stages:
         """Return the questions of ``stage``, to the same people.
 
         Args:
-            questions: Those of the stage before.
-            answers: What came so far, of the people who answered every stage.
+            questions: The questions of the stage before.
+            answers: All answers so far of the people who answered every stage.
             stage: Number of the stage, from 1.
 
         Raises:
-            ValueError: where the method's grouping does not group everybody.
+            ValueError: if the method's grouping leaves somebody out.
         """
-        # The collection's id is part of the query and has no characters that a name cannot have.
+        # The id of a collection is a valid file name: the query checks its characters.
         path = self.kept / f"grouping-{questions[0].query.collection}-{stage}.json"
         if path.is_file():
             return at_stage(questions, stage, _read(path))
         reports = Reports.from_bytes(self.facts, questions, answers)
         made = self.method.regroup(reports, stage=stage)
         if made is not None and (made.shape != (self.facts.n,) or made.min(initial=0) < 0):
-            raise ValueError(f"{self.method.name}: a grouping names one group of every person")
+            raise ValueError(f"{self.method.name}: a grouping needs one group for every person")
         grouping = None if made is None else tuple(np.asarray(made, np.int64).tolist())
         self.kept.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(grouping))
@@ -81,7 +81,7 @@ def at_stage(questions: Sequence[Question], stage: int, grouping: Grouping | Non
 
 
 def stages_of(questions: Sequence[Question]) -> int:
-    """How many stages the longest plan has."""
+    """Return the largest number of stages of a question."""
     return max(len(question.query.plan) for question in questions)
 
 

@@ -1,9 +1,9 @@
-"""A Grid between Flower's strategies and the devices: who is asked, who drops out, what it costs.
+"""Grid between Flower's strategies and the devices. It picks each round's nodes and counts traffic.
 
-Flower's FedAvg samples from whatever nodes its Grid names. This one names the devices of
-the coming round, so the sample is ours (seeded, and known to the accountant) and the
-strategies stay Flower's own. It also counts: payload bytes as encoded, by phase; and each
-device once, as one that answered, refused, stayed silent or failed. Only valid replies go on.
+Flower's FedAvg samples from the nodes that its Grid names. This grid names only the devices
+of the next round. So the sample is seeded and known to the accountant, and Flower's
+strategies need no change. The grid counts encoded payload bytes by phase. It counts each
+device once, as answered, refused, silent or failed. It passes on valid replies only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Sampler = Callable[[int], Sequence[int]]
 
 @dataclass
 class Phase:
-    """What one phase of a training cost."""
+    """Cost of one phase of a training."""
 
     rounds: int = 0
     messages: int = 0
@@ -41,7 +41,17 @@ class Phase:
 
 @dataclass
 class RoundTally:
-    """What happened to every device, and what everything cost."""
+    """Counts of a training: the outcome for each device, and the cost of each phase.
+
+    Args:
+        asked: Nodes that were sent a message.
+        answered: Number of answers by node.
+        refused: Code of the last refusal by node.
+        failed: Nodes that sent something else than an answer or a refusal.
+        phases: Costs by name of the phase.
+        rounds_answered: Number of training rounds with at least one answer.
+        heard: Number of answers that arrived and that have a row in a ledger.
+    """
 
     asked: set[int] = field(default_factory=set)
     answered: Counter[int] = field(default_factory=Counter)
@@ -49,7 +59,7 @@ class RoundTally:
     failed: set[int] = field(default_factory=set)
     phases: dict[str, Phase] = field(default_factory=dict)
     rounds_answered: int = 0
-    heard: int = 0  # answers that arrived and that a ledger has a row for
+    heard: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values."""
@@ -70,7 +80,7 @@ class RoundTally:
         )  # fmt: skip
 
     def collected(self, seconds: float) -> Collected:
-        """Return the counts in the form that a result takes: a device that ever answered has reported."""
+        """Return the counts as a result lists them. A device that answered at least once has reported."""
         refused = Counter(code for node, code in self.refused.items() if node not in self.answered)
         failed = len(self.failed - set(self.answered) - set(self.refused))
         found = Collected(asked=len(self.asked), reported=len(self.answered), refused=refused, failed=failed,
@@ -83,13 +93,13 @@ class RoundTally:
 
 
 class TrainingGrid(Grid):
-    """See the module.
+    """Grid that picks each round's nodes and counts traffic.
 
     Args:
-        inner: Takes messages to their nodes.
-        train: The nodes that train in round r (from 1).
-        evaluate: The nodes that evaluate after round r; none: nobody.
-        drops: Whether a node that was asked drops out of round r.
+        inner: Grid that takes messages to their nodes.
+        train: Returns the nodes that train in round r (from 1).
+        evaluate: Returns the nodes that evaluate after round r; by default none.
+        drops: Returns whether a node stays silent in round r; r is 0 in an exchange before the rounds.
     """
 
     def __init__(
@@ -164,7 +174,7 @@ class TrainingGrid(Grid):
 
     @property
     def run(self) -> Run:
-        """The run."""
+        """Run of the inner grid."""
         return self.inner.run
 
     def create_message(self, *args: Any, **more: Any) -> Message:
@@ -181,7 +191,7 @@ class TrainingGrid(Grid):
 
 
 def _size(content: RecordDict, known: dict[int, int]) -> int:
-    """Payload bytes; a record that messages share is measured once and counted for each."""
+    """Return the payload bytes. A record that messages share is measured once and counted for each message."""
     total = 0
     for name, record in content.items():
         size = known.get(id(record))
@@ -192,7 +202,7 @@ def _size(content: RecordDict, known: dict[int, int]) -> int:
 
 
 def _accuracy(replies: Sequence[Message]) -> float | None:
-    """Share of those who evaluated about whom the model was right."""
+    """Return the share of correct predictions among all that were evaluated; None if nobody evaluated."""
     right = examples = 0.0
     for reply in replies:
         metrics: Any = reply.content["metrics"]

@@ -24,7 +24,6 @@ from curator.methods.owner.privgnn import PrivGnn
 from curator.privacy.accountant import Account
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
-from curator.reports.reports import Answers as Received
 from curator.teachers.graph import PlainGraph
 from curator.teachers.selection import query_order
 from curator.teachers.student import Sage, Student, train_network

@@ -1,19 +1,18 @@
-"""Teachers spread over processes or Ray, in canonical chunks of queries.
+"""Teachers trained in chunks of queries, in processes or on Ray.
 
-A chunk is a fixed run of query numbers. Whoever trains it, in whatever order, and however
-often a run was killed before, its bytes are the same on one kind of device: each draw
-depends on a query's number alone, each worker has one thread, and a stack on a GPU is
-always one chunk. A finished chunk is a file that is there as a whole or not at all; a run
-that starts again goes on with those that are missing.
+A chunk is a fixed range of query numbers. Its bytes depend only on the kind of device (CPU or
+GPU), not on the worker, the order or earlier kills: every draw depends on the number of its
+query, each worker has one thread, and a GPU always trains a whole chunk at once. A chunk's
+file is written as a whole or not at all. A run that starts again trains the missing chunks.
 
     task.json         the key of all that the posteriors depend on
     private/ public/  the graphs, memory-mapped by the workers
     chunk-00012.npy   float64 (CHUNK, classes), posteriors without noise: the owner's secret
-    released.json     which lambdas were answered from these teachers, and for how many queries
+    released.json     number of queries that these teachers answered, by lambda
 
 The posteriors do not depend on lambda: one set of teachers serves every lambda. The folder
-holds raw private records and answers without noise: it is as secret as the owner's data, and
-only its owner's account may read it (0700, files 0600).
+has raw private records and answers without noise. It is as secret as the owner's data; only
+the owner's account can read it (0700, files 0600).
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ Tell = Callable[[str, float | None], None]
 
 @dataclass(frozen=True, eq=False)
 class Classroom:
-    """A folder with the graphs and the posteriors of one set of teachers.
+    """Folder with the graphs and the posteriors of one set of teachers.
 
     Args:
-        folder: Where it is; on a disk that every worker's machine can reach.
-        teaching: How the teachers are trained.
-        order: int64, public nodes in the order in which they are asked about.
+        folder: The folder, on a disk that all machines of the workers share.
+        teaching: Training of the teachers.
+        order: int64, public nodes in the order of the queries.
         device: ``cpu`` or ``cuda``.
     """
 
@@ -62,10 +61,10 @@ class Classroom:
         cls, home: Path, private: PlainGraph, public: PlainGraph, teaching: Teaching, order: IntArray, *,
         device: str = "cpu",
     ) -> Classroom:  # fmt: skip
-        """Return the folder under ``home`` that is for exactly these teachers; it is made where it is missing.
+        """Return the folder of exactly these teachers under ``home``; create it if it is missing.
 
         Raises:
-            OSError: where it cannot be written.
+            OSError: if it cannot be written.
         """
         found = hashlib.sha256(json.dumps([FORMAT, CHUNK, asdict(teaching), device], sort_keys=True).encode())
         for graph in (private, public):
@@ -87,12 +86,13 @@ class Classroom:
     def posteriors(
         self, queries: int, *, workers: int | None = None, ray_address: str | None = None, tell: Tell | None = None
     ) -> NDArray[np.float64]:
-        """Return float64 (queries, classes) for the first queries; teachers that are missing are trained.
+        """Return float64 (queries, classes) for the first queries; train the missing teachers.
 
         Args:
-            queries: How many, at most as many as ``order`` has.
-            workers: Processes with one thread each; None for one a core. More than one chunk is needed to use them.
-            ray_address: Train on a Ray cluster instead.
+            queries: Number of queries, at most the length of ``order``.
+            workers: Number of processes with one thread each; None for one per core. One process trains one
+                chunk at a time.
+            ray_address: Address of a Ray cluster to train on instead.
             tell: Called with ``teachers`` and the share done.
 
         Raises:
@@ -108,12 +108,12 @@ class Classroom:
         return np.concatenate([np.load(self.path(chunk), allow_pickle=False) for chunk in chunks])[:queries]
 
     def trained(self, queries: int) -> int:
-        """How many of the first queries have a teacher already."""
+        """Return the number of the first queries that have a teacher."""
         there = [chunk for chunk in range(-(-queries // CHUNK)) if self.path(chunk).is_file()]
         return sum(min(queries, (chunk + 1) * CHUNK) - chunk * CHUNK for chunk in there)
 
     def path(self, chunk: int) -> Path:
-        """File of a chunk."""
+        """Return the file of a chunk."""
         return self.folder / f"chunk-{chunk:05d}.npy"
 
     def numbered(self, chunk: int) -> list[tuple[int, int]]:
@@ -122,16 +122,16 @@ class Classroom:
         return list(enumerate(self.order[first : first + CHUNK].tolist(), start=first))
 
     def note_release(self, lambda_: float, queries: int, *, of: str) -> int:
-        """Enter that labels were released; return how many labels these teachers have given away in all."""
+        """Record a release of labels; return the number of labels that these teachers released in all."""
         path, given = self._released, self._given()
         name = f"{of} {lambda_:.17g}"
-        # the same lambda asks the same queries with the same noise: the longer list holds the shorter
+        # The same lambda gives the same noise to the same queries: the longer list contains the shorter.
         given[name] = max(given.get(name, 0), queries)
         write_atomically(path, json.dumps(given))
         return sum(given.values())
 
     def released(self) -> tuple[dict[float, int], bool]:
-        """Return lambda -> labels given away under noise on the posterior, and whether those are all there were."""
+        """Return the labels released with noise on the posterior, by lambda, and whether there were no others."""
         found, all_of_them = {}, True
         for name, count in self._given().items():
             of, value = name.rsplit(" ", 1)

@@ -196,7 +196,7 @@ def test_a_grouping_that_groups_nobody_is_refused(enrolled: Make, population: Po
         def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
             return np.zeros(20, np.int64)
 
-    with pytest.raises(ValueError, match="ldpgen: a grouping names one group of every person"):
+    with pytest.raises(ValueError, match="ldpgen: a grouping needs one group for every person"):
         _collect(enrolled(), population, _ask(population), method=Half(groups=3))
 
 

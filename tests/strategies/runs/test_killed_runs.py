@@ -290,7 +290,7 @@ def test_without_a_checkpoint_the_rounds_begin_anew_and_every_answer_counts(
         assert (federated["checkpoint"], federated["begun_again"]) == (0, 1)
         assert federated["answers_lost"] == run.answers.total() - 4 * federated["trained_on"] == 40
         if damage != "gone":
-            assert "begin anew" in (run.folder / "log.txt").read_text()
+            assert "start again" in (run.folder / "log.txt").read_text()
 
 
 def test_the_noise_of_a_round_that_is_asked_again_is_drawn_anew(
