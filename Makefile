@@ -34,7 +34,8 @@ run: $(READY)
 test: export OMP_NUM_THREADS ?= 1
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)
-	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadgroup -m "not slow and not deployment" $(TEST_ARGS)
+	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+		-m "not slow and not deployment" $(TEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
-# A test that has one of these marks or fixtures starts servers: Ray, Flower's runtime or a browser.
-SERVERS = frozenset({"flower", "deployment", "ray_here", "browser"})
+# A file in which one of these stands starts servers: Ray, Flower's runtime or a browser.
+SERVERS = re.compile(r"\b(ray_here|mark\.flower|mark\.deployment|def browser)\b")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests that start servers into one group, which pytest-xdist gives to one worker."""
-    for item in items:
-        names = {mark.name for mark in item.iter_markers()} | set(getattr(item, "fixturenames", ()))
-        if names & SERVERS:
-            item.add_marker(pytest.mark.xdist_group("servers"))
+@cache
+def starts_servers(path: Path) -> bool:
+    """Return whether the tests of a file start servers, which is read in its text."""
+    return SERVERS.search(path.read_text()) is not None
+
+
+class ByFile(LoadFileScheduling):
+    """A schedule of pytest-xdist in which one worker gets all files that start servers, and the others go by file.
+
+    The tests of a file share fixtures, caches and imports. The mark ``xdist_group`` is not used: pytest-xdist 3.8
+    ignores it under pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0]
+        return "servers" if starts_servers(self.config.rootpath / file) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    """Give ``--dist loadfile`` our schedule; another choice on the command line stays."""
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the files that start servers first in a worker: together they take the longest."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not starts_servers(item.path))
 
 
 @pytest.fixture(scope="session")
