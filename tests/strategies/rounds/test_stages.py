@@ -163,7 +163,7 @@ def test_who_stops_between_the_stages_is_silent(enrolled: Make, population: Popu
     strategy.aggregate_train(2, grid.send_and_receive(second[:30]))
     c = strategy.collected
     assert (c.asked, c.reported, c.silent, len(c.reports), len(c.answers)) == (40, 30, 10, 40, 30)
-    with pytest.raises(ValueError, match="needs what makes the questions"):
+    with pytest.raises(ValueError, match="needs stages= to make the questions"):
         CollectOnce((question,), range(1, 41))
 
 
