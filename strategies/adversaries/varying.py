@@ -191,7 +191,7 @@ class BothEnds(AdversarialCurator):
     @staticmethod
     def _both(query: Query) -> Query:
         def changed(mechanism: Mechanism) -> Mechanism:
-            if getattr(mechanism, "reporting", None) is None:
+            if mechanism.reporting == "both":
                 return mechanism
             return replace(mechanism, reporting="both")  # type: ignore[type-var]
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from cli import audit as audit_command
+from cli.output import console
 from cli.report.gather import gather
 from cli.report.page import render
 from cli.report.rows import row_of
-from cli.summary import WIDTH, console, summary
+from cli.summary import summary
 from curator.attacks.audit_row import Effort
 from curator.attacks.method_audit import audit_method
 from curator.methods.local.hogs import HoGS
@@ -43,7 +44,7 @@ def test_a_run_and_everything_that_shows_it(tmp_path: Path) -> None:
     assert row["holds_list"] == entry["value"]
     names = sweep_table.columns([row])
     assert names.index("holds_list") == names.index("holds_central_node_delta") + 1
-    screen = console(width=WIDTH)
+    screen = console()
     with screen.capture() as capture:
         screen.print(summary(record, folder=None))
     assert "list: all entries of a neighbour list" in capture.get()
@@ -62,7 +63,7 @@ def test_the_audit_of_a_method() -> None:
     (row,) = [row for row in rows if row.level == "list"]
     assert row.passed and row.claimed == pytest.approx(row.exact, abs=1e-6)
     assert row.claimed == 3 * next(row.claimed for row in rows if row.level == "bit_adjacency")  # type: ignore[operator]
-    screen = console(width=WIDTH)
+    screen = console()
     with screen.capture() as capture:
         screen.print(audit_command.view(rows, trials=400, confidence=0.99))
     assert "the whole list" in capture.get()

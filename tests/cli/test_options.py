@@ -39,6 +39,12 @@ def given(*words: str) -> RunOptions:
     return found[0]
 
 
+@pytest.fixture(autouse=True)
+def _no_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment names a default for ``--data-dir``; here it gives none."""
+    monkeypatch.delenv("LDPSIM_DATA", raising=False)
+
+
 def test_a_command_without_words_has_the_defaults() -> None:
     assert given() == RunOptions()
 

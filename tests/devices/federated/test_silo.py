@@ -10,7 +10,7 @@ import pytest
 from flwr.app import ConfigRecord, Message, MessageType
 
 from devices.device import Refusal
-from devices.federated.silo import Silo, SiloTask, take_part
+from devices.federated.silo import Silo, SiloTask, answer_as_silo
 from devices.federated.wire import WEIGHTS, round_content, weights_record
 
 TASK = SiloTask("first", False, 3, 2, 2, 0.5, 2, 0.0, 0.0, 1)
@@ -32,7 +32,7 @@ def asked(**config: float | str) -> Message:
 
 @pytest.mark.parametrize("mu", [math.nan, math.inf, -0.1, "1"])
 def test_a_proximal_weight_that_is_no_finite_float_from_0_on_is_refused(folder: Path, mu: float | str) -> None:
-    reply = take_part(folder, asked(**{"proximal-mu": mu}), "update")
+    reply = answer_as_silo(folder, asked(**{"proximal-mu": mu}), "update")
     assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
 
 
@@ -40,6 +40,6 @@ def test_a_proximal_weight_keeps_the_weights_near_the_global_ones(folder: Path) 
     start = TASK.shape.initial(3)
     moved = []
     for mu in (0.0, 1.0):
-        reply = take_part(folder, asked(**{"proximal-mu": mu}), "update")
+        reply = answer_as_silo(folder, asked(**{"proximal-mu": mu}), "update")
         moved.append(np.linalg.norm(reply.content.array_records["arrays"][WEIGHTS].numpy() - start))
     assert 0 < moved[1] < moved[0]

@@ -64,7 +64,6 @@ def run(args: list[str], moment: str | None, count: int) -> None:
     Fleet.__init__ = lambda self, folder: begin(self, folder, batch=BATCH)  # type: ignore[assignment,method-assign,misc]
     if moment == "entry":
         around(Ledger, "enter", first=False)
-        around(Ledger, "enter_round", first=False)
     elif moment == "reply":
         deliver = LocalGrid.deliver
 

@@ -73,7 +73,7 @@ def test_it_says_what_it_is(name: str) -> None:
     facts = setup.population.facts
     split = make_split("random", setup.population, 0)
     questions = setup.settings.method.questions(facts, split, setup.budget, "c")
-    stages = [stage for question in questions for stage in question.query.setup]
+    stages = [stage for question in questions for stage in question.query.plan]
     asked = {ask.attribute: {m.name for m in ask.mechanisms} for stage in stages for ask in stage}
     assert set(asked) == set(kind.private)
     assert set().union(*asked.values()) <= set(kind.mechanisms)

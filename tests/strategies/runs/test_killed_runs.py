@@ -6,6 +6,7 @@ import json
 import math
 import os
 import sqlite3
+import struct
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -80,6 +81,16 @@ def command(kind: str, out: Path) -> list[str]:
     return [*args, *clients, *KINDS[kind]]
 
 
+def parts(packed: bytes) -> Iterator[tuple[str, tuple[float, float, float]]]:
+    """Yield attribute and losses of every part of an answer, read without the ledger's own code."""
+    at = 0
+    while at < len(packed):
+        bit, vector, delta, *sizes = struct.unpack_from("<dddIIII", packed, at)  # name, fingerprint, report, digest
+        at += struct.calcsize("<dddIIII")
+        yield packed[at : at + sizes[0]].decode(), (bit, vector, delta)
+        at += sum(sizes)
+
+
 @dataclass
 class Ended:
     """A run that wrote its result, and its ledgers, read with SQLite alone."""
@@ -97,11 +108,14 @@ class Ended:
     @property
     def rows(self) -> list[tuple[int, str, str, float, float, float]]:
         """Device, attribute, collection and losses of every release."""
-        found = []
+        found: list[tuple[int, str, str, float, float, float]] = []
         for path in sorted((self.folder / "state").glob("ledger*.sqlite")):
             with sqlite3.connect(path) as ledger:
+                query = "SELECT device, collection, packed_parts FROM query_answer"
+                for device, collection, packed in ledger.execute(query):
+                    found += [(device, name, collection, *losses) for name, losses in parts(packed)]
                 found += ledger.execute(
-                    "SELECT device, attribute, collection, loss_bit, loss_vector, delta FROM release"
+                    "SELECT device, 'training', collection, loss_bit, loss_vector, delta FROM training_answer"
                 ).fetchall()
             ledger.close()
         return found

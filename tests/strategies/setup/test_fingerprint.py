@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from strategies.runs.set_up import set_up
 from strategies.setup import fingerprint
 from strategies.setup.fingerprint import config_hash, hashed_options
 from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import plan_run
 
 VARIED: dict[str, Any] = {
     "label_rate": 0.5, "repeats": 2, "repeats_vary": "split", "eps_features": 2.0, "settings": {"epochs": "5"},
@@ -32,7 +32,7 @@ def test_hash_is_over_values_and_not_their_order() -> None:
 )
 def test_hashes_of_stored_results_stay_valid(options: RunOptions, digest: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fingerprint, "ldpsim_version", lambda: "0.1.0")
-    assert plan_run(options).digest == digest
+    assert set_up(options).digest == digest
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_an_option_that_can_change_a_result_is_hashed_as_given(given: dict[str, 
 )  # fmt: skip
 def test_an_option_in_force_is_hashed_by_what_follows_from_it(given: dict[str, Any]) -> None:
     options = RunOptions(clients=60)
-    assert plan_run(replace(options, **given)).digest != plan_run(options).digest
+    assert set_up(replace(options, **given)).digest != set_up(options).digest
 
 
 @pytest.mark.parametrize("given", [{"engine": "local"}, {"workers": 3}, {"out": None}, {"reference": False}])
 def test_where_a_run_happens_is_not_hashed(given: dict[str, Any]) -> None:
     options = RunOptions(clients=60)
-    assert plan_run(replace(options, **given)).digest == plan_run(options).digest
+    assert set_up(replace(options, **given)).digest == set_up(options).digest
