@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from flwr.app import Message
+from flwr.serverapp.strategy import FedAvg
 
-from strategies.rounds.checkpoint import CheckpointFile, Standing, remove_checkpoints
-from strategies.rounds.fedavg import Best, seeded
-from strategies.rounds.training_grid import Phase, RoundTally
+from devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
+from strategies.engines.grids import DirectGrid
+from strategies.rounds.checkpoint import CheckpointFile, Standing, remove_checkpoints, run_kept_rounds
+from strategies.rounds.fedavg import EVERYBODY, Best, seeded
+from strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid
 
 KEY = ("config", "collection")
 
@@ -102,3 +107,38 @@ def test_nothing_is_kept_without_a_folder(tmp_path: Path) -> None:
     kept.add_model(np.ones(3))
     kept.save(standing())
     assert kept.load() is None
+
+
+class Counting(DirectGrid):
+    """One device that adds 1 to the weights, and says that the model is right after one round."""
+
+    def __init__(self, right: int) -> None:
+        super().__init__(1)
+        self.right = right
+
+    def deliver(self, messages: Sequence[Message]) -> Iterable[Message]:  # type: ignore[override]
+        for message in messages:
+            weights = message.content.array_records["arrays"][WEIGHTS].numpy()
+            if message.metadata.message_type == "train":
+                yield update_reply(weights + 1, message, device=0)
+            else:
+                yield evaluation_reply(int(weights[0]) == self.right, message)
+
+
+@pytest.mark.parametrize("killed_after", [1, 3, 4])
+def test_a_training_that_goes_on_returns_the_best_weights_of_all_rounds(tmp_path: Path, killed_after: int) -> None:
+    """Killed before or after the best round, the training ends with its weights, and runs each round once."""
+    asked: list[int] = []
+
+    def go_on(rounds: int) -> np.ndarray:
+        kept = CheckpointFile(tmp_path, 0, KEY)
+        start = kept.load() or Standing(np.zeros(2, np.float32))
+        grid = TrainingGrid(Counting(right=2), train=lambda r: [1], evaluate=lambda r: [1])
+        return run_kept_rounds(FedAvg(**EVERYBODY), grid, start, b"task", rounds=rounds, kept=kept,
+                               after=lambda number, weights: asked.append(number))  # fmt: skip
+
+    go_on(killed_after)
+    assert go_on(5).tolist() == [2.0, 2.0]
+    assert asked == [1, 2, 3, 4, 5]
+    found = CheckpointFile(tmp_path, 0, KEY).load()
+    assert found is not None and found.weights.tolist() == [5.0, 5.0] and found.best.accuracy == 1.0

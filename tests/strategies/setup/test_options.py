@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions, Seeds
 
 
@@ -62,3 +63,14 @@ def test_repeats_vary_what_they_say() -> None:
         assert {name for name in first if first[name] != second[name]} == changes
         assert options.seeds_of(1) != options.seeds_of(2)
     assert RunOptions(repeats=2, seeds={"noise": None}).seeds_of(1).noise is None
+
+
+def test_stored_folders_and_hashes_depend_on_these_options() -> None:
+    """Names of comparisons' folders and stored config hashes: a change of either needs a new version."""
+    specs = declared(RunOptions)
+    assert {name for name, spec in specs.items() if spec.people} == {
+        "dataset", "clients", "split", "label_rate", "seed", "seeds", "repeats", "repeats_vary", "dropout",
+    }  # fmt: skip
+    assert {name for name, spec in specs.items() if spec.hashed == "always"} == {
+        "method", "split", "label_rate", "device", "repeats", "repeats_vary", "dropout", "on_requery", "caps",
+    }  # fmt: skip
