@@ -1,6 +1,7 @@
 # Everything here works on a fresh clone: the environment is made first and kept in .venv.
 #   make run      the main simulation, with its result in runs/
 #   make test     the tests; real data are used where LDPSIM_DATA names their folder
+#   make gpu      the tests on a CUDA device; without one they are skipped
 #   make lint     ruff (rules and format) and mypy
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections, ten thousand hostile messages (minutes)
@@ -18,7 +19,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test lint bench torture tables tables-quick figures clean
+.PHONY: run test gpu lint bench torture tables tables-quick figures clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -35,7 +36,10 @@ test: export OMP_NUM_THREADS ?= 1
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)
 	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
-		-m "not slow and not deployment" $(TEST_ARGS)
+		-m "not slow and not deployment and not gpu" $(TEST_ARGS)
+
+gpu: $(READY)
+	$(BIN)/python -m pytest -q -m gpu tests/test_cuda.py $(TEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -61,7 +61,8 @@ def test_a_task_is_read_back_and_other_bytes_are_none(task: Task) -> None:
 @pytest.mark.parametrize(
     "given",
     [{"sees": "all"}, {"scaling": "max"}, {"d": 0}, {"steps": 10_001}, {"steps": True}, {"hidden": 1 << 15},
-     {"lr": 0.0}, {"lr": math.nan}, {"lr": 1}, {"collection": "a b"}, {"collection": ""}, {"sees": "ego", "noise": NOISE}],
+     {"lr": 0.0}, {"lr": math.nan}, {"lr": 1}, {"collection": "a b"}, {"collection": ""},
+     {"sees": "ego", "noise": NOISE}],
 )  # fmt: skip
 def test_a_malformed_task_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(InvalidQuery):
