@@ -1,0 +1,98 @@
+"""Pages for readers: links, files, modules, commands and options that they name exist."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from click.core import Group
+from typer.main import get_command
+
+from cli.main import app
+from docs.rooms import ROOT
+
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+every = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+FOLDERS = "devices|curator|strategies|cli|benchmarks|tests|docs"
+
+
+@cache
+def commands() -> dict[str, set[str]]:
+    """Return the options of every command, by its words."""
+    found: dict[str, set[str]] = {}
+
+    def walk(command: object, words: tuple[str, ...]) -> None:
+        options = [o for p in command.params for o in (*p.opts, *p.secondary_opts)]  # type: ignore[attr-defined]
+        found[" ".join(words)] = {*options, "--help"}
+        if isinstance(command, Group):
+            for name, below in command.commands.items():
+                walk(below, (*words, name))
+
+    walk(get_command(app), ())
+    return found
+
+
+def wrong_commands(text: str) -> list[str]:
+    """Return the `ldpsim` commands of a page that do not exist, and options that their command does not have."""
+    wrong = []
+    code = "\n".join([*re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S), *re.findall(r"`([^`\n]+)`", text)])
+    for given in re.findall(r"^(?:\.venv/bin/)?ldpsim ([a-z-][^\n#|]*)", code, re.M):
+        words = given.split()
+        name = next((" ".join(words[:k]) for k in (2, 1, 0) if " ".join(words[:k]) in commands()), "")
+        if not name and not words[0].startswith("-") and words[0] not in ("COMMAND",):
+            wrong.append(f"ldpsim {words[0]}")
+        options = {word.partition("=")[0] for word in words if re.match(r"--[a-z]", word)}
+        wrong += [f"ldpsim {name} {option}" for option in sorted(options - commands()[name] - {"--version"})]
+    return wrong
+
+
+def missing(text: str, folder: Path) -> list[str]:
+    """Return links, files and modules of a page that do not exist."""
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if not link.startswith("http")]
+    wrong = [link for link in links if not (folder / link).exists()]
+    files = re.findall(rf"\b((?:{FOLDERS})/[\w./-]*\w)", text)
+    for name in files:
+        path = ROOT / name
+        if "NAME" not in name and not (path.exists() or path.with_suffix(".py").exists()):
+            wrong.append(name)
+    for module in re.findall(r"python -m ((?:" + FOLDERS + r")[\w.]*\w)", text):
+        path = ROOT / module.replace(".", "/")
+        if "NAME" not in module and not path.with_suffix(".py").is_file():
+            wrong.append(module)
+    return wrong
+
+
+@every
+def test_commands_and_options_exist(page: Path) -> None:
+    assert wrong_commands(page.read_text()) == []
+
+
+@every
+def test_links_files_and_modules_exist(page: Path) -> None:
+    assert missing(page.read_text(), page.parent) == []
+
+
+def test_commands_md_has_every_command() -> None:
+    """Each command has a heading, or stands in one; and how it is interrupted is told."""
+    text = (ROOT / "docs" / "commands.md").read_text()
+    headings = " ".join(re.findall(r"^## (.*)$", text, re.MULTILINE))
+    kept = text.partition("## Interrupted")[2].partition("\n## ")[0]
+    for name in commands():
+        if name and name not in ("ledger", "device") and not name.startswith("epsilon "):
+            assert name.rpartition(" ")[2] in headings, name
+            assert f"`{name}`" in kept, name
+
+
+def test_each_kind_of_mistake_is_seen() -> None:
+    """Power: a command, an option of another command, a link, a file, a module."""
+    page = (
+        "`ldpsim walk`\n```sh\nldpsim run --asks 3  # comment\n```\nldpsim finds\n`ldpsim device migrate --state DIR`\n"
+    )
+    assert wrong_commands(page) == ["ldpsim run --asks", "ldpsim walk"]
+    page = "[a](no.md) `devices/none.py` `python -m strategies.none` `devices/policy` [b](https://x.y/z)"
+    assert missing(page, ROOT) == ["no.md", "devices/none.py", "strategies.none"]
