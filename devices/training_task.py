@@ -21,14 +21,14 @@ import numpy as np
 from devices.array_types import FloatArray
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
-from devices.mechanisms.base import Loss, round_up
+from devices.mechanisms.analytic_gaussian import UNIT
+from devices.mechanisms.base import Loss, check_delta
 from devices.network import Shape
 from devices.noise import NoiseStream
 from devices.query import InvalidQuery
 
 FORMAT = 1
 _COLLECTION = re.compile(r"[A-Za-z0-9._-]{1,64}")
-UNIT = 1 << 32
 STEPS = 1 << 20  # grid steps in the clipping norm: rounding towards 0 costs at most sqrt(size) of them
 AnswerKind = Literal["update", "evaluation", "exchange"]
 SEES: dict[str, tuple[str, ...]] = {
@@ -69,8 +69,7 @@ class GaussianUpdate:
             raise ValueError(f"the clipping norm must be a finite number above 0, not {self.clip}")
         if not UNIT <= self.deviation < 1 << 68:
             raise ValueError(f"the deviation must be 1 .. 2**36 grid steps, not {self.deviation / UNIT:g}")
-        if not 1e-300 < self.delta < 1:
-            raise ValueError(f"delta must lie between 0 and 1, both excluded, not {self.delta}")
+        check_delta(self.delta)
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, clip: float, delta: float) -> GaussianUpdate:
@@ -81,7 +80,7 @@ class GaussianUpdate:
     @property
     def loss(self) -> Loss:
         """Loss of one update, at every level."""
-        epsilon = _epsilon(self.delta, self.deviation)
+        epsilon = gaussian.printed_epsilon(self.delta, shift=2.0 * STEPS, sigma=self.deviation / UNIT)
         return Loss(epsilon, epsilon, self.delta)
 
     def perturb(self, update: FloatArray, noise: NoiseStream) -> FloatArray:
@@ -104,11 +103,6 @@ class GaussianUpdate:
             scale *= 1 - 2.0**-40
             steps = np.trunc(wide * scale).astype(np.int64)
         return steps
-
-
-@lru_cache(maxsize=64)
-def _epsilon(delta: float, deviation: int) -> float:
-    return round_up(gaussian.epsilon_of(delta, shift=2.0 * STEPS, sigma=deviation / UNIT))
 
 
 @dataclass(frozen=True)

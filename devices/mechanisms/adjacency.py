@@ -5,26 +5,28 @@ each pair stands in two rows. With ``one-end`` it has one bit for every j < i. T
 is constant and public, so it is never in the row. A device that enrolled as ``one-end``
 answers only mechanisms that read no more than that.
 
-A mechanism of another package derives from one of the two classes. :class:`AdjacencyBits`
-needs ``perturb``, ``log_probability``, ``estimate``, ``variance`` and ``loss`` alone. With
+A mechanism of another package derives from one of the three classes. :class:`AdjacencyBits`
+needs ``perturb``, ``log_probability``, ``estimate``, ``variance`` and ``loss`` alone.
+:class:`NoisyCounts` needs ``value_of``, ``size``, a ``field`` and a ``stack`` alone. With
 :class:`AdjacencyMechanism` a report may have any form: ``decode`` returns bool (targets,),
 or the class has a ``field`` and a ``stack`` of its own.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from devices.array_types import BoolArray
+from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Mechanism, Reporting
+from devices.mechanisms import discrete_laplace
+from devices.mechanisms.base import Grouping, Loss, Mechanism, Reporting
 from devices.mechanisms.bits import pack_bits, unpack_bits, unpack_positions
+from devices.mechanisms.integers import pack_integers, unpack_integers
 from devices.mechanisms.stacking import DataOf, sparse_ones
-
-if TYPE_CHECKING:
-    from devices.data.population import Record
+from devices.noise import NoiseStream
 
 
 class AdjacencyMechanism(Mechanism):
@@ -35,8 +37,7 @@ class AdjacencyMechanism(Mechanism):
     attributes: ClassVar[frozenset[str]] = frozenset({"adjacency"})
     field: ClassVar[str] = "adjacency"
 
-    def check_row(self) -> None:
-        """Refuse an impossible number of people or ``reporting`` (ValueError)."""
+    def __post_init__(self) -> None:
         if self.n < 1 or self.reporting not in ("both", "one-end"):
             raise ValueError(f"{self.name} needs n >= 1 and reporting both or one-end, not {self.n}, {self.reporting}")
 
@@ -71,7 +72,7 @@ class AdjacencyMechanism(Mechanism):
         after = () if self.reporting == "one-end" else (whole[device + 1 :],)
         return np.concatenate((whole[:device], *after))
 
-    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> Any:
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
         return self.row(device, record.neighbours)
 
     def most_targets(self, device: int | None) -> int:
@@ -104,3 +105,44 @@ class AdjacencyBits(AdjacencyMechanism):
 
     def ones(self, data: bytes, *, device: int) -> np.ndarray:
         return self.nodes(device, unpack_positions(data, self.targets(device)))
+
+
+class NoisyCounts(AdjacencyMechanism):
+    """Mechanism that adds discrete Laplace noise to counts; its dataclass has the fields ``t`` and ``s`` too.
+
+    One bit of the row moves one count by ``grid``. ``value`` and ``report``: int64 (size,).
+    """
+
+    t: int
+    s: int
+    grid: int = 1
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        discrete_laplace.check_scale(self.t, self.s)
+        super().__post_init__()
+
+    def size(self, device: int) -> int:
+        """Return how many counts this device reports."""
+        return self.targets(device)
+
+    def perturb(self, value: Any, noise: NoiseStream) -> Any:
+        return value + discrete_laplace.sample(noise, self.t, self.s, len(value))
+
+    def encode(self, report: Any) -> bytes:
+        return pack_integers(report)
+
+    def decode(self, data: bytes, *, device: int) -> Any:
+        return unpack_integers(data, self.size(device))
+
+    def log_probability(self, report: Any, value: Any) -> float:
+        return discrete_laplace.log_probability(report - value, self.t, self.s)
+
+    def estimate(self, report: Any) -> Any:
+        return report / self.grid
+
+    def variance(self, value: Any) -> Any:
+        return np.full(len(value), discrete_laplace.variance(self.t, self.s) / self.grid**2)
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        return discrete_laplace.loss(self.t, self.s, entries=self.most_targets(device), shift=self.grid)

@@ -16,18 +16,16 @@ Balle and Wang 2018, https://arxiv.org/abs/1805.06530
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
-from devices.mechanisms.base import Loss, check_epsilon, round_up
-from devices.mechanisms.features import FeatureGrid
-from devices.mechanisms.integers import pack_integers, unpack_integers
+from devices.mechanisms.base import Loss, check_delta
+from devices.mechanisms.features import NoisySteps
 from devices.mechanisms.laplace import STEPS
 from devices.noise import NoiseStream
 
@@ -35,7 +33,7 @@ UNIT = 1 << 32
 
 
 @dataclass(frozen=True)
-class AnalyticGaussian(FeatureGrid):
+class AnalyticGaussian(NoisySteps):
     """Report each of d features with rounded Gaussian noise.
 
     ``value``: float (d,); ``report``: int64 (d,), whole steps above ``low``.
@@ -65,26 +63,21 @@ class AnalyticGaussian(FeatureGrid):
     grid: int = STEPS
 
     name: ClassVar[str] = "analytic_gaussian"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if not UNIT // 4 <= self.deviation < 1 << 68:
             raise ValueError(f"the deviation must be 1/4 of a step .. 2**36 steps, not {self.deviation / UNIT:g}")
-        if not 1e-300 < self.delta < 1:
-            raise ValueError(f"delta must lie between 0 and 1, both excluded, not {self.delta}")
-        self.check_grid(self.d, self.low, self.high, self.grid)
+        check_delta(self.delta)
+        super().__post_init__()
 
     @classmethod
     def from_epsilon(
         cls, epsilon: float, *, delta: float, d: int, low: float = 0.0, high: float = 1.0, grid: int = STEPS
     ) -> AnalyticGaussian:
         """Return the mechanism with the smallest noise that is (epsilon, delta)-private for the whole vector."""
-        check_epsilon(epsilon)
-        if not 1e-300 < delta < 1:
-            raise ValueError(f"delta must lie between 0 and 1, both excluded, not {delta}")
-        cls.check_grid(d, low, high, grid)
+        unscaled = cls(UNIT, float(delta), d, float(low), float(high), grid)  # refuses impossible parameters
         sigma = gaussian.calibrate(epsilon, delta, shift=grid * math.sqrt(d))
-        return cls(math.ceil(sigma * UNIT), float(delta), d, float(low), float(high), grid)
+        return replace(unscaled, deviation=math.ceil(sigma * UNIT))
 
     @property
     def sigma(self) -> float:
@@ -97,34 +90,19 @@ class AnalyticGaussian(FeatureGrid):
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
         return self.steps(value) + gaussian.sample(noise, Fraction(self.deviation, UNIT), self.d)
 
-    def encode(self, report: np.ndarray) -> bytes:
-        return pack_integers(report)
-
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        return unpack_integers(data, self.d)
-
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         return gaussian.log_probability(report - self.steps(value), self.sigma)
-
-    def estimate(self, report: np.ndarray) -> np.ndarray:
-        return self.low + self.step * report
 
     def variance(self, value: np.ndarray) -> np.ndarray:
         return np.full(self.d, self.step**2 * gaussian.variance(self.sigma))
 
     def delta_of(self, epsilon: float, *, changed: int | None = None) -> float:
         """Return delta(eps) when ``changed`` features (None: all) go from one end of the range to the other."""
-        features = self.d if changed is None else changed
-        return gaussian.delta_of(epsilon, shift=self.grid * math.sqrt(features), sigma=self.sigma)
+        return gaussian.delta_of(epsilon, shift=self.grid * math.sqrt(changed or self.d), sigma=self.sigma)
 
     def loss(self, *, device: int | None = None) -> Loss:
-        return Loss(bit=self.loss_of(1), vector=self.loss_of(self.d), delta=self.delta)
+        return replace(super().loss(), delta=self.delta)
 
     def loss_of(self, changed: int) -> float:
         """Return epsilon at the stated delta when this many features change."""
-        return _epsilon(self.delta, self.grid * math.sqrt(changed), self.sigma)
-
-
-@lru_cache(maxsize=256)
-def _epsilon(delta: float, shift: float, sigma: float) -> float:
-    return round_up(gaussian.epsilon_of(delta, shift=shift, sigma=sigma))
+        return gaussian.printed_epsilon(self.delta, shift=self.grid * math.sqrt(changed), sigma=self.sigma)

@@ -12,19 +12,18 @@ import math
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from devices.array_types import FloatArray
+from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms.stacking import DataOf, filled, same_shape
 from devices.noise import NoiseStream
 
-if TYPE_CHECKING:
-    from devices.data.population import Record
-
 Reporting = Literal["both", "one-end"]
+Grouping = tuple[int, ...] | None  # public group of every node, where a stage of a query fills one in
 ONE = 1 << 64
 CERTAIN = 1e9  # log-odds of a value that is reported in clear: noise can never add up to as much
 _DIGITS = 60
@@ -113,6 +112,12 @@ def whole_numbers(values: object, *, least: int) -> bool:
     return isinstance(values, tuple) and all(type(value) is int and value >= least for value in values)
 
 
+def check_delta(delta: float) -> None:
+    """Refuse a delta that does not lie between 0 and 1 (ValueError)."""
+    if not 1e-300 < delta < 1:
+        raise ValueError(f"delta must lie between 0 and 1, both excluded, not {delta}")
+
+
 class Mechanism:
     """A randomiser: a frozen dataclass of public parameters.
 
@@ -150,11 +155,11 @@ class Mechanism:
         """Return the public parameters as JSON values."""
         return asdict(self)  # type: ignore[call-overload]
 
-    def takes(self, grouping: tuple[int, ...] | None) -> bool:
+    def takes(self, grouping: Grouping) -> bool:
         """Whether a stage with this public grouping of the nodes (or none) can be answered."""
         return True
 
-    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> Any:
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
         """Return the part of a record that :meth:`perturb` takes.
 
         By default this is the label, the dense features (float32, ``d`` of them) or the
@@ -170,9 +175,7 @@ class Mechanism:
         """Draw a report about ``value``."""
         raise NotImplementedError
 
-    def respond(
-        self, record: Record, noise: NoiseStream, *, device: int, grouping: tuple[int, ...] | None = None
-    ) -> bytes:
+    def respond(self, record: Record, noise: NoiseStream, *, device: int, grouping: Grouping = None) -> bytes:
         """Return the bytes of a fresh report about a record. A device calls nothing else."""
         return self.encode(self.perturb(self.value_of(record, device=device, grouping=grouping), noise))
 

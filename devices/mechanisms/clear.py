@@ -9,21 +9,19 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from devices.array_types import FloatArray
-from devices.facts import PublicFacts
+from devices.data.population import Record
 from devices.mechanisms.adjacency import AdjacencyBits
-from devices.mechanisms.base import CERTAIN, Loss, Mechanism, Reporting
+from devices.mechanisms.base import CERTAIN, Grouping, Loss, Mechanism, Reporting
 from devices.mechanisms.bits import pack_bits, unpack_bits
 from devices.mechanisms.features import FeatureRange
+from devices.mechanisms.grr import LabelMechanism
 from devices.mechanisms.stacking import DataOf, sparse_values
 from devices.noise import NoiseStream
-
-if TYPE_CHECKING:
-    from devices.data.population import Record
 
 
 class InClear(Mechanism):
@@ -66,9 +64,6 @@ class ClearAdjacency(InClear, AdjacencyBits):
 
     name: ClassVar[str] = "clear_adjacency"
 
-    def __post_init__(self) -> None:
-        self.check_row()
-
     @property
     def weight(self) -> float:
         return CERTAIN
@@ -97,10 +92,7 @@ class ClearFeatures(InClear, FeatureRange):
 
     name: ClassVar[str] = "clear_features"
 
-    def __post_init__(self) -> None:
-        self.check_range(self.d, self.low, self.high)
-
-    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> np.ndarray:
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> np.ndarray:
         dense = super().value_of(record, device=device)
         return np.fmin(np.fmax(dense, np.float32(self.low)), np.float32(self.high))
 
@@ -137,7 +129,7 @@ class ClearFeatures(InClear, FeatureRange):
 
 
 @dataclass(frozen=True)
-class ClearLabel(InClear):
+class ClearLabel(InClear, LabelMechanism):
     """Report the label as it is; a label outside the domain counts as the first category.
 
     ``value`` and ``report``: an integer.
@@ -152,30 +144,14 @@ class ClearLabel(InClear):
     categories: int
 
     name: ClassVar[str] = "clear_label"
-    attributes: ClassVar[frozenset[str]] = frozenset({"label"})
 
     def __post_init__(self) -> None:
         if not 1 <= self.categories <= 1 << 16:
             raise ValueError(f"a label needs a domain of 1..65536 categories, not {self.categories}")
 
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return self.categories == facts.classes
-
-    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> int:
-        return record.label if 0 <= record.label < self.categories else 0
-
-    def encode(self, report: int) -> bytes:
-        return int(report).to_bytes(2, "little")
-
-    def decode(self, data: bytes, *, device: int) -> int:
-        report = int.from_bytes(data, "little")
-        if len(data) != 2 or report >= self.categories:
-            raise ValueError("not a label")
-        return report
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
+        return self.category(record.label)
 
     @property
     def weight(self) -> float:
         return CERTAIN
-
-    def evidence(self, report: int) -> FloatArray:
-        return self.weight * (np.arange(self.categories) == report)

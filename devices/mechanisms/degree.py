@@ -16,23 +16,20 @@ afterwards.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from devices.data.population import Record
 from devices.mechanisms import discrete_laplace
-from devices.mechanisms.adjacency import AdjacencyMechanism
-from devices.mechanisms.base import Loss, Reporting
-from devices.mechanisms.integers import pack_integers, unpack_integers
+from devices.mechanisms.adjacency import NoisyCounts
+from devices.mechanisms.base import Grouping, Reporting
 from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream
 
-if TYPE_CHECKING:
-    from devices.data.population import Record
-
 
 @dataclass(frozen=True)
-class Degree(AdjacencyMechanism):
+class Degree(NoisyCounts):
     """Report the number of neighbours with discrete Laplace noise.
 
     ``value`` and ``report``: an integer; a report may be negative or above n - 1.
@@ -56,11 +53,6 @@ class Degree(AdjacencyMechanism):
 
     name: ClassVar[str] = "degree"
     field: ClassVar[str] = "degrees"
-    version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        discrete_laplace.check_scale(self.t, self.s)
-        self.check_row()
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> Degree:
@@ -68,30 +60,30 @@ class Degree(AdjacencyMechanism):
         t, s = discrete_laplace.scale_for(epsilon, sensitivity=1)
         return cls(t=t, s=s, n=n, reporting=reporting)
 
-    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> int:
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
         return int(np.count_nonzero(self.row(device, record.neighbours)))
 
     def perturb(self, value: int, noise: NoiseStream) -> int:
-        return value + int(discrete_laplace.sample(noise, self.t, self.s, 1)[0])
+        return int(super().perturb(np.array([value]), noise)[0])
 
     def encode(self, report: int) -> bytes:
-        return pack_integers(np.array([report]))
+        return super().encode(np.array([report]))
 
     def decode(self, data: bytes, *, device: int) -> int:
-        return int(unpack_integers(data, 1)[0])
+        return int(super().decode(data, device=device)[0])
+
+    def size(self, device: int) -> int:
+        return 1
 
     def stack(self, rows: DataOf, n: int) -> Any:
         """int64 (n,)."""
         return filled(rows, self.decode, np.zeros(n, np.int64))
 
     def log_probability(self, report: int, value: int) -> float:
-        return discrete_laplace.log_probability(np.array([report - value]), self.t, self.s)
+        return super().log_probability(np.array([report]), np.array([value]))
 
     def estimate(self, report: int) -> float:
         return float(report)
 
     def variance(self, value: int) -> float:
-        return discrete_laplace.variance(self.t, self.s)
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return discrete_laplace.loss(self.t, self.s, entries=self.most_targets(device))
+        return float(super().variance(np.array([value]))[0])

@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Mechanism
+from devices.mechanisms.base import Loss, Mechanism
+from devices.mechanisms.integers import pack_integers, unpack_integers
 
 
 class FeatureRange(Mechanism):
@@ -26,11 +27,11 @@ class FeatureRange(Mechanism):
     def agrees_with(self, facts: PublicFacts) -> bool:
         return (self.d, self.low, self.high) == (facts.d, facts.feature_low, facts.feature_high)
 
-    @classmethod
-    def check_range(cls, d: int, low: float, high: float) -> None:
-        """Refuse an impossible number of features or range (ValueError)."""
-        if d < 1 or not 0 < high - low < math.inf:
-            raise ValueError(f"{cls.name} needs d >= 1 and a finite range low < high, not d={d}, [{low}, {high}]")
+    def __post_init__(self) -> None:
+        if self.d < 1 or not 0 < self.high - self.low < math.inf:
+            raise ValueError(
+                f"{self.name} needs d >= 1 and a finite range low < high, not d={self.d}, [{self.low}, {self.high}]"
+            )
 
 
 class FeatureGrid(FeatureRange):
@@ -38,12 +39,17 @@ class FeatureGrid(FeatureRange):
 
     grid: int
 
-    @classmethod
-    def check_grid(cls, d: int, low: float, high: float, grid: int) -> None:
-        """Refuse an impossible number of features, range or grid (ValueError)."""
-        cls.check_range(d, low, high)
-        if not 1 <= grid <= 1 << 20:
-            raise ValueError(f"{cls.name} needs a grid of 1..2**20 steps, not {grid}")
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.grid <= 1 << 20:
+            raise ValueError(f"{self.name} needs a grid of 1..2**20 steps, not {self.grid}")
+
+    def loss_of(self, changed: int) -> float:
+        """Return the exact loss when this many features change from one end of the range to the other."""
+        raise NotImplementedError
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        return Loss(bit=self.loss_of(1), vector=self.loss_of(self.d))
 
     @property
     def step(self) -> float:
@@ -58,3 +64,18 @@ class FeatureGrid(FeatureRange):
         place /= self.high - self.low
         place *= self.grid
         return np.rint(place, out=place).astype(np.int64)
+
+
+class NoisySteps(FeatureGrid):
+    """Mechanism that adds noise to every feature; ``report``: int64 (d,), whole steps above ``low``."""
+
+    version: ClassVar[int] = 1
+
+    def encode(self, report: np.ndarray) -> bytes:
+        return pack_integers(report)
+
+    def decode(self, data: bytes, *, device: int) -> np.ndarray:
+        return unpack_integers(data, self.d)
+
+    def estimate(self, report: np.ndarray) -> np.ndarray:
+        return self.low + self.step * report

@@ -19,11 +19,13 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
 from devices.array_types import IntArray
 from devices.mechanisms import inversion
+from devices.mechanisms.base import check_epsilon, round_up
 from devices.noise import NoiseStream
 
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")
@@ -45,6 +47,12 @@ def _mills(x: float) -> float:
     return math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2)))
 
 
+@lru_cache(maxsize=256)
+def printed_epsilon(delta: float, *, shift: float, sigma: float) -> float:
+    """Return :func:`epsilon_of`, rounded up as every printed loss is."""
+    return round_up(epsilon_of(delta, shift=shift, sigma=sigma))
+
+
 def epsilon_of(delta: float, *, shift: float, sigma: float) -> float:
     """Return the smallest epsilon >= 0 with delta(eps) <= delta, from above within one part in 1e12."""
     if delta_of(0.0, shift=shift, sigma=sigma) <= delta:
@@ -60,6 +68,7 @@ def epsilon_of(delta: float, *, shift: float, sigma: float) -> float:
 
 def calibrate(epsilon: float, delta: float, *, shift: float) -> float:
     """Return the smallest sigma with delta(epsilon) <= delta, from above within one part in 1e13."""
+    check_epsilon(epsilon)
     low = high = shift / epsilon
     while delta_of(epsilon, shift=shift, sigma=high) > delta:
         high *= 2

@@ -18,23 +18,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from devices.data.population import Record
 from devices.mechanisms import discrete_laplace
-from devices.mechanisms.adjacency import AdjacencyMechanism
-from devices.mechanisms.base import Loss, Reporting
-from devices.mechanisms.integers import pack_integers, unpack_integers
+from devices.mechanisms.adjacency import NoisyCounts
+from devices.mechanisms.base import Grouping, Reporting
 from devices.mechanisms.stacking import DataOf, filled
-from devices.noise import NoiseStream
-
-if TYPE_CHECKING:
-    from devices.data.population import Record
 
 
 @dataclass(frozen=True)
-class GroupDegrees(AdjacencyMechanism):
+class GroupDegrees(NoisyCounts):
     """Report the number of neighbours in each group with discrete Laplace noise.
 
     ``value`` and ``report``: int64 (groups,).
@@ -63,11 +59,9 @@ class GroupDegrees(AdjacencyMechanism):
 
     name: ClassVar[str] = "group_degrees"
     field: ClassVar[str] = "group_degrees"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        discrete_laplace.check_scale(self.t, self.s)
-        self.check_row()
+        super().__post_init__()
         if not 1 <= self.groups <= 1 << 16 or not -1 <= self.seed < 1 << 32:
             raise ValueError(f"1..65536 groups and a seed of -1..2**32-1 are needed, not {self.groups}, {self.seed}")
 
@@ -79,46 +73,28 @@ class GroupDegrees(AdjacencyMechanism):
         t, s = discrete_laplace.scale_for(epsilon, sensitivity=1)
         return cls(t=t, s=s, n=n, groups=groups, seed=seed, reporting=reporting)
 
-    def takes(self, grouping: tuple[int, ...] | None) -> bool:
+    def takes(self, grouping: Grouping) -> bool:
         if self.seed >= 0:
             return True
         return grouping is not None and len(grouping) == self.n and max(grouping) < self.groups
 
-    def groups_of(self, grouping: tuple[int, ...] | None) -> np.ndarray:
+    def groups_of(self, grouping: Grouping) -> np.ndarray:
         """int64 (n,): the group of every person."""
         if self.seed >= 0:
             return random_grouping(self.n, self.groups, self.seed)
         assert grouping is not None  # a device refuses the question otherwise
         return _as_array(grouping)
 
-    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> np.ndarray:
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> np.ndarray:
         neighbours = self.nodes(device, np.flatnonzero(self.row(device, record.neighbours)))
         return np.bincount(self.groups_of(grouping)[neighbours], minlength=self.groups)
 
-    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
-        return value + discrete_laplace.sample(noise, self.t, self.s, self.groups)
-
-    def encode(self, report: np.ndarray) -> bytes:
-        return pack_integers(report)
-
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        return unpack_integers(data, self.groups)
+    def size(self, device: int) -> int:
+        return self.groups
 
     def stack(self, rows: DataOf, n: int) -> Any:
         """int64 (n, groups)."""
         return filled(rows, self.decode, np.zeros((n, self.groups), np.int64))
-
-    def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
-        return discrete_laplace.log_probability(report - value, self.t, self.s)
-
-    def estimate(self, report: np.ndarray) -> np.ndarray:
-        return report.astype(np.float64)
-
-    def variance(self, value: np.ndarray) -> np.ndarray:
-        return np.full(self.groups, discrete_laplace.variance(self.t, self.s))
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return discrete_laplace.loss(self.t, self.s, entries=self.most_targets(device))
 
 
 @lru_cache(maxsize=4)  # every device of a process counts by the same grouping

@@ -20,8 +20,35 @@ from devices.mechanisms.base import ONE, Loss, Mechanism, log_ratio, probability
 from devices.noise import NoiseStream
 
 
+class LabelMechanism(Mechanism):
+    """Mechanism whose report is one category of the label; its dataclass has the field ``categories``."""
+
+    categories: int
+    version: ClassVar[int] = 1
+    attributes: ClassVar[frozenset[str]] = frozenset({"label"})
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        return self.categories == facts.classes
+
+    def category(self, value: int) -> int:
+        """Return the value, or 0 where it lies outside the domain."""
+        return value if 0 <= value < self.categories else 0
+
+    def encode(self, report: int) -> bytes:
+        return int(report).to_bytes(2, "little")
+
+    def decode(self, data: bytes, *, device: int) -> int:
+        report = int.from_bytes(data, "little")
+        if len(data) != 2 or report >= self.categories:
+            raise ValueError(f"not a report of {self.name}")
+        return report
+
+    def evidence(self, report: int) -> FloatArray | None:
+        return None if self.weight is None else self.weight * (np.arange(self.categories) == report)
+
+
 @dataclass(frozen=True)
-class GRR(Mechanism):
+class GRR(LabelMechanism):
     """Report one category of ``categories``.
 
     ``value`` and ``report``: an integer 0 .. categories - 1. A value outside the domain
@@ -46,8 +73,6 @@ class GRR(Mechanism):
     categories: int
 
     name: ClassVar[str] = "grr"
-    version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"label"})
 
     def __post_init__(self) -> None:
         if not 2 <= self.categories <= 1 << 16:
@@ -62,9 +87,6 @@ class GRR(Mechanism):
             raise ValueError(f"GRR needs a domain of at least 2 categories, not {categories}")
         return cls(lie=probability_threshold(epsilon, categories - 1), categories=categories)
 
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return self.categories == facts.classes
-
     @property
     def truth_probability(self) -> float:
         """p, the probability of the true category."""
@@ -75,25 +97,12 @@ class GRR(Mechanism):
         """q, the probability of each other category."""
         return self.lie / ONE / (self.categories - 1)
 
-    def category(self, value: int) -> int:
-        """Return the value, or 0 where it lies outside the domain."""
-        return value if 0 <= value < self.categories else 0
-
     def perturb(self, value: int, noise: NoiseStream) -> int:
         truth = self.category(value)
         # Both draws are always made, so that the time taken does not depend on the outcome.
         lies = bool(noise.bernoulli(self.lie, 1)[0])
         other = noise.uniform_integer(self.categories - 1)
         return other + (other >= truth) if lies else truth
-
-    def encode(self, report: int) -> bytes:
-        return int(report).to_bytes(2, "little")
-
-    def decode(self, data: bytes, *, device: int) -> int:
-        report = int.from_bytes(data, "little")
-        if len(data) != 2 or report >= self.categories:
-            raise ValueError("not a GRR report")
-        return report
 
     def log_probability(self, report: int, value: int) -> float:
         truth = self.category(value)
@@ -112,9 +121,6 @@ class GRR(Mechanism):
     @property
     def weight(self) -> float:
         return math.log(self.truth_probability / self.other_probability)
-
-    def evidence(self, report: int) -> FloatArray:
-        return self.weight * (np.arange(self.categories) == report)
 
     def loss(self, *, device: int | None = None) -> Loss:
         exact = log_ratio((ONE - self.lie) * (self.categories - 1), self.lie)

@@ -27,20 +27,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.base import ONE, Loss, Mechanism, log_ratio, probability_threshold, whole_numbers
+from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, log_ratio, probability_threshold, whole_numbers
 from devices.mechanisms.categories import Coding
 from devices.mechanisms.sampling import subset
 from devices.mechanisms.stacking import DataOf, filled
 from devices.mechanisms.subset_mixture import exact_loss
 from devices.noise import NoiseStream
-
-if TYPE_CHECKING:
-    from devices.data.population import Record
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class GRRFS(Mechanism):
     def _coding(self) -> Coding:
         return Coding(self.domains, self.columns, self.block)
 
-    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> np.ndarray:
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> np.ndarray:
         return self._coding.read(record.feature_indices[record.feature_values > 0])
 
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:

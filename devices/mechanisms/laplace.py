@@ -22,16 +22,15 @@ import numpy as np
 
 from devices.array_types import FloatArray
 from devices.mechanisms import discrete_laplace
-from devices.mechanisms.base import Loss, round_up
-from devices.mechanisms.features import FeatureGrid
-from devices.mechanisms.integers import pack_integers, unpack_integers
+from devices.mechanisms.base import round_up
+from devices.mechanisms.features import NoisySteps
 from devices.noise import NoiseStream
 
 STEPS = 256
 
 
 @dataclass(frozen=True)
-class Laplace(FeatureGrid):
+class Laplace(NoisySteps):
     """Report each of d features with discrete Laplace noise.
 
     ``value``: float (d,); ``report``: int64 (d,), whole steps above ``low``.
@@ -60,11 +59,10 @@ class Laplace(FeatureGrid):
     grid: int = STEPS
 
     name: ClassVar[str] = "laplace"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         discrete_laplace.check_scale(self.t, self.s)
-        self.check_grid(self.d, self.low, self.high, self.grid)
+        super().__post_init__()
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, d: int, low: float = 0.0, high: float = 1.0, grid: int = STEPS) -> Laplace:
@@ -75,17 +73,8 @@ class Laplace(FeatureGrid):
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
         return self.steps(value) + discrete_laplace.sample(noise, self.t, self.s, self.d)
 
-    def encode(self, report: np.ndarray) -> bytes:
-        return pack_integers(report)
-
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        return unpack_integers(data, self.d)
-
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         return discrete_laplace.log_probability(report - self.steps(value), self.t, self.s)
-
-    def estimate(self, report: np.ndarray) -> np.ndarray:
-        return self.low + self.step * report
 
     def variance(self, value: np.ndarray) -> np.ndarray:
         return np.full(self.d, self.step**2 * discrete_laplace.variance(self.t, self.s))
@@ -93,9 +82,5 @@ class Laplace(FeatureGrid):
     def evidence(self, report: np.ndarray) -> FloatArray:
         return discrete_laplace.evidence(report, self.t, self.s, shift=self.grid)
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        return Loss(bit=self.loss_of(1), vector=self.loss_of(self.d))
-
     def loss_of(self, changed: int) -> float:
-        """Exact loss when this many features change from one end of the range to the other."""
         return round_up(discrete_laplace.shift_loss(self.t, self.s, changed * self.grid))

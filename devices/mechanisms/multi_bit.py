@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from devices.array_types import FloatArray
-from devices.mechanisms.base import ONE, Loss, check_epsilon, log_ratio, probability_threshold
+from devices.mechanisms.base import ONE, check_epsilon, probability_threshold
 from devices.mechanisms.bits import pack_bits, pack_plain, unpack_bits, unpack_plain
 from devices.mechanisms.one_bit import GRID, FeatureBits
 from devices.mechanisms.sampling import subset
@@ -94,8 +94,7 @@ class MultiBit(FeatureBits):
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        self.check_flip()
-        self.check_grid(self.d, self.low, self.high, self.grid)
+        super().__post_init__()
         if not 1 <= self.m <= self.d:
             raise ValueError(f"multi-bit samples 1..{self.d} features (there are {self.d}), not {self.m}")
 
@@ -177,9 +176,6 @@ class MultiBit(FeatureBits):
     def evidence(self, report: np.ndarray) -> FloatArray:
         return np.asarray(report, np.float64) * self.bit_weight
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        return Loss(bit=self.loss_of(1), vector=self.loss_of(self.d))
-
     def loss_of(self, changed: int) -> float:
-        """Exact loss when this many features change: min(changed, m) * eps/m."""
-        return log_ratio(ONE - self.flip, self.flip, min(changed, self.m))
+        """Return the exact loss when this many features change: min(changed, m) * eps/m."""
+        return super().loss_of(min(changed, self.m))

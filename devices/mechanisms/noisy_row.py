@@ -17,9 +17,8 @@ import numpy as np
 
 from devices.array_types import BoolArray, FloatArray
 from devices.mechanisms import discrete_laplace
-from devices.mechanisms.adjacency import AdjacencyMechanism
-from devices.mechanisms.base import Loss, Reporting
-from devices.mechanisms.integers import pack_integers, unpack_integers
+from devices.mechanisms.adjacency import NoisyCounts
+from devices.mechanisms.base import Reporting
 from devices.mechanisms.stacking import DataOf, decoded
 from devices.noise import NoiseStream
 
@@ -27,7 +26,7 @@ STEPS = 64
 
 
 @dataclass(frozen=True)
-class NoisyRow(AdjacencyMechanism):
+class NoisyRow(NoisyCounts):
     """Report each bit of the adjacency row as a noisy number.
 
     ``value``: bool (number of targets,); ``report``: int64 (number of targets,), in steps.
@@ -53,11 +52,9 @@ class NoisyRow(AdjacencyMechanism):
 
     name: ClassVar[str] = "noisy_row"
     field: ClassVar[str] = "noisy_rows"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        discrete_laplace.check_scale(self.t, self.s)
-        self.check_row()
+        super().__post_init__()
         if not 1 <= self.grid <= 1 << 20:
             raise ValueError(f"the grid must have 1..2**20 steps, not {self.grid}")
 
@@ -73,13 +70,7 @@ class NoisyRow(AdjacencyMechanism):
         return 1 + (self.n - 1) * (int(largest).bit_length() // 8 + 1)
 
     def perturb(self, value: BoolArray, noise: NoiseStream) -> np.ndarray:
-        return self.grid * value.astype(np.int64) + discrete_laplace.sample(noise, self.t, self.s, len(value))
-
-    def encode(self, report: np.ndarray) -> bytes:
-        return pack_integers(report)
-
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        return unpack_integers(data, self.targets(device))
+        return super().perturb(self.grid * value.astype(np.int64), noise)
 
     def stack(self, rows: DataOf, n: int) -> Any:
         """int32 (n, n), in steps; 0 where a device does not report about a node."""
@@ -91,16 +82,7 @@ class NoisyRow(AdjacencyMechanism):
         return into
 
     def log_probability(self, report: np.ndarray, value: BoolArray) -> float:
-        return discrete_laplace.log_probability(report - self.grid * value.astype(np.int64), self.t, self.s)
-
-    def estimate(self, report: np.ndarray) -> np.ndarray:
-        return report / self.grid
-
-    def variance(self, value: BoolArray) -> np.ndarray:
-        return np.full(len(value), discrete_laplace.variance(self.t, self.s) / self.grid**2)
+        return super().log_probability(report, self.grid * value.astype(np.int64))
 
     def evidence(self, report: np.ndarray) -> FloatArray:
         return discrete_laplace.evidence(report, self.t, self.s, shift=self.grid)
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return discrete_laplace.loss(self.t, self.s, entries=self.most_targets(device), shift=self.grid)

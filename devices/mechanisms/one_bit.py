@@ -18,19 +18,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from devices.array_types import BoolArray
-from devices.mechanisms.base import ONE, Loss, log_ratio, probability_threshold
+from devices.data.population import Record
+from devices.mechanisms.base import ONE, Grouping, log_ratio, probability_threshold
 from devices.mechanisms.bits import check_plain, pack_plain, unpack_plain
 from devices.mechanisms.features import FeatureGrid
 from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream
-
-if TYPE_CHECKING:
-    from devices.data.population import Record
 
 GRID = 1 << 16
 
@@ -43,10 +41,10 @@ class FeatureBits(FeatureGrid):
 
     flip: int
 
-    def check_flip(self) -> None:
-        """Refuse a threshold that does not favour the truth (ValueError)."""
+    def __post_init__(self) -> None:
         if not 0 < self.flip < ONE // 2:
             raise ValueError(f"the flip threshold must lie in 1..2**63-1, not {self.flip}")
+        super().__post_init__()
 
     @property
     def flip_probability(self) -> float:
@@ -70,6 +68,10 @@ class FeatureBits(FeatureGrid):
     def bit_weight(self) -> float:
         """Log-odds of one reported bit: ln Pr[1 | high] / Pr[1 | low]."""
         return math.log((ONE - self.flip) / self.flip)
+
+    def loss_of(self, changed: int) -> float:
+        """Return the exact loss when this many reported features change."""
+        return log_ratio(ONE - self.flip, self.flip, changed)
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,6 @@ class OneBit(FeatureBits):
     version: ClassVar[int] = 1
     packed: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        self.check_flip()
-        self.check_grid(self.d, self.low, self.high, self.grid)
-
     @classmethod
     def from_epsilon(cls, epsilon: float, *, d: int, low: float = 0.0, high: float = 1.0) -> OneBit:
         """Return the mechanism whose loss per feature is at most ``epsilon``."""
@@ -126,9 +124,7 @@ class OneBit(FeatureBits):
         thresholds.put(columns, self.thresholds(values), mode="clip")
         return noise.bernoulli(thresholds, self.d)
 
-    def respond(
-        self, record: Record, noise: NoiseStream, *, device: int, grouping: tuple[int, ...] | None = None
-    ) -> bytes:
+    def respond(self, record: Record, noise: NoiseStream, *, device: int, grouping: Grouping = None) -> bytes:
         return self.encode(self.perturb_sparse(record.feature_indices, record.feature_values, noise))
 
     @cached_property
@@ -164,8 +160,3 @@ class OneBit(FeatureBits):
     @property
     def weight(self) -> float:
         return self.bit_weight
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return Loss(
-            bit=log_ratio(ONE - self.flip, self.flip), vector=log_ratio(ONE - self.flip, self.flip, times=self.d)
-        )

@@ -56,7 +56,7 @@ class RandomizedResponse(AdjacencyBits):
     def __post_init__(self) -> None:
         if not 0 < self.flip < ONE // 2:
             raise ValueError(f"the flip threshold must lie in 1..2**63-1, not {self.flip}")
-        self.check_row()
+        super().__post_init__()
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> RandomizedResponse:
