@@ -1,10 +1,10 @@
-"""The local steps of many devices as one batched computation, equal to those one by one.
+"""Local steps of one or many devices as one batched computation, equal to those one by one.
 
 Plain gradient steps change W1 by G^T U, with G the device's few input rows and U as many
 rows of hidden width. So W1 is never copied: a step works on U alone, through the products
 of a device's rows with one another, and W1's change is put together once at the end
-(:mod:`devices.federated.local_steps` says what is computed). The devices' W2 and biases are small
-and stacked.
+(:mod:`devices.federated.local_steps` has the formulas). The devices' W2 and biases are small and
+stacked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from devices.training_task import Task
 
 
 class Stack:
-    """The inputs of many devices, stacked.
+    """Inputs of one or many devices, stacked.
 
     Args:
         inputs: One a device, at least one.

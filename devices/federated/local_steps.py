@@ -1,4 +1,4 @@
-"""One device's local steps, one device at a time: what :mod:`devices.federated.batched_steps` does for many.
+"""Inputs of a device's local steps, and the network that the steps train (:mod:`devices.federated.batched_steps`).
 
 A device holds a few input rows g_r (its scaled features; for ``sums`` the rows of S X of
 itself and its neighbours), sums what comes out of them with weights c_r, and adds what
@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from devices.array_types import FloatArray
 from devices.data.population import Record
-from devices.network import Shape, softmax
 from devices.training_task import Task
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What one device trains on.
+    """Data that one device trains on.
 
     Args:
         indptr, columns, values: CSR rows of the inputs; a column stands once in a row.
@@ -59,52 +58,5 @@ def scaled(record: Record, task: Task, dtype: np.dtype) -> tuple[NDArray[np.int6
 
 
 def class_of(record: Record, task: Task) -> int:
-    """The label; one that is outside the classes takes the first."""
+    """Return the label, or the first class for a label outside the classes."""
     return record.label if 0 <= record.label < task.classes else 0
-
-
-def hidden(inputs: Inputs, flat: FloatArray, shape: Shape) -> FloatArray:
-    """Return the hidden units of every row before the activation, (rows, hidden)."""
-    w1, b1, _, _ = shape.parts(flat)
-    rows = [
-        inputs.values[a:b] @ w1[inputs.columns[a:b]] for a, b in zip(inputs.indptr[:-1], inputs.indptr[1:], strict=True)
-    ]
-    result: FloatArray = np.stack(rows) + inputs.first + b1
-    return result
-
-
-def scores(inputs: Inputs, flat: FloatArray, shape: Shape) -> FloatArray:
-    """Return the scores, (classes,)."""
-    _, _, w2, b2 = shape.parts(flat)
-    summed = inputs.weights @ np.maximum(hidden(inputs, flat, shape), 0) + inputs.second
-    result: FloatArray = summed @ w2 + b2
-    return result
-
-
-def train(inputs: Inputs, flat: FloatArray, task: Task, *, mu: float = 0.0) -> FloatArray:
-    """Return the weights after the task's local steps, (size,), of the dtype of ``flat``.
-
-    Args:
-        inputs: The device's own.
-        flat: Global weights.
-        task: Steps, learning rate, sizes.
-        mu: Weight of FedProx's term, 0 for none.
-    """
-    shape, own = task.shape, flat.copy()
-    w1, b1, w2, b2 = shape.parts(own)
-    for _ in range(task.steps):
-        z = hidden(inputs, own, shape)
-        p = inputs.weights @ np.maximum(z, 0) + inputs.second
-        error = softmax(p @ w2 + b2)
-        error[inputs.label] -= 1
-        back = inputs.weights[:, None] * (w2 @ error) * (z > 0)
-        # The pull is that of the weights before the step.
-        pull = mu * (own - flat) if mu else None
-        w2 -= task.lr * np.outer(p, error)
-        b2 -= task.lr * error
-        b1 -= task.lr * back.sum(axis=0)
-        for row, (a, b) in enumerate(zip(inputs.indptr[:-1], inputs.indptr[1:], strict=True)):
-            w1[inputs.columns[a:b]] -= task.lr * np.outer(inputs.values[a:b], back[row])
-        if pull is not None:
-            own -= task.lr * pull
-    return own.astype(flat.dtype, copy=False)

@@ -22,21 +22,11 @@ from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.device import Device, Refusal, RoundPermit
 from devices.enrolment.state import State
-from devices.federated import local_steps
+from devices.federated import local_steps, wire
 from devices.federated.batched_steps import Stack
 from devices.federated.exchange import Sums, pack_contribution, pack_representation, read_neighbours
 from devices.federated.local_steps import Inputs
-from devices.federated.wire import (
-    EXCHANGE_TYPE,
-    FlatArray,
-    Round,
-    common,
-    evaluation_reply,
-    exchange_reply,
-    read_own,
-    read_round,
-    update_reply,
-)
+from devices.federated.wire import FlatArray, Round, evaluation_reply, exchange_reply, read_own, read_round
 from devices.ledger.ledger import LedgerDamaged
 from devices.noise import NoiseStream
 from devices.query import InvalidQuery
@@ -46,8 +36,10 @@ from devices.wire import reply
 TOGETHER: dict[str, AnswerKind] = {
     MessageType.TRAIN: "update",
     MessageType.EVALUATE: "evaluation",
-    EXCHANGE_TYPE: "exchange",
+    wire.EXCHANGE_TYPE: "exchange",
 }
+
+_Joined = tuple[Device, RoundPermit, Message, Inputs]
 
 
 def answer_as_device(received: Path, device: Device, message: Message, kind: AnswerKind | None) -> Message:
@@ -74,7 +66,9 @@ def answer_as_device(received: Path, device: Device, message: Message, kind: Ans
             permit = device.join(asked.task, kind, asked.question())
             if isinstance(permit, Refusal):
                 return reply(permit, message, device=device.index)
-            return parts.alone(device, permit, message)
+            inputs = parts.inputs(permit.record, device.index, asked.own)
+            (answer,) = parts.answers([(device, permit, message, inputs)], Array)
+            return answer
     except InvalidQuery:
         return reply(device.refuse_unknown(), message, device=device.index)
     except LedgerDamaged:
@@ -87,7 +81,7 @@ def answer_together(state: State, messages: Sequence[Message]) -> Iterator[Messa
     """Answer the messages of one batch, inside the fleet's transaction; those of one round are computed at once."""
     rounds: dict[tuple[str, int, int], list[Message]] = {}
     for message in messages:
-        key = (message.metadata.message_type, *(common(message) if message.has_content() else (0, 0)))
+        key = (message.metadata.message_type, *(wire.common(message) if message.has_content() else (0, 0)))
         rounds.setdefault(key, []).append(message)
     for (name, _, _), group in rounds.items():
         kind = TOGETHER.get(name)
@@ -110,7 +104,7 @@ def _answer_round(state: State, messages: Sequence[Message], kind: AnswerKind) -
         for message in messages:
             yield reply(_device(state, message).refuse_unknown(), message, device=message.metadata.dst_node_id - 1)
         return
-    joined: list[tuple[Device, RoundPermit, Message, Inputs]] = []
+    joined: list[_Joined] = []
     for message in messages:
         device = _device(state, message)
         try:
@@ -123,7 +117,7 @@ def _answer_round(state: State, messages: Sequence[Message], kind: AnswerKind) -
         except InvalidQuery:
             yield reply(device.refuse_unknown(), message, device=device.index)
     if joined:
-        yield from parts.together(joined)
+        yield from parts.answers(joined, FlatArray)
 
 
 class _Parts:
@@ -158,27 +152,8 @@ class _Parts:
             first, second = (np.sqrt(loop) * part for part in read_neighbours(own, task.hidden, dtype))
         return Inputs(indptr, columns, loop * values, loop * one, first, second, label)
 
-    def alone(self, device: Device, permit: RoundPermit, message: Message) -> Message:
-        """Compute and enter one device's answer."""
-        asked, task = self.asked, self.asked.task
-        own = self.inputs(permit.record, device.index, asked.own)
-        if asked.weights is None:
-            return self._send(device, permit, message, pack_contribution(permit.record, task))
-        sent = None
-        if task.sees == "ego" and self.kind != "evaluation":
-            hidden = local_steps.hidden(own, asked.weights, task.shape)[0]
-            sent = self._representation(permit.record, own, hidden, first_time=asked.own is None)
-        if self.kind == "exchange":
-            assert sent is not None
-            return self._send(device, permit, message, sent)
-        if self.kind == "evaluation":
-            best = int(local_steps.scores(own, asked.weights, task.shape).argmax())
-            return self._judge(device, permit, message, best == own.label)
-        weights = local_steps.train(own, asked.weights, task, mu=asked.mu)
-        return self._update(device, permit, message, weights, sent)
-
-    def together(self, joined: Sequence[tuple[Device, RoundPermit, Message, Inputs]]) -> Iterator[Message]:
-        """Compute and enter the answers of many devices."""
+    def answers(self, joined: Sequence[_Joined], array: type[Array]) -> Iterator[Message]:
+        """Compute and enter the answers of one or many devices; weights travel as ``array``."""
         asked, task = self.asked, self.asked.task
         if asked.weights is None:
             for device, permit, message, _ in joined:
@@ -203,7 +178,7 @@ class _Parts:
         else:
             trained = stack.trained(asked.weights, mu=asked.mu)
             for (device, permit, message, _), part, weights in zip(joined, sent, trained, strict=True):
-                yield self._update(device, permit, message, weights, part, FlatArray)
+                yield self._update(device, permit, message, weights, part, array)
 
     def _representation(self, record: Record, own: Inputs, hidden: FloatArray, *, first_time: bool) -> bytes:
         """Values for the neighbours: x W1 and the hidden units, both over the root of the degree plus one."""
@@ -217,7 +192,7 @@ class _Parts:
 
     def _update(
         self, device: Device, permit: RoundPermit, message: Message, weights: FloatArray, sent: bytes | None,
-        kind: type[Array] = Array,
+        kind: type[Array],
     ) -> Message:  # fmt: skip
         asked, task = self.asked, self.asked.task
         if task.noise is not None:
@@ -225,7 +200,7 @@ class _Parts:
             noisy = task.noise.perturb(weights - asked.weights, NoiseStream(permit.noise_key))
             weights = (asked.weights + noisy).astype(asked.weights.dtype)
         device.enter(task, "update", permit, weights.nbytes + len(sent or b""))
-        return update_reply(weights, message, device=device.index, sent=sent, kind=kind)
+        return wire.update_reply(weights, message, device=device.index, sent=sent, kind=kind)
 
     def _judge(self, device: Device, permit: RoundPermit, message: Message, correct: bool) -> Message:
         device.enter(self.asked.task, "evaluation", permit, 1)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from devices.array_types import FloatArray
 from devices.device import Refusal
-from devices.federated.wire import evaluation_of_many, exchange_reply, read_mu, read_own, read_weights, silo_update
+from devices.federated.wire import evaluation_reply, exchange_reply, read_mu, read_own, read_weights, update_reply
 from devices.network import Shape, softmax
 from devices.query import InvalidQuery
 from devices.training_task import AnswerKind
@@ -231,10 +231,10 @@ def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> M
         flat = read_weights(message.content.get("arrays"), task.shape.size)
         if kind == "evaluation":
             best = bound.scores(flat, task.shape).argmax(axis=1)
-            return evaluation_of_many(int((best == silo.labels).sum()), len(best), message)
+            return evaluation_reply(int((best == silo.labels).sum()), message, members=len(best))
         round_ = int(config.get("server-round", 0))  # type: ignore[arg-type]  # other types fail below
         weights = bound.train(silo, flat, task, mu=read_mu(config), seed=[task.seed, number, round_])
-        return silo_update(weights, int(silo.training.sum()), message)
+        return update_reply(weights, message, device=number, examples=int(silo.training.sum()))
     except Exception:  # Flower would send the text of an exception to the server
         return reply(Refusal.UNKNOWN_QUERY, message, device=-1)
 

@@ -3,7 +3,7 @@
 A round's message carries what Flower's FedAvg sends: the weights in ``arrays`` and a
 ``config``, with the task in it. What is for one device alone stands in ``own``. Nothing
 else is accepted. An update is one ``ArrayRecord`` of new weights and one ``MetricRecord``
-with ``num-examples``, which is always 1: a training loss would be another release.
+with ``num-examples``, which is always 1 for a device: a training loss would be another release.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import io
 import math
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
@@ -170,34 +171,29 @@ def weights_record(weights: FloatArray, kind: type[Array] = Array) -> ArrayRecor
     return record
 
 
-_ONE = MetricRecord({"num-examples": 1})  # shared by all replies: nobody changes it
-_headers: dict[tuple[int, str], bytes] = {}
-
-
+@lru_cache
 def _header(size: int, dtype: str) -> bytes:
-    header = _headers.get((size, dtype))
-    if header is None:
-        buffer = io.BytesIO()
-        np.lib.format.write_array_header_1_0(
-            buffer, {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (size,)}
-        )
-        header = _headers[size, dtype] = buffer.getvalue()
-    return header
+    buffer = io.BytesIO()
+    form = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (size,)}
+    np.lib.format.write_array_header_1_0(buffer, form)
+    return buffer.getvalue()
 
 
 def update_reply(
-    weights: FloatArray, message: Message, *, device: int, sent: bytes | None = None, kind: type[Array] = Array
-) -> Message:
-    """Return the reply with a device's new weights, and what else it sends for others."""
-    content = RecordDict({"arrays": weights_record(weights, kind), "metrics": _ONE})
+    weights: FloatArray, message: Message, *, device: int, examples: int = 1, sent: bytes | None = None,
+    kind: type[Array] = Array,
+) -> Message:  # fmt: skip
+    """Return the reply with new weights, the number of people trained on, and values for others."""
+    metrics = MetricRecord({"num-examples": examples})
+    content = RecordDict({"arrays": weights_record(weights, kind), "metrics": metrics})
     if sent is not None:
         content["who"] = ConfigRecord({"device": device, "sent": sent})
     return Message(content, reply_to=message)
 
 
-def evaluation_reply(correct: bool, message: Message) -> Message:
-    """Return the reply that says whether the model was right about the device."""
-    metrics = MetricRecord({"num-examples": 1, "accuracy": float(correct)})
+def evaluation_reply(correct: int, message: Message, *, members: int = 1) -> Message:
+    """Return the reply with the share of people whose class the model gave."""
+    metrics = MetricRecord({"num-examples": members, "accuracy": correct / max(members, 1)})
     return Message(RecordDict({"metrics": metrics}), reply_to=message)
 
 
@@ -216,15 +212,3 @@ def read_sender(message: Message) -> tuple[int, bytes | None] | None:
     if type(device) is not int or not (sent is None or isinstance(sent, bytes)):
         return None
     return device, sent
-
-
-def silo_update(weights: FloatArray, examples: int, message: Message) -> Message:
-    """Return the reply with a silo's new weights and how many members it trained on."""
-    content = RecordDict({"arrays": weights_record(weights), "metrics": MetricRecord({"num-examples": examples})})
-    return Message(content, reply_to=message)
-
-
-def evaluation_of_many(correct: int, members: int, message: Message) -> Message:
-    """Return the reply that says about how many members the model was right."""
-    metrics = MetricRecord({"num-examples": members, "accuracy": correct / max(members, 1)})
-    return Message(RecordDict({"metrics": metrics}), reply_to=message)

@@ -1,0 +1,97 @@
+"""Batched local steps equal plain gradient steps of one device at a time, written out here.
+
+This file also covers ``devices/federated/local_steps.py``: the inputs, their scaling and the label.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from devices.array_types import FloatArray
+from devices.data.population import Record
+from devices.federated.batched_steps import Stack
+from devices.federated.local_steps import Inputs, class_of, scaled
+from devices.network import Shape, softmax
+from devices.training_task import Task
+
+TASK = Task("c", "sums", d=12, hidden=5, classes=3, lr=0.3, steps=4)
+
+
+def hidden(inputs: Inputs, flat: FloatArray, shape: Shape) -> FloatArray:
+    """Return the hidden units of every row before the activation, (rows, hidden)."""
+    w1, b1, _, _ = shape.parts(flat)
+    rows = [
+        inputs.values[a:b] @ w1[inputs.columns[a:b]] for a, b in zip(inputs.indptr[:-1], inputs.indptr[1:], strict=True)
+    ]
+    result: FloatArray = np.stack(rows) + inputs.first + b1
+    return result
+
+
+def scores(inputs: Inputs, flat: FloatArray, shape: Shape) -> FloatArray:
+    """Return the scores, (classes,)."""
+    _, _, w2, b2 = shape.parts(flat)
+    summed = inputs.weights @ np.maximum(hidden(inputs, flat, shape), 0) + inputs.second
+    result: FloatArray = summed @ w2 + b2
+    return result
+
+
+def train(inputs: Inputs, flat: FloatArray, task: Task, *, mu: float = 0.0) -> FloatArray:
+    """Return the weights after the task's local steps, (size,), of the dtype of ``flat``.
+
+    Args:
+        inputs: The device's own.
+        flat: Global weights.
+        task: Steps, learning rate, sizes.
+        mu: Weight of FedProx's term, 0 for none.
+    """
+    shape, own = task.shape, flat.copy()
+    w1, b1, w2, b2 = shape.parts(own)
+    for _ in range(task.steps):
+        z = hidden(inputs, own, shape)
+        p = inputs.weights @ np.maximum(z, 0) + inputs.second
+        error = softmax(p @ w2 + b2)
+        error[inputs.label] -= 1
+        back = inputs.weights[:, None] * (w2 @ error) * (z > 0)
+        # The pull is that of the weights before the step.
+        pull = mu * (own - flat) if mu else None
+        w2 -= task.lr * np.outer(p, error)
+        b2 -= task.lr * error
+        b1 -= task.lr * back.sum(axis=0)
+        for row, (a, b) in enumerate(zip(inputs.indptr[:-1], inputs.indptr[1:], strict=True)):
+            w1[inputs.columns[a:b]] -= task.lr * np.outer(inputs.values[a:b], back[row])
+        if pull is not None:
+            own -= task.lr * pull
+    return own.astype(flat.dtype, copy=False)
+
+
+def inputs_of(rows: int, seed: int) -> Inputs:
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 6, rows)
+    columns = np.concatenate([np.sort(rng.choice(TASK.d, count, replace=False)) for count in counts])
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    first, second = rng.normal(size=(2, TASK.hidden))
+    return Inputs(indptr, columns, rng.normal(size=len(columns)), rng.random(rows), first, second, seed % TASK.classes)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.7])
+@pytest.mark.parametrize("most", [1, 4])
+def test_many_devices_step_as_each_does_alone(most: int, mu: float) -> None:
+    everybody = [inputs_of(1 + seed % most, seed) for seed in range(9)]
+    flat = TASK.shape.initial(3, np.float64)
+    stack = Stack(everybody, TASK)
+    expected = np.stack([train(one, flat, TASK, mu=mu) for one in everybody])
+    assert np.abs(expected - flat).max(axis=1).min() > 1e-3  # power: everybody moved
+    assert np.abs(stack.train(flat, mu=mu) - expected).max() < 1e-12
+    assert np.abs(stack.scores(flat) - [scores(one, flat, TASK.shape) for one in everybody]).max() < 1e-12
+    before = np.concatenate([hidden(one, flat, TASK.shape) for one in everybody])
+    assert np.abs(stack.hidden(flat) + TASK.shape.parts(flat)[1] - before).max() < 1e-12
+
+
+@pytest.mark.parametrize(("scaling", "expected"), [("none", [3.0, 4.0]), ("row", [3 / 7, 4 / 7]), ("unit", [0.6, 0.8])])
+def test_columns_outside_are_left_out_before_the_scaling(scaling: str, expected: list[float]) -> None:
+    record = Record(np.array([-1, 2, 5, 12], np.int32), np.array([9, 3, 4, 9], np.float32), np.zeros(0, np.int32), 7)
+    task = Task("c", "own", d=12, hidden=5, classes=3, lr=0.3, steps=4, scaling=scaling)
+    columns, values = scaled(record, task, np.dtype(np.float64))
+    assert columns.tolist() == [2, 5] and np.allclose(values, expected)
+    assert class_of(record, task) == 0
