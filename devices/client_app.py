@@ -66,7 +66,8 @@ def device_of(context: Context) -> Device:
     """Return the device that this node is.
 
     Raises:
-        LedgerDamaged, ValueError, IndexError, KeyError, OSError: where there is none.
+        LedgerDamaged, ValueError, IndexError, KeyError, OSError: for a node without a device that can be opened;
+            :class:`DeviceApp` then answers ``LEDGER_DAMAGED``.
     """
     return open_state(state_folder(context), os.getpid()).device(int(context.node_config["partition-id"]))
 
@@ -126,10 +127,7 @@ def hand_over(message: Message, context: Context) -> Message:
 
 
 def _answer(message: Message, context: Context, *, raw: bool) -> Message:
-    try:
-        device = device_of(context)
-    except (LedgerDamaged, ValueError, KeyError, IndexError, OSError):
-        return reply(Refusal.LEDGER_DAMAGED, message, device=-1)
+    device = device_of(context)
     try:
         question = read_query(message)
     except InvalidQuery:
@@ -174,9 +172,5 @@ def _answer_training(message: Message, context: Context, kind: AnswerKind | None
 
     if context.node_config.get("silo-dir"):
         return silo.answer_as_silo(Path(str(context.node_config["silo-dir"])), message, kind)
-    try:
-        state, index = open_state(state_folder(context), os.getpid()), int(context.node_config["partition-id"])
-        device = state.device(index)
-    except (LedgerDamaged, ValueError, KeyError, IndexError, OSError):
-        return reply(Refusal.LEDGER_DAMAGED, message, device=-1)
-    return participation.answer_as_device(state.received, device, message, kind)
+    received = open_state(state_folder(context), os.getpid()).received
+    return participation.answer_as_device(received, device_of(context), message, kind)

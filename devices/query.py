@@ -15,7 +15,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -26,12 +27,23 @@ from devices.noise import SAMPLER_VERSION
 
 FORMAT = 1
 ATTRIBUTES = ("adjacency", "features", "label")
-_COLLECTION = re.compile(r"[A-Za-z0-9._-]{1,64}")
+COLLECTION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 MAX_BYTES = 1 << 22
 
 
 class InvalidQuery(ValueError):
     """The query is malformed or asks for something unknown."""
+
+
+@contextmanager
+def malformed(what: str) -> Iterator[None]:
+    """Turn any failure to read the bytes of strangers into InvalidQuery; an installed mechanism may raise anything."""
+    try:
+        yield
+    except InvalidQuery:
+        raise
+    except Exception as error:
+        raise InvalidQuery(f"{what} is malformed") from error
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,7 @@ class Query:
     grouping: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.collection, str) and _COLLECTION.fullmatch(self.collection)):
+        if not (isinstance(self.collection, str) and COLLECTION_ID.fullmatch(self.collection)):
             raise InvalidQuery("the collection id is malformed")
         if not 1 <= len(self.plan) <= 8 or not all(self.plan) or not 0 <= self.stage < len(self.plan):
             raise InvalidQuery("the plan is malformed")
@@ -127,20 +139,20 @@ class Query:
 
     @cached_property
     def _fingerprints(self) -> dict[str, bytes]:
-        return {name: self._fingerprint(name) for name in self.attributes}
+        found = {}
+        for name in self.attributes:
+            asked = [[a.to_dict() for a in stage if a.attribute == name] for stage in self.plan]
+            found[name] = hashlib.sha256(canonical({"v": FORMAT, "attribute": name, "plan": asked})).digest()
+        return found
 
     def fingerprint(self, attribute: str) -> bytes:
         """Return SHA-256 of the canonical bytes of all that the stages ask about this attribute."""
         return self._fingerprints[attribute]
 
-    def _fingerprint(self, attribute: str) -> bytes:
-        asked = [[a.to_dict() for a in stage if a.attribute == attribute] for stage in self.plan]
-        return hashlib.sha256(_canonical({"v": FORMAT, "attribute": attribute, "plan": asked})).digest()
-
     @cached_property
     def grouping_digest(self) -> bytes:
         """SHA-256 of the stage's grouping, empty where there is none."""
-        return hashlib.sha256(_canonical(self.grouping)).digest() if self.grouping is not None else b""
+        return hashlib.sha256(canonical(self.grouping)).digest() if self.grouping is not None else b""
 
     def question(self, attribute: str) -> bytes:
         """Return what the noise is bound to: the fingerprint, with stage and grouping after the first stage.
@@ -163,15 +175,9 @@ class Query:
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes (JSON, sorted keys, no spaces, ASCII)."""
-        return _canonical(
-            {
-                "v": FORMAT,
-                "collection": self.collection,
-                "plan": [[ask.to_dict() for ask in stage] for stage in self.plan],
-                "stage": self.stage,
-                "grouping": self.grouping,
-            }
-        )
+        plan = [[ask.to_dict() for ask in stage] for stage in self.plan]
+        head = {"v": FORMAT, "collection": self.collection, "stage": self.stage, "grouping": self.grouping}
+        return canonical({**head, "plan": plan})
 
     @staticmethod
     def from_bytes(data: bytes) -> Query:
@@ -185,14 +191,15 @@ class Query:
         return _parse_small(data) if len(data) <= _SMALL else _parse_large(data)
 
 
-def _canonical(value: Any) -> bytes:
+def canonical(value: Any) -> bytes:
+    """Return JSON values as canonical bytes (sorted keys, no spaces, ASCII)."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
 def _parse(data: bytes) -> Query:
     if len(data) > MAX_BYTES:
         raise InvalidQuery("the query is too long")
-    try:
+    with malformed("the query"):
         top = json.loads(data)
         head = _take(top, {"v", "collection", "plan", "stage", "grouping"})
         if head["v"] != FORMAT or type(head["stage"]) is not int:
@@ -206,10 +213,6 @@ def _parse(data: bytes) -> Query:
         query = Query(head["collection"], plan, head["stage"], grouping)
         if query.to_bytes() != data:
             raise InvalidQuery("the bytes are not canonical")
-    except InvalidQuery:
-        raise
-    except Exception as error:  # strangers wrote it, and an installed mechanism may raise anything
-        raise InvalidQuery("the query is malformed") from error
     return query
 
 

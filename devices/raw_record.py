@@ -9,7 +9,6 @@ no *report* can be asked with it.
 from __future__ import annotations
 
 import json
-import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,9 +18,9 @@ import numpy as np
 
 from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Loss, Mechanism
-from devices.noise import NoiseStream
-from devices.query import ATTRIBUTES, Ask, InvalidQuery, Query
+from devices.mechanisms.base import Grouping
+from devices.mechanisms.clear import InClear
+from devices.query import ATTRIBUTES, Ask, InvalidQuery, Query, malformed
 
 FORMAT = 1
 _COUNT = struct.Struct("<I")
@@ -29,7 +28,7 @@ _LABEL = struct.Struct("<q")
 
 
 @dataclass(frozen=True)
-class HandedOver(Mechanism):
+class HandedOver(InClear):
     """No mechanism at all: one attribute of a record as it is, in plain bytes.
 
     Adjacency: int32 ids. Features: how many, int32 columns, float32 values. Label: int64.
@@ -39,7 +38,6 @@ class HandedOver(Mechanism):
     attribute: str
 
     name: ClassVar[str] = "handed_over"
-    version: ClassVar[int] = 1
 
     @property
     def attributes(self) -> frozenset[str]:  # type: ignore[override]
@@ -50,7 +48,7 @@ class HandedOver(Mechanism):
         """Return True: it makes no use of the facts."""
         return True
 
-    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> Any:
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
         """Return the attribute's bytes."""
         if self.attribute == "adjacency":
             return np.ascontiguousarray(record.neighbours, "<i4").tobytes()
@@ -60,21 +58,11 @@ class HandedOver(Mechanism):
             return _COUNT.pack(len(columns)) + columns.tobytes() + values.tobytes()
         return _LABEL.pack(record.label)
 
-    def perturb(self, value: Any, noise: NoiseStream) -> Any:
-        """Return the value."""
-        return value
+    def encode(self, report: bytes) -> bytes:
+        return report
 
-    def encode(self, report: Any) -> bytes:
-        """The bytes are the report."""
-        return bytes(report)
-
-    def decode(self, data: bytes, *, device: int) -> Any:
-        """The bytes are the report."""
+    def decode(self, data: bytes, *, device: int) -> bytes:
         return data
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        """Unprotected."""
-        return Loss(math.inf, math.inf)
 
 
 def hand_over(collection: str) -> Query:
@@ -97,12 +85,8 @@ def read_hand_over(data: bytes) -> Query:
     Raises:
         InvalidQuery: for anything else.
     """
-    try:
+    with malformed("the hand-over"):
         query = hand_over(json.loads(data)["collection"])
-    except InvalidQuery:
-        raise
-    except Exception as error:  # strangers wrote it
-        raise InvalidQuery("the hand-over is malformed") from error
     if query.to_bytes() != data:
         raise InvalidQuery("the hand-over is malformed")
     return query

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -25,10 +24,9 @@ from devices.mechanisms.analytic_gaussian import UNIT
 from devices.mechanisms.base import Loss, check_delta
 from devices.network import Shape
 from devices.noise import NoiseStream
-from devices.query import InvalidQuery
+from devices.query import COLLECTION_ID, InvalidQuery, canonical, malformed
 
 FORMAT = 1
-_COLLECTION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 STEPS = 1 << 20  # grid steps in the clipping norm: rounding towards 0 costs at most sqrt(size) of them
 AnswerKind = Literal["update", "evaluation", "exchange"]
 SEES: dict[str, tuple[str, ...]] = {
@@ -139,7 +137,7 @@ class Task:
         sizes = (self.d, self.hidden, self.classes, self.steps)
         if not known or not all(type(size) is int and size >= 1 for size in sizes) or self.hidden > 1 << 14:
             raise InvalidQuery("the task is malformed")
-        if not _COLLECTION.fullmatch(self.collection) or self.steps > 10_000:
+        if not COLLECTION_ID.fullmatch(self.collection) or self.steps > 10_000:
             raise InvalidQuery("the task is malformed")
         if not (type(self.lr) is float and math.isfinite(self.lr) and self.lr > 0):
             raise InvalidQuery("the learning rate is malformed")
@@ -172,7 +170,7 @@ class Task:
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes (JSON, sorted keys, no spaces, ASCII)."""
-        return _canonical({"v": FORMAT, **asdict(self)})
+        return canonical({"v": FORMAT, **asdict(self)})
 
     @staticmethod
     def from_bytes(data: bytes) -> Task:
@@ -186,13 +184,9 @@ class Task:
         return _parse(data)
 
 
-def _canonical(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
-
-
 @lru_cache(maxsize=64)
 def _parse(data: bytes) -> Task:
-    try:
+    with malformed("the task"):
         given = json.loads(data)
         if given.pop("v") != FORMAT:
             raise InvalidQuery("unknown task format")
@@ -200,8 +194,4 @@ def _parse(data: bytes) -> Task:
         task = Task(**given, noise=None if noise is None else GaussianUpdate(**noise))
         if task.to_bytes() != data:
             raise InvalidQuery("the bytes are not canonical")
-    except InvalidQuery:
-        raise
-    except Exception as error:  # strangers wrote it
-        raise InvalidQuery("the task is malformed") from error
     return task

@@ -89,56 +89,45 @@ def enrol(
         raise ValueError(f"counters {counters}: a counter inside {folder} would be lost together with its ledger")
     folder.mkdir(parents=True, exist_ok=True)
     with exclusive_lock(folder):  # two enrolments at once would replace each other's secrets
-        _enrol(folder, population, policy, seed, residents, counters)
-    return State(folder)
-
-
-def _enrol(
-    folder: Path,
-    population: Population,
-    policy: Policy,
-    seed: int | None,
-    residents: Sequence[int] | None,
-    counters: Path | None,
-) -> None:
-    if is_enrolled(folder):
-        raise ValueError(f"{folder} holds enrolled devices already")
-    foreign = foreign_file(folder)
-    if foreign is not None:
-        raise ValueError(f"{folder} is not empty and holds no enrolled devices (found {foreign})")
-    _remove_empty_ledgers(folder)
-    n = len(population)
-    if seed is None:
-        secrets = os.urandom(32 * n)
-    else:
-        master = derive_key(seed.to_bytes(16, "little", signed=True), b"ldpsim simulation")
-        secrets = b"".join(derive_key(master, b"device", i.to_bytes(8, "little")) for i in range(n))
-    handle = os.open(folder / "secrets.bin", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        os.fchmod(handle, 0o600)  # the file of an interrupted enrolment keeps the mode it had
-        file.write(secrets)
-        file.flush()
-        os.fsync(file.fileno())
-    population.save(folder / "population")
-    for path in (*(folder / "population").iterdir(), folder / "population"):
-        make_durable(path)
-    for shard in range(-(-n // SHARD)):
-        Ledger(folder / ledger_name(shard)).close()
-    head: dict[str, Any] = {
-        "format": FORMAT,
-        "devices": n,
-        "simulation_seeded": seed is not None,
-        "population_digest": population.digest,
-        "policy": policy.to_dict(),
-    }
-    if residents is not None:
-        head |= {"format": PARTIAL, "residents": sorted(int(device) for device in residents)}
-    if counters is not None:
-        stem = counters.resolve() / os.urandom(16).hex()
-        head |= {"format": COUNTED, "counter": str(stem)}
+        if is_enrolled(folder):
+            raise ValueError(f"{folder} holds enrolled devices already")
+        foreign = foreign_file(folder)
+        if foreign is not None:
+            raise ValueError(f"{folder} is not empty and holds no enrolled devices (found {foreign})")
+        _remove_empty_ledgers(folder)
+        n = len(population)
+        if seed is None:
+            secrets = os.urandom(32 * n)
+        else:
+            master = derive_key(seed.to_bytes(16, "little", signed=True), b"ldpsim simulation")
+            secrets = b"".join(derive_key(master, b"device", i.to_bytes(8, "little")) for i in range(n))
+        handle = os.open(folder / "secrets.bin", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(handle, 0o600)  # the file of an interrupted enrolment keeps the mode it had
+            file.write(secrets)
+            file.flush()
+            os.fsync(file.fileno())
+        population.save(folder / "population")
+        for path in (*(folder / "population").iterdir(), folder / "population"):
+            make_durable(path)
         for shard in range(-(-n // SHARD)):
-            _counter(stem, shard).create()
-    write_atomically(folder / "enrolment.json", json.dumps(head, indent=1))
+            Ledger(folder / ledger_name(shard)).close()
+        head: dict[str, Any] = {
+            "format": FORMAT,
+            "devices": n,
+            "simulation_seeded": seed is not None,
+            "population_digest": population.digest,
+            "policy": policy.to_dict(),
+        }
+        if residents is not None:
+            head |= {"format": PARTIAL, "residents": sorted(int(device) for device in residents)}
+        if counters is not None:
+            stem = counters.resolve() / os.urandom(16).hex()
+            head |= {"format": COUNTED, "counter": str(stem)}
+            for shard in range(-(-n // SHARD)):
+                _counter(stem, shard).create()
+        write_atomically(folder / "enrolment.json", json.dumps(head, indent=1))
+    return State(folder)
 
 
 def _counter(stem: Path, shard: int) -> FileCounter:

@@ -14,22 +14,19 @@ import os
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from flwr.app import Message
+from flwr.app import ConfigRecord, Message
 from numpy.typing import NDArray
 
 from devices.array_types import FloatArray
 from devices.device import Refusal
 from devices.federated.wire import evaluation_reply, exchange_reply, read_mu, read_own, read_weights, update_reply
 from devices.network import Shape, softmax
-from devices.query import InvalidQuery
+from devices.query import InvalidQuery, canonical, malformed
 from devices.training_task import AnswerKind
 from devices.wire import reply
-
-if TYPE_CHECKING:
-    from flwr.app import ConfigRecord
 
 FORMAT = 1
 _ARRAYS = ("members", "indptr", "columns", "values", "neighbour_indptr", "neighbours", "labels", "training")
@@ -69,20 +66,16 @@ class SiloTask:
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes."""
-        return json.dumps({"v": FORMAT, "silo": True, **asdict(self)}, sort_keys=True, separators=(",", ":")).encode()
+        return canonical({"v": FORMAT, "silo": True, **asdict(self)})
 
     @staticmethod
     def from_bytes(data: object) -> SiloTask:
         """Read the bytes; InvalidQuery for any others."""
-        try:
+        with malformed("the task"):
             given = json.loads(data)  # type: ignore[arg-type]
             if given.pop("v") != FORMAT or given.pop("silo") is not True:
                 raise InvalidQuery("unknown task format")
             return SiloTask(**given)
-        except InvalidQuery:
-            raise
-        except Exception as error:  # strangers wrote it
-            raise InvalidQuery("the task is malformed") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,44 +118,44 @@ class Silo:
 
     def features(self, d: int) -> Any:
         """The members' scaled features, CSR (m, d)."""
-        from scipy.sparse import csr_array
-
-        return csr_array((self.values, self.columns, self.indptr), shape=(len(self.members), d))
+        return _csr((self.values, self.columns, self.indptr), shape=(len(self.members), d))
 
     def inside(self) -> Any:
         """D^-1/2 (A + I) D^-1/2 of the graph that the members induce, CSR (m, m)."""
-        from scipy.sparse import csr_array
-
         m = len(self.members)
         number = np.searchsorted(self.members, self.neighbours)
         own = self.members[np.minimum(number, m - 1)] == self.neighbours
         rows = np.repeat(np.arange(m), self.degrees)[own]
         ends = np.concatenate([rows, np.arange(m)]), np.concatenate([number[own], np.arange(m)])
-        looped = csr_array((np.ones(len(ends[0]), np.float32), ends), shape=(m, m))
+        looped = _csr((np.ones(len(ends[0]), np.float32), ends), shape=(m, m))
         root = 1 / np.sqrt(np.asarray(looped.sum(axis=1)).ravel())
         rows, columns = looped.nonzero()
-        return csr_array(((root[rows] * root[columns]).astype(np.float32), (rows, columns)), shape=(m, m))
+        return _csr(((root[rows] * root[columns]).astype(np.float32), (rows, columns)), shape=(m, m))
+
+    @property
+    def _near(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Members by place, each with its neighbours and then itself by global id."""
+        places = np.arange(len(self.members))
+        return np.concatenate([np.repeat(places, self.degrees), places]), np.concatenate(
+            [self.neighbours, self.members]
+        )
 
     def contribution(self, d: int) -> tuple[NDArray[np.int64], Any]:
         """Return the members' part of the sums: ids j, rows of sums over i in N(j) and j of x_i / root(d_i + 1)."""
-        from scipy.sparse import csr_array, diags_array
+        from scipy.sparse import diags_array
 
-        m = len(self.members)
-        rows = np.concatenate([np.repeat(np.arange(m), self.degrees), np.arange(m)])
-        ids, places = np.unique(np.concatenate([self.neighbours, self.members]), return_inverse=True)
-        spread = csr_array((np.ones(len(rows), np.float32), (places, rows)), shape=(len(ids), m))
+        rows, near = self._near
+        ids, places = np.unique(near, return_inverse=True)
+        spread = _csr((np.ones(len(rows), np.float32), (places, rows)), shape=(len(ids), len(self.members)))
         scale = diags_array((1 / np.sqrt(self.degrees + 1)).astype(np.float32))
-        return ids, csr_array(spread @ (scale @ self.features(d)))
+        return ids, (spread @ (scale @ self.features(d))).tocsr()
 
     def outside(self, ids: NDArray[np.int64], degrees: NDArray[np.int64]) -> Any:
         """The members' rows of S over the nodes ``ids`` (sorted; of these degrees), CSR (m, len(ids))."""
-        from scipy.sparse import csr_array
-
-        m = len(self.members)
-        rows = np.concatenate([np.repeat(np.arange(m), self.degrees), np.arange(m)])
-        columns = np.searchsorted(ids, np.concatenate([self.neighbours, self.members]))
+        rows, near = self._near
+        columns = np.searchsorted(ids, near)
         weights = 1 / np.sqrt((self.degrees[rows] + 1.0) * (degrees[columns] + 1.0))
-        return csr_array((weights.astype(np.float32), (rows, columns)), shape=(m, len(ids)))
+        return _csr((weights.astype(np.float32), (rows, columns)), shape=(len(self.members), len(ids)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +206,13 @@ class Bound:
         return own.astype(flat.dtype, copy=False)
 
 
+def _csr(entries: Any, shape: tuple[int, int]) -> Any:
+    """Return a CSR matrix; scipy is no import of a device that never multiplies one."""
+    from scipy.sparse import csr_array
+
+    return csr_array(entries, shape=shape)
+
+
 def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> Message:
     """Answer one message for the silo of a folder; what is malformed gets ``UNKNOWN_QUERY``."""
     try:
@@ -258,8 +258,6 @@ def pack_rows(ids: NDArray[np.int64], rows: Any, *, degrees: NDArray[np.int64]) 
 
 def read_rows(data: bytes, d: int) -> tuple[NDArray[np.int64], Any, NDArray[np.int64]]:
     """Read :func:`pack_rows`: ids, CSR (ids, d), degrees; ValueError for other bytes."""
-    from scipy.sparse import csr_array
-
     if len(data) < 12:
         raise ValueError("the rows are cut off")
     count, size, known = np.frombuffer(data, "<u4", 3).tolist()
@@ -269,4 +267,4 @@ def read_rows(data: bytes, d: int) -> tuple[NDArray[np.int64], Any, NDArray[np.i
                      np.cumsum([count, count, known]))  # fmt: skip
     ids, ends, degrees, columns = parts
     values = np.frombuffer(data, "<f4", size, len(data) - 4 * size)
-    return ids, csr_array((values, columns, np.concatenate([[0], ends])), shape=(count, d)), degrees
+    return ids, _csr((values, columns, np.concatenate([[0], ends])), shape=(count, d)), degrees
