@@ -44,7 +44,7 @@ def release_states() -> None:
 
     Only open files are given up: what a device may answer stands in its ledger.
     """
-    # A cache does not say what it holds, so the states are kept here as well.
+    # A cache cannot list its entries, so the states are kept here as well.
     while _opened:
         _opened.pop().close()
     open_state.cache_clear()
@@ -116,7 +116,7 @@ app = DeviceApp()
 
 @app.query("report")
 def report(message: Message, context: Context) -> Message:
-    """Answer the one question a device answers."""
+    """Answer a question about the device's data."""
     return _answer(message, context, raw=False)
 
 

@@ -1,4 +1,4 @@
-"""What everybody knows about a population before anyone is asked.
+"""Public knowledge about a population, known before anyone is asked.
 
 A range, a domain or a class list that is computed from private values is itself a
 release, so everything here is a public constant. Devices compare the facts in a query
@@ -32,6 +32,10 @@ class PublicFacts:
 
     Raises:
         ValueError: for sizes below 1, an empty range, or lists of the wrong length.
+
+    >>> facts = PublicFacts(n=4, d=3, classes=2)
+    >>> PublicFacts.from_dict(facts.to_dict()) == facts
+    True
     """
 
     n: int
@@ -62,7 +66,7 @@ class PublicFacts:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Who trains, who validates and who is only scored: disjoint sorted index arrays."""
+    """Training, validation and test nodes: disjoint sorted index arrays."""
 
     train: IntArray
     val: IntArray

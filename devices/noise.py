@@ -47,7 +47,11 @@ class NoiseStream:
 
     Args:
         key: 32 bytes from :func:`derive_key`.
-        stream: Which of the key's independent streams; one mechanism of a question uses one.
+        stream: Number of the key's independent stream; one mechanism of a question uses one.
+
+    >>> noise = NoiseStream(derive_key(bytes(32), b"question"))
+    >>> noise.uniform_integers(10, 5).tolist(), noise.bernoulli(1 << 63, 4).tolist()
+    ([4, 9, 0, 8, 2], [False, True, False, True])
     """
 
     def __init__(self, key: bytes, stream: int = 0) -> None:

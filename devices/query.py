@@ -48,7 +48,15 @@ def malformed(what: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Ask:
-    """One attribute and the mechanisms applied to it (their losses add)."""
+    """One attribute and the mechanisms applied to it. Their losses add.
+
+    Raises:
+        InvalidQuery: for an unknown attribute, or mechanisms that do not apply to it.
+
+    >>> from devices.mechanisms import GRR
+    >>> Ask("label", (GRR.from_epsilon(1.0, categories=3),)).loss()
+    Loss(bit=1.0, vector=1.0, delta=0.0)
+    """
 
     attribute: str
     mechanisms: tuple[Mechanism, ...]
@@ -85,6 +93,11 @@ class Query:
 
     Raises:
         InvalidQuery: for anything that is not of this form.
+
+    >>> from devices.mechanisms import RandomizedResponse
+    >>> query = Query("first", ((Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=4),)),),))
+    >>> query.loss("adjacency"), Query.from_bytes(query.to_bytes()) == query
+    (Loss(bit=1.0, vector=3.0, delta=0.0), True)
     """
 
     collection: str

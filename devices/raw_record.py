@@ -41,7 +41,7 @@ class HandedOver(InClear):
 
     @property
     def attributes(self) -> frozenset[str]:  # type: ignore[override]
-        """The one attribute."""
+        """Return the attribute."""
         return frozenset({self.attribute})
 
     def agrees_with(self, facts: PublicFacts) -> bool:
@@ -93,7 +93,7 @@ def read_hand_over(data: bytes) -> Query:
 
 
 def read_question(data: bytes) -> Query:
-    """Read a query or a hand-over; InvalidQuery for what is neither."""
+    """Read a query or a hand-over; InvalidQuery for other bytes."""
     try:
         return read_hand_over(data)
     except InvalidQuery:

@@ -1,9 +1,9 @@
 """Task of a federated training, and the loss of an answer to it.
 
-A task is one public description for a whole training: the network, the local steps, what
-the device looks at, and whether it clips its update and adds noise. Unknown fields make it
-invalid, as they do a query. What an answer loses is a property of the task and of what is
-answered alone.
+A task is one public description for a whole training: the network, the local steps, the
+data that the device uses, and whether it clips its update and adds noise. A task with
+unknown fields is invalid, as a query is. The loss of an answer depends on the task and on
+the kind of the answer alone.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class GaussianUpdate:
         """Return the noisy update, float64 (size,).
 
         Args:
-            update: What was learned, (size,); where it is not finite it counts as 0.
+            update: Change of the weights, (size,); entries that are not finite count as 0.
             noise: The device's randomness.
         """
         steps = self.steps(update)
@@ -151,7 +151,7 @@ class Task:
 
     @property
     def mechanism(self) -> str:
-        """Name of what stands between the data and the update."""
+        """Name of the mechanism that protects an update."""
         return CLEAR if self.noise is None else NOISY
 
     def scope(self, kind: AnswerKind) -> tuple[str, ...]:

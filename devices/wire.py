@@ -66,7 +66,7 @@ def reply(answer: Report | Refusal, message: Message, *, device: int) -> Message
 
 
 def read_reply(message: Message) -> tuple[int, Report] | Refusal | None:
-    """Return who reported what, why it was refused, or None for a reply that failed otherwise."""
+    """Return the device and its report, or the refusal; None for a reply that failed otherwise."""
     if message.has_error():
         return _CODES.get(message.error.code)
     record = message.content.get("report")
@@ -79,7 +79,7 @@ def read_reply(message: Message) -> tuple[int, Report] | Refusal | None:
 
 
 def introduction(message: Message, *, device: int, own_state: bool) -> Message:
-    """Return the reply that says which device a node is: public, and no release.
+    """Return the reply with the number of a node's device. The number is public and no release.
 
     Args:
         message: The message that is answered.
@@ -90,7 +90,7 @@ def introduction(message: Message, *, device: int, own_state: bool) -> Message:
 
 
 def read_introduction(message: Message) -> tuple[int, bool] | None:
-    """Return a node's device and whether its state is its own, or None where it did not say."""
+    """Return a node's device and whether its state is its own; None for another reply."""
     record = message.content.get("whoami") if message.has_content() else None
     if not isinstance(record, ConfigRecord):
         return None

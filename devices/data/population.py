@@ -32,6 +32,12 @@ class Record:
         feature_values: float32, their values.
         neighbours: int32, sorted ids of the neighbours, never the person itself.
         label: class, or -1 where the person has none.
+
+    >>> people = build_population(
+    ...     "two", n=2, d=3, edges=np.array([[0], [1]]), feature_indptr=np.array([0, 1, 2]),
+    ...     feature_indices=np.array([0, 2]), feature_values=None, labels=np.array([0, 1]), classes=2)
+    >>> people.record(1).feature_indices.tolist(), people.record(1).neighbours.tolist(), people.record(1).label
+    ([2], [0], 1)
     """
 
     feature_indices: NDArray[np.int32]
@@ -73,12 +79,8 @@ class Population:
         """Return the record of one person (views, not copies)."""
         f0, f1 = self.feature_indptr[node], self.feature_indptr[node + 1]
         a0, a1 = self.neighbour_indptr[node], self.neighbour_indptr[node + 1]
-        return Record(
-            self.feature_indices[f0:f1],
-            self.feature_values[f0:f1],
-            self.neighbour_indices[a0:a1],
-            int(self.labels[node]),
-        )
+        columns, values = self.feature_indices[f0:f1], self.feature_values[f0:f1]
+        return Record(columns, values, self.neighbour_indices[a0:a1], int(self.labels[node]))
 
     @property
     def degrees(self) -> NDArray[np.int64]:
@@ -184,8 +186,7 @@ def build_population(
     repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
     _refuse_first(name, rows[1:], columns[1:], repeated, "feature given twice")
     kept = values != 0
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(rows[kept], minlength=n), out=indptr[1:])
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
 
     pairs = np.asarray(edges, dtype=np.int64).reshape(2, -1) if np.size(edges) else np.zeros((2, 0), np.int64)
     wrong = np.flatnonzero(np.any((pairs < 0) | (pairs >= n), axis=0))
@@ -194,8 +195,7 @@ def build_population(
         raise ValueError(f"{name}: edge {wrong[0]} joins {left} and {right}, but nodes are 0..{n - 1}")
     pairs = pairs[:, pairs[0] != pairs[1]]
     both = np.unique(np.concatenate([pairs[0] * n + pairs[1], pairs[1] * n + pairs[0]]))
-    neighbour_indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(both // n, minlength=n), out=neighbour_indptr[1:])
+    neighbour_indptr = np.concatenate([[0], np.cumsum(np.bincount(both // n, minlength=n))])
 
     classes_of = np.asarray(labels, dtype=np.int64)
     if classes_of.shape != (n,):

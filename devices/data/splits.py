@@ -1,4 +1,4 @@
-"""Who trains, who validates, who is scored: ``--split`` and ``--label-rate``."""
+"""Division of the people into training, validation and test: ``--split`` and ``--label-rate``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = ("random", "split42", "file")
 
 
 def make_split(kind: str, population: Population, seed: int, label_rate: float | None = None) -> Split:
-    """Divide the people who have a label; those without one are in no part.
+    """Divide the people who have a label. People without a label are in no part.
 
     Args:
         kind: ``random``: 50/25/25 drawn by ``seed``. ``split42``: the one split of Blink's

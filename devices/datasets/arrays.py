@@ -64,7 +64,6 @@ def from_pyg(
     *,
     classes: int,
     feature_range: tuple[float, float] = (0.0, 1.0),
-    class_names: tuple[str, ...] = (),
 ) -> Population:
     """Make a population of a PyG ``Data`` object with ``x`` (n, d), ``edge_index`` and ``y``.
 
@@ -85,7 +84,7 @@ def from_pyg(
     population = build_population(
         name, n=x.shape[0], d=x.shape[1], edges=edges_of(name, data.edge_index.numpy()), feature_indptr=indptr,
         feature_indices=indices, feature_values=values, labels=labels_of(name, labels, len(x)), classes=classes,
-        feature_range=feature_range, class_names=class_names,
+        feature_range=feature_range,
     )  # fmt: skip
     masks: dict[str, Any] = {part: getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")}
     if any(mask is None for mask in masks.values()):

@@ -16,7 +16,8 @@ from devices.datasets.files import DatasetEntry, Form
 _URL = "https://github.com/abojchevski/graph2gauss/raw/master/data"
 
 
-def _read(classes: int, file: str, name: str, folder: Path) -> Population:
+def read(classes: int, file: str, name: str, folder: Path) -> Population:
+    """Read a ``.npz`` of word counts, as the collection publishes its sets."""
     from torch_geometric.io import read_npz
 
     return from_pyg(name, read_npz(str(folder / file)), classes=classes)
@@ -32,7 +33,7 @@ def _entry(name: str, title: str, below: str, nodes: int, edges: int, features: 
     # CiteSeer lies in a folder of its own: "CiteSeer" (Planetoid) and "citeseer" are one
     # name on some file systems
     file = f"{title.lower()}.npz"
-    form = Form(str(Path(below) / title.lower() / "raw"), (file,), partial(_read, classes, file))
+    form = Form(str(Path(below) / title.lower() / "raw"), (file,), partial(read, classes, file))
     return DatasetEntry(
         name, f"{_URL}/{file} (PyG CitationFull)", nodes, edges, features, classes, (form,),
         partial(_fetch, below, title), f"{_URL}/{file}",

@@ -2,7 +2,7 @@
 
 Downloads go through OGB's and PyG's own classes. ogbn-arxiv is then read from OGB's text
 files, which needs no further package; Reddit through PyG's class, on links in a scratch
-folder, because the class writes beside what it reads.
+folder, because the class writes into the folder that it reads.
 """
 
 from __future__ import annotations

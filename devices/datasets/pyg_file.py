@@ -19,7 +19,7 @@ def read_pyg_file(name: str, path: Path) -> Population:
     """Read a ``Data`` object; no code from the file is run (``weights_only``).
 
     Raises:
-        ValueError: one line: no such file, not a ``Data`` object, or what is wrong in it.
+        ValueError: one line: no such file, not a ``Data`` object, or the first fault in it.
     """
     if not path.is_file():
         raise ValueError(f"no such file: {path}")

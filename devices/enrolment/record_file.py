@@ -105,7 +105,9 @@ def _population(path: Path, facts: PublicFacts, records: Mapping[int, Any]) -> P
 
 
 def _features(given: Any, d: int, where: str) -> dict[int, float]:
-    entries = given.items() if isinstance(given, dict) else [(column, 1.0) for column in _listed(given, where)]
+    if not isinstance(given, dict | list):
+        raise ValueError(f"{where}: features are a list of columns, or columns with their values")
+    entries = given.items() if isinstance(given, dict) else [(column, 1.0) for column in given]
     found: dict[int, float] = {}
     for column, value in entries:
         at = _number(column, d, f"{where}: feature column {column}")
@@ -115,12 +117,6 @@ def _features(given: Any, d: int, where: str) -> dict[int, float]:
             raise ValueError(f"{where}: feature column {at} is not a number in the public range")
         found[at] = float(value)
     return found
-
-
-def _listed(given: Any, where: str) -> list[Any]:
-    if not isinstance(given, list):
-        raise ValueError(f"{where}: features are a list of columns, or columns with their values")
-    return given
 
 
 def _number(value: Any, limit: int, what: str) -> int:

@@ -1,4 +1,4 @@
-"""What devices and silos send one another through the server, as bytes (little-endian).
+"""Values that devices and silos send one another through the server, as bytes (little-endian).
 
 ``representation``  a device of ``ego``: how many neighbours and their ids (the first time),
                     then 2 x hidden floats

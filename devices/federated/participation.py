@@ -227,7 +227,7 @@ def keep(received: Path, asked: Round, index: int) -> None:
 
 @lru_cache(maxsize=1 << 15)  # read every round, by every device of a fleet
 def kept(received: Path, collection: str, index: int) -> Sums | None:
-    """Return the sums that a device was sent, None where it was not."""
+    """Return the sums that a device was sent, None if it was sent none."""
     path = _place(received, collection, index)
     return Sums.from_bytes(path.read_bytes()) if path.is_file() else None
 

@@ -214,7 +214,7 @@ def _csr(entries: Any, shape: tuple[int, int]) -> Any:
 
 
 def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> Message:
-    """Answer one message for the silo of a folder; what is malformed gets ``UNKNOWN_QUERY``."""
+    """Answer one message for the silo of a folder. A malformed message gets ``UNKNOWN_QUERY``."""
     try:
         silo = _silo(str(folder), os.getpid())
         number = int(folder.name.rpartition("-")[2])

@@ -1,8 +1,8 @@
 """Rounds of a federated training to and from Flower records.
 
 A round's message carries what Flower's FedAvg sends: the weights in ``arrays`` and a
-``config``, with the task in it. What is for one device alone stands in ``own``. Nothing
-else is accepted. An update is one ``ArrayRecord`` of new weights and one ``MetricRecord``
+``config``, with the task in it. Bytes for one device alone are in ``own``. Nothing else is
+accepted. An update is one ``ArrayRecord`` of new weights and one ``MetricRecord``
 with ``num-examples``, which is always 1 for a device: a training loss would be another release.
 """
 
@@ -49,7 +49,7 @@ class Round:
     own: bytes | None = field(default=None, repr=False)
 
     def question(self) -> bytes:
-        """What this device is asked: noise is bound to it."""
+        """Return the digest of all that this device is told; the noise is bound to it."""
         return self.fingerprint if self.own is None else hashlib.sha256(self.fingerprint + self.own).digest()
 
     def for_device(self, own: bytes | None) -> Round:
@@ -72,7 +72,7 @@ def round_content(arrays: ArrayRecord | None, config: ConfigRecord, own: bytes |
 
 
 def common(message: Message) -> tuple[int, int]:
-    """Identity of what a message shares with others: messages of one key are one round."""
+    """Return the identity of the records that messages share: messages of one key are one round."""
     return id(message.content.get("arrays")), id(message.content.get("config"))
 
 
@@ -114,7 +114,7 @@ def read_mu(config: ConfigRecord) -> float:
 
 
 def read_own(message: Message) -> bytes | None:
-    """Return what a message says to its device alone, None where it says nothing.
+    """Return the bytes of a message for its device alone, None if it has none.
 
     Raises:
         InvalidQuery: for something else in its place.
@@ -204,7 +204,7 @@ def exchange_reply(sent: bytes, message: Message, *, device: int) -> Message:
 
 
 def read_sender(message: Message) -> tuple[int, bytes | None] | None:
-    """Return which device a reply says it is from, and what it sends for others; None for no such reply."""
+    """Return the device and the values for others that a reply states; None for another reply."""
     record = message.content.get("who") if message.has_content() else None
     if not isinstance(record, ConfigRecord):
         return None

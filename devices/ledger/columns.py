@@ -36,7 +36,7 @@ class Columns(Generic[Row]):
 
     def __init__(self, row: type[Row]) -> None:
         self.row = row
-        self.kinds: dict[str, type] = {name: get_type_hints(row)[name] for name in _names(row)}
+        self.kinds: dict[str, type] = {entry.name: get_type_hints(row)[entry.name] for entry in fields(row)}  # type: ignore[arg-type]
         packed = {name: kind for name, kind in self.kinds.items() if name != SEAL}
         numbers = [name for name, kind in packed.items() if kind in _NUMBERS]
         texts = [name for name, kind in packed.items() if kind not in _NUMBERS]
@@ -113,7 +113,3 @@ def _getter(names: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that takes these fields of a row; attrgetter is quick, but one name gives it no tuple."""
     wanted = tuple(names)
     return attrgetter(*wanted) if len(wanted) > 1 else lambda row: tuple(getattr(row, name) for name in wanted)
-
-
-def _names(row: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(row))

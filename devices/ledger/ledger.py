@@ -33,8 +33,18 @@ from devices.query import Query
 __all__ = ["AlreadyCollected", "EpochPassed", "Ledger", "LedgerDamaged", "NewRelease", "Replay"]
 
 # A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
+_UNREADABLE = "the ledger cannot be read"
 _FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
 _IN_ORDER = attrgetter("device", "number")
+
+
+@contextmanager
+def _failing(what: str, failures: tuple[type[Exception], ...] = _FAILURES) -> Iterator[None]:
+    """Turn a failure of SQLite, or one of ``failures``, into LedgerDamaged."""
+    try:
+        yield
+    except failures as error:
+        raise LedgerDamaged(what) from error
 
 
 class EpochPassed(LedgerDamaged):
@@ -73,7 +83,7 @@ class Ledger:
         self._data_version = -1
         self._any_training = 1
         self._trainings: dict[int, tuple[Head, Loss]] = {}  # checked while nobody else wrote to the file
-        try:
+        with _failing(f"{path.name} cannot be opened", (*_FAILURES, OSError)):
             if not path.exists():
                 if counter is not None and counter.read():
                     raise LedgerDamaged(f"{path.name} is gone")
@@ -86,8 +96,6 @@ class Ledger:
             except BaseException:
                 self._db.close()
                 raise
-        except (*_FAILURES, OSError) as error:
-            raise LedgerDamaged(f"{path.name} cannot be opened") from error
 
     def _check_present(self) -> None:
         """Check what other connections may have changed since the file was opened."""
@@ -108,10 +116,8 @@ class Ledger:
         if self._counter is None:
             return 0
         (rows,) = self._db.execute(COUNT).fetchone()
-        try:
+        with _failing("the counter cannot be read", (OSError,)):
             known = self._counter.read()
-        except OSError as error:
-            raise LedgerDamaged("the counter cannot be read") from error
         if rows < known:
             raise LedgerDamaged("releases are missing: the ledger is an old one")
         return int(rows)
@@ -119,13 +125,11 @@ class Ledger:
     def _raise_counter(self, rows: int) -> None:
         # Also where this transaction wrote nothing: an earlier one may have crashed after its commit.
         if self._counter is not None:
-            try:
+            with _failing("the counter cannot be raised", (OSError,)):
                 self._counter.raise_to(rows)
-            except OSError as error:
-                raise LedgerDamaged("the counter cannot be raised") from error
 
     def raise_epoch(self, epoch: int) -> None:
-        """Take the ledger over under a new epoch; processes that opened it before may not answer any more.
+        """Take the ledger over under a new epoch. Processes that opened it before may not answer any more.
 
         Raises:
             ValueError: where the epoch is not above the present one.
@@ -143,7 +147,7 @@ class Ledger:
             raise
 
     def close(self) -> None:
-        """Close the file; what was committed stays."""
+        """Close the file. Committed rows stay."""
         self._db.close()
 
     @contextmanager
@@ -208,15 +212,12 @@ class Ledger:
         return True
 
     def answers(self, device: int) -> list[Answer]:
-        """Return the rows of one device in the order of their numbers; nothing is checked but their form."""
-        try:
-            with self._lock:  # never the uncommitted rows of another thread
-                queries = self._db.execute(QUERY_ANSWERS.select, (device,)).fetchall()
-                # In a transaction it is known whether anybody trains at all: a look-up less for each device.
-                look = self._any_training or not self.in_transaction
-                trainings = self._db.execute(TRAINING_ANSWERS.select, (device,)).fetchall() if look else []
-        except _FAILURES as error:
-            raise LedgerDamaged("the ledger cannot be read") from error
+        """Return the rows of one device in the order of their numbers. Only their form is checked."""
+        with _failing(_UNREADABLE), self._lock:  # never the uncommitted rows of another thread
+            queries = self._db.execute(QUERY_ANSWERS.select, (device,)).fetchall()
+            # In a transaction it is known whether anybody trains at all: a look-up less for each device.
+            look = self._any_training or not self.in_transaction
+            trainings = self._db.execute(TRAINING_ANSWERS.select, (device,)).fetchall() if look else []
         answers: list[Answer] = [QUERY_ANSWERS.read(row) for row in queries]
         if trainings:
             answers += [TRAINING_ANSWERS.read(row) for row in trainings]
@@ -225,25 +226,20 @@ class Ledger:
 
     def devices(self) -> Iterator[tuple[int, list[Answer]]]:
         """Yield each device that answered, with its rows in the order of their numbers, as :meth:`answers` does."""
-        try:
+        with _failing(_UNREADABLE):
             queries = (QUERY_ANSWERS.read(row) for row in self._db.execute(QUERY_ANSWERS.select_all))
             trainings = (TRAINING_ANSWERS.read(row) for row in self._db.execute(TRAINING_ANSWERS.select_all))
             rows: Iterator[Answer] = merge(queries, trainings, key=_IN_ORDER)
             for device, answers in groupby(rows, key=attrgetter("device")):
                 yield device, list(answers)
-        except _FAILURES as error:
-            raise LedgerDamaged("the ledger cannot be read") from error
 
     def head(self, device: int) -> Head:
         """Return the end of a device's chain: two index look-ups, however long the chain is.
 
         A counter kept apart can hold it: seal k covers seal k - 1, so it names every answer.
         """
-        try:
-            with self._lock:
-                found = self._db.execute(LAST, (device,)).fetchall()
-        except _FAILURES as error:
-            raise LedgerDamaged("the ledger cannot be read") from error
+        with _failing(_UNREADABLE), self._lock:
+            found = self._db.execute(LAST, (device,)).fetchall()
         return max((Head(number + 1, seal) for number, seal in found), key=attrgetter("answers"), default=Head())
 
     def decide(self, device: int, query: Query, *, seal_key: bytes, replay: bool) -> Decision:
@@ -264,7 +260,7 @@ class Ledger:
         return decisions.decide(answers, head_of(answers), query, replay=replay)
 
     def training(self, device: int, *, seal_key: bytes) -> tuple[Head, Loss]:
-        """Return the end of a device's chain, and what its answers in federated trainings lose together.
+        """Return the end of a device's chain, and the total loss of its answers in federated trainings.
 
         The chain is checked whole, once for as long as no other connection writes to the file.
 
@@ -292,10 +288,8 @@ class Ledger:
             LedgerDamaged: where SQLite fails; the transaction has to be given up.
         """
         seal = seal_of(answer, after.seal, seal_key)
-        try:
+        with _failing("the ledger cannot be written"):
             self._db.execute(*values_of(answer, seal))
-        except _FAILURES as error:
-            raise LedgerDamaged("the ledger cannot be written") from error
         self._trainings.pop(answer.device, None)
         self._any_training |= isinstance(answer, TrainingAnswer)
         if isinstance(answer, TrainingAnswer) and self.in_transaction:

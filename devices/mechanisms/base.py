@@ -108,7 +108,7 @@ def dense_features(record: Record, d: int) -> np.ndarray:
 
 
 def whole_numbers(values: object, *, least: int) -> bool:
-    """Whether this is a tuple of plain integers (no booleans) of at least ``least``."""
+    """Return whether this is a tuple of plain integers (no booleans) of at least ``least``."""
     return isinstance(values, tuple) and all(type(value) is int and value >= least for value in values)
 
 
@@ -148,7 +148,7 @@ class Mechanism:
         return "features" if "features" in self.attributes else self.name
 
     def agrees_with(self, facts: PublicFacts) -> bool:
-        """Whether the public facts in the parameters are the ones given."""
+        """Return whether the public facts in the parameters are the ones given."""
         raise NotImplementedError
 
     def parameters(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Mechanism:
         return asdict(self)  # type: ignore[call-overload]
 
     def takes(self, grouping: Grouping) -> bool:
-        """Whether a stage with this public grouping of the nodes (or none) can be answered."""
+        """Return whether a stage with this public grouping of the nodes (or none) can be answered."""
         return True
 
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:

@@ -53,6 +53,14 @@ class Policy:
         reporting: ``both`` or ``one-end``; a ``one-end`` device reports j < i only.
         on_requery: Answer to a question that another collection repeats: ``refuse`` or ``replay``.
         user_cap: Largest loss that all the device's releases may ever add up to.
+
+    >>> from devices.mechanisms import GRR
+    >>> from devices.query import Ask
+    >>> facts = PublicFacts(n=4, d=3, classes=2)
+    >>> one, two = (Query("c", ((Ask("label", (GRR.from_epsilon(e, categories=2),)),),)) for e in (1.0, 2.0))
+    >>> policy = policy_for([one], facts)
+    >>> policy.allows(one, device=0), policy.allows(two, device=0)
+    (True, False)
     """
 
     mode: Mode

@@ -9,15 +9,8 @@ from dataclasses import dataclass
 
 from devices.device import Refusal, Report
 from devices.query import MAX_BYTES
-from devices.vault.protocol import (
-    MAX_ANSWER,
-    FrameError,
-    FrameKind,
-    pack_question,
-    read_frame,
-    unpack_answer,
-    write_frame,
-)
+from devices.vault import protocol
+from devices.vault.protocol import FrameError, FrameKind
 
 SECONDS = 30.0
 _PAUSE = 0.1
@@ -71,11 +64,11 @@ class VaultDevice:
     def _ask(self, kind: FrameKind, question: bytes) -> Report | Refusal:
         if len(question) > MAX_BYTES:
             question = b""  # no query is so long, and none is empty: the device says the same to both
-        payload = pack_question(kind, self.index, question)
+        payload = protocol.pack_question(kind, self.index, question)
         deadline = time.monotonic() + self.seconds
         while True:
             try:
-                return unpack_answer(self._exchange(payload, deadline))
+                return protocol.unpack_answer(self._exchange(payload, deadline))
             except (FrameError, OSError):
                 if time.monotonic() + _PAUSE >= deadline:
                     return Refusal.LEDGER_DAMAGED
@@ -85,8 +78,6 @@ class VaultDevice:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(max(_PAUSE, deadline - time.monotonic()))
             connection.connect(self.path)
-            with suppress(
-                BrokenPipeError
-            ):  # a vault that refuses a long question does not read to its end, but says so
-                write_frame(connection, payload, deadline=deadline)
-            return read_frame(connection, limit=MAX_ANSWER, deadline=deadline)
+            with suppress(BrokenPipeError):  # a vault does not read a long question to its end, but it answers
+                protocol.write_frame(connection, payload, deadline=deadline)
+            return protocol.read_frame(connection, limit=protocol.MAX_ANSWER, deadline=deadline)

@@ -11,7 +11,7 @@ from devices.wire import HANDOVER_TYPE, QUERY_TYPE, WHOAMI_TYPE, introduction, r
 
 
 def relay(message: Message, context: Context) -> Message:
-    """Take a message to the vault that the node's configuration names, and its answer back.
+    """Carry a message to the vault that the node's configuration names, and return the answer.
 
     ``socket`` is the way to the vault and ``partition-id`` the device's number in it. Only the
     node can say so: a run's configuration is the curator's.

@@ -20,15 +20,8 @@ from contextlib import suppress
 from devices.device import Device, Refusal, Report
 from devices.enrolment.state import State, ledger_name
 from devices.ledger.ledger import LedgerDamaged
-from devices.vault.protocol import (
-    FrameError,
-    FrameKind,
-    pack_answer,
-    question_limit,
-    read_frame,
-    unpack_question,
-    write_frame,
-)
+from devices.vault import protocol
+from devices.vault.protocol import FrameError, FrameKind
 
 CONNECTIONS = 16
 SECONDS = 5.0
@@ -60,7 +53,7 @@ class Vault:
             if not (state.folder / name).is_file()
         )
         state.seal_key(state.residents[0])  # damage is told now, in one line, and not to a curator later
-        self._limit = question_limit(state.population.facts.n)
+        self._limit = protocol.question_limit(state.population.facts.n)
         self._connections = connections
         self._answering = threading.Lock()
         self._stopping = False
@@ -78,10 +71,10 @@ class Vault:
         kind = answer.name if isinstance(answer, Refusal) else "replayed" if answer.replayed else "reported"
         with self._answering:
             self.counts[kind] += 1
-        return pack_answer(answer)
+        return protocol.pack_answer(answer)
 
     def _answer(self, payload: bytes) -> Report | Refusal:
-        asked = unpack_question(payload)
+        asked = protocol.unpack_question(payload)
         # A query is parsed, judged and entered by one thread: a ledger has one writer anyway.
         with self._answering:
             try:
@@ -137,14 +130,14 @@ class Vault:
         try:
             with connection:
                 try:
-                    asked = read_frame(connection, limit=self._limit, deadline=time.monotonic() + self.seconds)
+                    asked = protocol.read_frame(connection, limit=self._limit, deadline=time.monotonic() + self.seconds)
                     answer = self.respond(asked)
                 except FrameError:
                     # Late, cut off or too long: there is nothing to find the next frame by.
-                    answer = pack_answer(Refusal.UNKNOWN_QUERY)
+                    answer = protocol.pack_answer(Refusal.UNKNOWN_QUERY)
                     with self._answering:
                         self.counts["broken"] += 1
-                write_frame(connection, answer, deadline=time.monotonic() + self.seconds)
+                protocol.write_frame(connection, answer, deadline=time.monotonic() + self.seconds)
         except (FrameError, OSError):
             pass  # nobody takes the answer; what was released stands in the ledger, and a retry gets it
         except Exception as error:  # a worker that ends would be missing for ever

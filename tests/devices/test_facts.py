@@ -1,4 +1,7 @@
-"""Public facts: what they refuse and that they come back from JSON."""
+"""Public facts: what they refuse and that they come back from JSON.
+
+This file also covers ``devices/array_types.py``: types alone, checked by mypy.
+"""
 
 from __future__ import annotations
 

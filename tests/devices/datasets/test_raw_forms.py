@@ -1,4 +1,7 @@
-"""Readers of published forms that are not on disk, on small files of the same form."""
+"""Readers of published forms that are not on disk, on small files of the same form.
+
+This file also covers ``large.py``, ``lastfm.py`` and ``musae.py`` of ``devices/datasets``.
+"""
 
 from __future__ import annotations
 

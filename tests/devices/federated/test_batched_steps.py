@@ -1,6 +1,7 @@
 """Batched local steps equal plain gradient steps of one device at a time, written out here.
 
-This file also covers ``devices/federated/local_steps.py``: the inputs, their scaling and the label.
+This file also covers ``devices/federated/local_steps.py`` (the inputs, their scaling and the label)
+and ``devices/network.py``.
 """
 
 from __future__ import annotations

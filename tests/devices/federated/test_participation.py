@@ -1,4 +1,7 @@
-"""Devices enrolled to train: what they answer, what their ledgers say, and fleets against single devices."""
+"""Answers and ledgers of devices enrolled to train, in fleets and alone.
+
+This file also covers ``devices/training_task.py`` and ``devices/federated/exchange.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Degrees, counts by group, noisy rows and rows in clear: exact losses at every level, one end and both."""
+"""Degrees, counts by group, noisy rows and rows in clear: exact losses at every level, one end and both.
+
+This file also covers ``degree.py``, ``group_degrees.py``, ``noisy_row.py``, ``clear.py`` and ``integers.py``
+of ``devices/mechanisms``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""GRR-FS by exhaustive enumeration: what it really guarantees, and the printed formulas that fail."""
+"""GRR-FS by exhaustive enumeration: what it really guarantees, and the printed formulas that fail.
+
+This file also covers ``categories.py`` and ``subset_mixture.py`` of ``devices/mechanisms``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Discrete Laplace and rounded Gaussian features: exact losses, estimates, the grid, the wire."""
+"""Discrete Laplace and rounded Gaussian features: exact losses, estimates, the grid, the wire.
+
+This file also covers ``devices/mechanisms/analytic_gaussian.py``.
+"""
 
 from __future__ import annotations
 
