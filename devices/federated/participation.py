@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
@@ -155,30 +155,37 @@ class _Parts:
     def answers(self, joined: Sequence[_Joined], array: type[Array]) -> Iterator[Message]:
         """Compute and enter the answers of one or many devices; weights travel as ``array``."""
         asked, task = self.asked, self.asked.task
+        sent: Sequence[bytes | None] = [None] * len(joined)
         if asked.weights is None:
-            for device, permit, message, _ in joined:
-                yield self._send(device, permit, message, pack_contribution(permit.record, task))
-            return
-        stack = Stack([inputs for *_, inputs in joined], task)
-        sent: Iterable[bytes | None] = [None] * len(joined)
-        if task.sees == "ego" and self.kind != "evaluation":
-            hidden = stack.hidden(asked.weights) + task.shape.parts(asked.weights)[1]
-            sent = [
-                self._representation(permit.record, inputs, hidden[place], first_time=read_own(message) is None)
-                for place, (_, permit, message, inputs) in enumerate(joined)
-            ]
+            sent = [pack_contribution(permit.record, task) for _, permit, _, _ in joined]
+        else:
+            stack = Stack([inputs for *_, inputs in joined], task)
+            if task.sees == "ego" and self.kind != "evaluation":
+                hidden = stack.hidden(asked.weights) + task.shape.parts(asked.weights)[1]
+                sent = [
+                    self._representation(permit.record, inputs, hidden[place], first_time=read_own(message) is None)
+                    for place, (_, permit, message, inputs) in enumerate(joined)
+                ]
         if self.kind == "exchange":
-            for (device, permit, message, _), representation in zip(joined, sent, strict=True):
-                assert representation is not None
-                yield self._send(device, permit, message, representation)
-        elif self.kind == "evaluation":
+            for (device, permit, message, _), values in zip(joined, sent, strict=True):
+                assert values is not None
+                device.enter(task, "exchange", permit, len(values))
+                yield exchange_reply(values, message, device=device.index)
+            return
+        assert asked.weights is not None
+        if self.kind == "evaluation":
             best = stack.scores(asked.weights).argmax(axis=1)
             for place, (device, permit, message, inputs) in enumerate(joined):
-                yield self._judge(device, permit, message, int(best[place]) == inputs.label)
-        else:
-            trained = stack.trained(asked.weights, mu=asked.mu)
-            for (device, permit, message, _), part, weights in zip(joined, sent, trained, strict=True):
-                yield self._update(device, permit, message, weights, part, array)
+                device.enter(task, "evaluation", permit, 1)
+                yield evaluation_reply(int(best[place]) == inputs.label, message)
+            return
+        trained = stack.trained(asked.weights, mu=asked.mu)
+        for (device, permit, message, _), part, weights in zip(joined, sent, trained, strict=True):
+            if task.noise is not None:
+                noisy = task.noise.perturb(weights - asked.weights, NoiseStream(permit.noise_key))
+                weights = (asked.weights + noisy).astype(asked.weights.dtype)
+            device.enter(task, "update", permit, weights.nbytes + len(part or b""))
+            yield wire.update_reply(weights, message, device=device.index, sent=part, kind=array)
 
     def _representation(self, record: Record, own: Inputs, hidden: FloatArray, *, first_time: bool) -> bytes:
         """Values for the neighbours: x W1 and the hidden units, both over the root of the degree plus one."""
@@ -189,26 +196,6 @@ class _Parts:
         through = (hidden - b1 - own.first) / root
         listed = record.neighbours if first_time else None
         return pack_representation(through, root * np.maximum(hidden, 0), listed)
-
-    def _update(
-        self, device: Device, permit: RoundPermit, message: Message, weights: FloatArray, sent: bytes | None,
-        kind: type[Array],
-    ) -> Message:  # fmt: skip
-        asked, task = self.asked, self.asked.task
-        if task.noise is not None:
-            assert asked.weights is not None
-            noisy = task.noise.perturb(weights - asked.weights, NoiseStream(permit.noise_key))
-            weights = (asked.weights + noisy).astype(asked.weights.dtype)
-        device.enter(task, "update", permit, weights.nbytes + len(sent or b""))
-        return wire.update_reply(weights, message, device=device.index, sent=sent, kind=kind)
-
-    def _judge(self, device: Device, permit: RoundPermit, message: Message, correct: bool) -> Message:
-        device.enter(self.asked.task, "evaluation", permit, 1)
-        return evaluation_reply(correct, message)
-
-    def _send(self, device: Device, permit: RoundPermit, message: Message, sent: bytes) -> Message:
-        device.enter(self.asked.task, "exchange", permit, len(sent))
-        return exchange_reply(sent, message, device=device.index)
 
 
 def keep(received: Path, asked: Round, index: int) -> None:

@@ -95,6 +95,5 @@ class RandomizedResponse(AdjacencyBits):
 
     def loss(self, *, device: int | None = None) -> Loss:
         bits = self.most_targets(device)
-        return Loss(
-            bit=log_ratio(ONE - self.flip, self.flip, min(bits, 1)), vector=log_ratio(ONE - self.flip, self.flip, bits)
-        )
+        bit, vector = (log_ratio(ONE - self.flip, self.flip, changed) for changed in (min(bits, 1), bits))
+        return Loss(bit, vector)
