@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and are on the disk before the call returns."""
+"""Files that are written whole or not at all, and locks on folders."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace a file as a whole and make it durable before returning."""
+def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) -> None:
+    """Replace a file as a whole, readable by its owner alone; ``durable`` waits until it is on the disk."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(handle)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    make_durable(path.parent)
+    if durable:
+        make_durable(path.parent)
 
 
 def make_durable(path: Path) -> None:

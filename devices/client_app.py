@@ -93,7 +93,7 @@ class DeviceApp(ClientApp):
 def _refusal_of(message: Message, context: Context) -> Refusal:
     """Return the refusal of a message that no handler took, or whose handler failed."""
     if context.node_config.get("socket"):
-        return Refusal.LEDGER_DAMAGED  # there is no other device than the one behind it
+        return Refusal.LEDGER_DAMAGED  # the only device is the one behind the socket
     try:
         device = device_of(context)
         if message.metadata.message_type.partition(".")[0] in (MessageType.TRAIN, MessageType.EVALUATE):
@@ -108,7 +108,7 @@ def _in_batch(context: Context) -> bool:
         state = open_state(state_folder(context), os.getpid())
         return state.ledger(int(context.node_config["partition-id"])).in_transaction
     except (LedgerDamaged, ValueError, KeyError, OSError):
-        return False  # what cannot be opened holds no transaction either
+        return False  # a folder that cannot be opened holds no transaction
 
 
 app = DeviceApp()
@@ -131,7 +131,7 @@ def _answer(message: Message, context: Context, *, raw: bool) -> Message:
     try:
         question = read_query(message)
     except InvalidQuery:
-        question = b""  # no query is empty: the device says what it says to any malformed question
+        question = b""  # no query is empty, so the device answers as to any malformed question
     answered = device.hand_over(question) if raw else device.answer(question)
     return reply(answered, message, device=device.index)
 

@@ -10,8 +10,8 @@ A Bernoulli trial compares 64 random bits with a threshold. The upper 32 bits de
 except on a tie (one in 2**32), when the lower 32 come from a second keystream; the
 answer is that of the full 64-bit comparison.
 
-Statement: exact for ideal uniform noise; computational through ChaCha20 and HMAC. What
-is drawn for a key is fixed by ``SAMPLER_VERSION``; a version's meaning never changes.
+Statement: exact for ideal uniform noise; computational through ChaCha20 and HMAC. The
+draws of a key are fixed by ``SAMPLER_VERSION``; a version's meaning never changes.
 """
 
 from __future__ import annotations

@@ -164,11 +164,11 @@ class Query:
 
     @cached_property
     def grouping_digest(self) -> bytes:
-        """SHA-256 of the stage's grouping, empty where there is none."""
+        """SHA-256 of the stage's grouping, empty without one."""
         return hashlib.sha256(canonical(self.grouping)).digest() if self.grouping is not None else b""
 
     def question(self, attribute: str) -> bytes:
-        """Return what the noise is bound to: the fingerprint, with stage and grouping after the first stage.
+        """Return the digest that the noise is bound to: the fingerprint, with stage and grouping after the first stage.
 
         The collection plays no part.
         """
@@ -179,7 +179,7 @@ class Query:
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of all the query's fingerprints: what a policy's verdict depends on."""
+        """SHA-256 of all the query's fingerprints. A policy's verdict depends on it."""
         return hashlib.sha256(b"".join(self.fingerprint(name) for name in self.attributes)).digest()
 
     def at_stage(self, stage: int, grouping: tuple[int, ...] | None = None) -> Query:
@@ -229,8 +229,8 @@ def _parse(data: bytes) -> Query:
     return query
 
 
-# Everybody is asked the same few questions. Of large ones the last two are kept: strangers write
-# them, and sixty-four of four million bytes would fill a phone.
+# All devices get the same few questions. Only two large ones are cached: strangers write them,
+# and 64 of four million bytes each would fill a phone's memory.
 _SMALL = 1 << 14
 _parse_small = lru_cache(maxsize=64)(_parse)
 _parse_large = lru_cache(maxsize=2)(_parse)

@@ -1,4 +1,4 @@
-"""The hand-over: a record given, raw, once, to an owner whom the person trusts.
+"""Hand-over of a raw record, once, to an owner whom the person trusts.
 
 Only a device enrolled in ``owner`` mode answers it, by a message type of its own. It is a
 release like any other, in the ledger with an infinite loss. To the ledger it is a query
@@ -29,7 +29,7 @@ _LABEL = struct.Struct("<q")
 
 @dataclass(frozen=True)
 class HandedOver(InClear):
-    """No mechanism at all: one attribute of a record as it is, in plain bytes.
+    """One attribute of a record as it is, in plain bytes and without noise.
 
     Adjacency: int32 ids. Features: how many, int32 columns, float32 values. Label: int64.
     All little-endian.

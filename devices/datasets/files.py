@@ -92,7 +92,7 @@ def locate(entry: DatasetEntry, root: Path) -> Form:
         raise ValueError(absent(entry, root, "there is no automatic download"))
     form = entry.forms[0]
     try:
-        # a short question first: a download class may wait for minutes on a dead network
+        # probe first, because a download class may wait for minutes on a dead network
         with urllib.request.urlopen(urllib.request.Request(entry.probe, method="HEAD"), timeout=PROBE_SECONDS):
             pass
         root.mkdir(parents=True, exist_ok=True)

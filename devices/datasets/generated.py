@@ -1,4 +1,4 @@
-"""A graph made up on the spot: no file, no network.
+"""Generated graph: no file and no download is needed.
 
 A degree-corrected contextual stochastic block model. Degrees follow a power law up to
 the structural cutoff (degree-corrected SBM: Karrer and Newman, 2011); a given share of

@@ -1,4 +1,4 @@
-"""A graph of a person's own in one ``.npz`` file. It is read without pickle.
+"""A user's own graph in one ``.npz`` file, read without pickle.
 
 Arrays:
 
@@ -14,7 +14,7 @@ Arrays:
 
 Optional: ``feature_range`` (2,) the public smallest and largest value, default 0 and 1;
 ``num_classes``, else the number of ``class_names``, else the largest label + 1 (a number
-taken from the data: state it where it is not public); ``class_names`` (text); ``train``,
+taken from the data: state it if it is not public); ``class_names`` (text); ``train``,
 ``val`` and ``test``, masks or node numbers, for ``--split file``.
 """
 

@@ -3,7 +3,7 @@
 Needed: ``x`` (n, d), ``edge_index`` (2, m), ``y`` (n,). Optional: ``train_mask``,
 ``val_mask`` and ``test_mask`` for ``--split file``; ``feature_range``, the public smallest
 and largest value, default 0 and 1; ``num_classes``, else the largest label + 1 (a number
-taken from the data: state it where it is not public).
+taken from the data: state it if it is not public).
 """
 
 from __future__ import annotations

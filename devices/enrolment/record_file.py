@@ -1,4 +1,4 @@
-"""The data of one person, or of some people, in a JSON file: what a vault is given at enrolment.
+"""Data of one or more people in a JSON file, given to a vault at enrolment.
 
     {
       "facts": {"n": 4, "d": 256, "classes": 5},

@@ -101,12 +101,7 @@ def enrol(
         else:
             master = derive_key(seed.to_bytes(16, "little", signed=True), b"ldpsim simulation")
             secrets = b"".join(derive_key(master, b"device", i.to_bytes(8, "little")) for i in range(n))
-        handle = os.open(folder / "secrets.bin", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, 0o600)  # the file of an interrupted enrolment keeps the mode it had
-            file.write(secrets)
-            file.flush()
-            os.fsync(file.fileno())
+        write_atomically(folder / "secrets.bin", secrets)
         population.save(folder / "population")
         for path in (*(folder / "population").iterdir(), folder / "population"):
             make_durable(path)

@@ -8,8 +8,6 @@ agree to rounding. The decision depends on the task, the ledger and the policy a
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
@@ -19,6 +17,7 @@ import numpy as np
 from flwr.app import Array, Message, MessageType
 
 from devices.array_types import FloatArray
+from devices.atomic_files import write_atomically
 from devices.data.population import Record
 from devices.device import Device, Refusal, RoundPermit
 from devices.enrolment.state import State
@@ -205,10 +204,7 @@ def keep(received: Path, asked: Round, index: int) -> None:
     Sums.from_bytes(asked.own)
     path = _place(received, asked.task.collection, index)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(asked.own)
-    os.replace(temporary, path)
+    write_atomically(path, asked.own, durable=False)
     kept.cache_clear()
 
 

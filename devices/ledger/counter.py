@@ -1,4 +1,4 @@
-"""Counter of answers, kept apart from the ledger: it shows that a ledger is an old one.
+"""Counter of answers, kept apart from the ledger. It reveals a ledger that is an old copy.
 
 A ledger that was deleted, put back from a backup or copied along with its folder looks
 like any good ledger. The counter is raised after each commit and before the reply leaves.
@@ -16,6 +16,8 @@ import fcntl
 import os
 from pathlib import Path
 from typing import Protocol
+
+from devices.atomic_files import make_durable
 
 
 class MonotonicCounter(Protocol):
@@ -52,11 +54,7 @@ class FileCounter:
         """Make the counter at 0; OSError where there is one already, or it cannot be made."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        handle = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        make_durable(self.path.parent)
 
     def read(self) -> int:
         """Return the number."""

@@ -16,7 +16,7 @@ from devices.ledger.columns import Columns, Table
 from devices.mechanisms.base import Loss
 from devices.query import Query
 
-TRAINING = "training"  # stands in the place of an attribute: the name of a training's losses, also in policies
+TRAINING = "training"  # name of a training's losses, in rows and policies, in place of an attribute
 _PAID_BEFORE = Loss(0.0, 0.0)  # a later stage's loss was entered with the first
 
 
@@ -26,7 +26,7 @@ class Head:
 
     Args:
         answers: How many answers the device gave; the next one gets this number.
-        seal: Seal of the last answer, empty where there is none.
+        seal: Seal of the last answer, empty without an answer.
     """
 
     answers: int = 0
@@ -71,7 +71,7 @@ class QueryAnswer:
         number: Place in the device's chain, from 0.
         collection: Id of the collection that asked.
         stage: Stage of the query.
-        grouping: Digest of the stage's public grouping, empty where there is none.
+        grouping: Digest of the stage's public grouping, empty without one.
         packed_parts: Canonical bytes of :attr:`parts`. The row of the first stage holds the
             attributes of all stages, so that the whole loss is entered before anything leaves.
         time: Seconds since 1970, by the device's clock.

@@ -1,4 +1,4 @@
-"""The SQLite file of a ledger: how an empty one is made, and how its form is checked.
+"""The SQLite file of a ledger: creation of an empty one, and the check of its form.
 
 The file's application id and schema version are those of SQLite's own header
 (``application_id``, ``user_version``). Tables, indexes, triggers and views have to be
@@ -99,7 +99,7 @@ def check(db: Any, path: Path) -> Header:
     """Check an open file whole, and return its header.
 
     Raises:
-        LedgerDamaged: where it is not a ledger of this version, or is rotten.
+        LedgerDamaged: for a file that is damaged, or no ledger of this version.
     """
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()

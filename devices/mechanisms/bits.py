@@ -39,7 +39,7 @@ def pack_bits(bits: BoolArray) -> bytes:
 
 
 def unpack_bits(data: bytes, size: int) -> BoolArray:
-    """Read :func:`pack_bits` back as bool (size,); ValueError where it is no such form."""
+    """Read :func:`pack_bits` back as bool (size,); ValueError for another form."""
     bits = np.zeros(size, np.bool_)
     bits[unpack_positions(data, size)] = True
     return bits

@@ -1,4 +1,4 @@
-"""Many reports of one mechanism, decoded into one array or sparse matrix with a row a person.
+"""Many reports of one mechanism, decoded into one array or sparse matrix with one row for each person.
 
 Every function takes the reports as bytes by device and a ``read(data, device=...)`` that
 decodes one of them. A ValueError of ``read`` is raised again with the device's number.

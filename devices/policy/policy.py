@@ -84,7 +84,7 @@ class Policy:
         return verdict
 
     def allows_total(self, spent: float, query: Query, *, device: int) -> bool:
-        """Return whether a query still fits under the cap of the whole person, after ``spent``."""
+        """Return whether a query fits under the cap of the whole person, after ``spent``."""
         if math.isinf(self.user_cap):
             return True
         asked = math.fsum(query.loss(name, device=device).vector for name in query.attributes)

@@ -20,9 +20,9 @@ _PAUSE = 0.1
 class VaultDevice:
     """Device in a vault, with the methods of ``Device``: each sends a question and returns the answer.
 
-    A question is asked again while the vault cannot be reached or breaks off: whatever it
-    released stands in its ledger, so a second time the same question gets the same bytes.
-    A vault that stays silent is a device that answers nothing: ``LEDGER_DAMAGED``.
+    A question is asked again while the vault cannot be reached or breaks off. The vault's
+    ledger holds every release, so the same question gets the same bytes again. A vault that
+    stays silent counts as a device with a damaged ledger: ``LEDGER_DAMAGED``.
 
     Args:
         path: The vault's socket.
@@ -63,7 +63,7 @@ class VaultDevice:
 
     def _ask(self, kind: FrameKind, question: bytes) -> Report | Refusal:
         if len(question) > MAX_BYTES:
-            question = b""  # no query is so long, and none is empty: the device says the same to both
+            question = b""  # too long for a query; an empty question gets the same answer
         payload = protocol.pack_question(kind, self.index, question)
         deadline = time.monotonic() + self.seconds
         while True:

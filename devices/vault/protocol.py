@@ -58,7 +58,7 @@ def question_limit(people: int) -> int:
     """Return the longest question a vault reads, in bytes.
 
     Only a grouping grows with the population, by at most 11 digits and a comma a person;
-    the rest of a query is short. What is not read cannot fill the memory.
+    the rest of a query is short. Bytes that are not read cannot fill the memory.
     """
     return _QUESTION.size + min(MAX_BYTES, (1 << 16) + 12 * people)
 

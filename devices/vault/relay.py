@@ -26,7 +26,7 @@ def relay(message: Message, context: Context) -> Message:
     try:
         question = read_query(message)
     except InvalidQuery:
-        question = b""  # no query is empty: the device says what it says to any malformed question
+        question = b""  # no query is empty, so the device answers as to any malformed question
     if kind == QUERY_TYPE:
         return reply(device.answer(question), message, device=device.index)
     if kind == HANDOVER_TYPE:
