@@ -112,6 +112,22 @@ class Method:
         return cls(**values)
 
 
+class WithoutReports(Method):
+    """A method that asks no device for a report; ``learns_from`` says what it uses instead."""
+
+    private: ClassVar[tuple[str, ...]] = ()
+    mechanisms: ClassVar[tuple[str, ...]] = ()
+    learns_from: ClassVar[str] = "reads an OwnedGraph"
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Return no question."""
+        return ()
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Refuse reports (TypeError)."""
+        raise TypeError(f"{self.name} {self.learns_from}, not reports")
+
+
 def check_choices(method: Any, **allowed: Sequence[str]) -> None:
     """Refuse a parameter that is none of its choices (ValueError)."""
     for name, choices in allowed.items():
@@ -128,12 +144,13 @@ def check_shares(method: Any, *names: str) -> None:
             raise ValueError(f"--set {name}={value}: must lie between 0 and 1, both excluded")
 
 
-def check_range(method: Any, *names: str, least: int, most: int) -> None:
+def check_range(method: Any, *names: str, least: int, most: int | None = None) -> None:
     """Refuse a whole number outside ``least`` .. ``most`` (ValueError)."""
+    allowed = f"{least} or more" if most is None else f"{least}..{most}"
     for name in names:
         value = getattr(method, name)
-        if not least <= value <= most:
-            raise ValueError(f"--set {name}={value}: must be {least}..{most}")
+        if value < least or (most is not None and value > most):
+            raise ValueError(f"--set {name}={value}: must be {allowed}")
 
 
 def check_numbers(method: Any, *names: str, positive: bool = False) -> None:

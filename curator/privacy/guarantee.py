@@ -166,7 +166,6 @@ def local_guarantee(
     collections: int = 1,
     public_features: bool = False,
     public_edges: bool = False,
-    labels_used: bool = True,
 ) -> Guarantee:
     """Return the guarantee of reports to an untrusted curator.
 
@@ -177,8 +176,6 @@ def local_guarantee(
         why_they_differ: The method's own reasons.
         collections: Number of times that all of it was asked, with fresh noise.
         public_features, public_edges: Whether these are in clear in this setting.
-        labels_used: Whether the method trains on labels; without a question about them they
-            are public.
 
     Raises:
         ValueError: for fewer than one collection.
@@ -187,7 +184,7 @@ def local_guarantee(
         raise ValueError(f"a guarantee is about at least one collection, not {collections}")
     asked = _collect(facts.n, questions)
     clear = {"features": public_features, "adjacency": public_edges}
-    clear["label"] = labels_used and not any(a.attribute == "label" for a in asked)
+    clear["label"] = all(a.attribute != "label" for a in asked)  # methods train on labels: asked, or public
     build = _Builder(asked, collections, clear)
     holds = {name: build.level(spec) for name, spec in LEVELS.items()}
     reasons = list(why_they_differ)
@@ -272,15 +269,16 @@ class _Builder:
         return bounded
 
 
-def open_guarantee(used: Sequence[str], *, trust: str, statement: str) -> Guarantee:
-    """Return the guarantee of a reference that sees raw data: everything it uses is unprotected.
+def open_guarantee(used: Sequence[str], *, trust: str, statement: str, detail: str = "raw data, no noise") -> Guarantee:
+    """Return the guarantee of a method without noise: everything it uses is unprotected.
 
     Args:
         used: Attributes that are read, of adjacency, features, label.
         trust: ``none`` or ``trusted curator``.
         statement: The claim in words.
+        detail: Who sees the data in clear.
     """
-    open_, unused = Level("unprotected", detail="raw data, no noise"), Level("not asked")
+    open_, unused = Level("unprotected", detail=detail), Level("not asked")
     level = {attribute: open_ if attribute in used else unused for attribute in _EACH}
     some = open_ if used else unused
     return Guarantee(trust, Claim(statement, None), by_attribute(level, several=some, owned=some))

@@ -176,5 +176,14 @@ class Account:
         }
 
 
+def small_delta(people: int) -> float:
+    """Return the largest power of ten below 1 / people.
+
+    >>> small_delta(500)
+    0.001
+    """
+    return float(10.0 ** (math.ceil(math.log10(1 / people)) - 1))
+
+
 def _up(value: float | None) -> str:
     return "-" if value is None else f"{math.ceil(value * 1e4) / 1e4:.4f}"

@@ -10,9 +10,9 @@ from curator.reports.reports import Reports
 
 def agreed_pairs(reports: Reports) -> csr_array:
     """Symmetric float32 CSR (n, n): 1 for pairs about which every end that reported said 1."""
-    assert reports.adjacency is not None
+    adjacency = reports.needed("adjacency")
     one_end = reports.source("adjacency").reporting == "one-end"
-    ones = reports.adjacency.astype(np.float32)
+    ones = adjacency.astype(np.float32)
     reported = reports.reported("adjacency")
     if one_end:
         return csr_array(ones + ones.T)

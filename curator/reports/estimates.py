@@ -23,12 +23,11 @@ _COLUMNS_AT_ONCE = 128
 
 def estimated_strips(reports: Reports) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Yield (columns, float32 (n, columns)); ValueError where the reports hold no features."""
-    if reports.features is None:
-        raise ValueError("the reports hold no features")
+    features = reports.needed("features")
     mechanism = reports.source("features")
     silent = ~reports.reported("features")
     middle = (reports.facts.feature_low + reports.facts.feature_high) / 2
-    for columns, strip in _as_reported(reports.features, reports.facts.d, mechanism.packed):
+    for columns, strip in _as_reported(features, reports.facts.d, mechanism.packed):
         estimate = np.asarray(mechanism.estimate(strip), np.float32)
         estimate[silent] = middle
         yield columns, estimate

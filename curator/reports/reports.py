@@ -81,6 +81,13 @@ class Reports:
         """bool (n,): True for people who were asked about the attribute and answered."""
         return self.asked[attribute] & self.answered
 
+    def needed(self, field: str) -> Any:
+        """Return the reports of this field; ValueError where there are none."""
+        found = getattr(self, field)
+        if found is None:
+            raise ValueError(f"the reports hold no {field.replace('_', ' ')}")
+        return found
+
     def mechanism(self, attribute: str, kind: type) -> Any:
         """Return the mechanism of this kind that was asked about the attribute.
 

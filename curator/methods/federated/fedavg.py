@@ -11,14 +11,13 @@ no neighbour on the device. ``fedavg-mlp`` is that method by its right name. Edg
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from curator.methods.base import Budget, Graph, Method, Question, check_choices, check_numbers
-from curator.privacy.guarantee import Claim, Guarantee, Level
-from curator.privacy.levels import LEVELS, by_attribute
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
+from curator.methods.base import Budget, Question, WithoutReports, check_choices, check_numbers, check_range
+from curator.privacy.guarantee import Claim, Guarantee, Level, open_guarantee
+from curator.privacy.levels import LEVELS
+from devices.facts import PublicFacts
 
 _FEDAVG = "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data (FedAvg)"
 _LEAK = (
@@ -31,7 +30,7 @@ SERVER_OPTIMISERS = ("average", "adam")
 
 
 @dataclass(frozen=True)
-class Federated(Method):
+class Federated(WithoutReports):
     """A training in rounds.
 
     Args:
@@ -60,19 +59,16 @@ class Federated(Method):
     scaling: str = "none"
 
     trust: ClassVar[str] = "trusted curator"
-    private: ClassVar[tuple[str, ...]] = ()
-    mechanisms: ClassVar[tuple[str, ...]] = ()
+    learns_from: ClassVar[str] = "is trained in rounds"
     common_selection: ClassVar[bool] = False
     sees: ClassVar[str] = "own"  # view of a device: see devices/training_task.py
     silo: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ("features", "label")
+    seen: ClassVar[str] = "the server sees every update in clear"
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "local_steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"--set {name}={getattr(self, name)}: must be 1 or more")
-        if self.evaluate_every < 0:
-            raise ValueError(f"--set evaluate_every={self.evaluate_every}: must be 0 or more")
+        check_range(self, "rounds", "local_steps", least=1)
+        check_range(self, "evaluate_every", least=0)
         if not 0 < self.fraction <= 1:
             raise ValueError(f"--set fraction={self.fraction:g}: must be above 0 and at most 1")
         if not 0 <= self.dropping < 1:
@@ -85,28 +81,13 @@ class Federated(Method):
         """Weight of FedProx's term."""
         return 0.0
 
-    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Return no question: there are no reports."""
-        return ()
-
-    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
-        """Refuse reports: there are none (TypeError)."""
-        raise TypeError(f"{self.name} is trained in rounds, not on reports")
-
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
-        """Return a guarantee of nothing: the server sees every update in clear."""
-        return unprotected(self.uses, trust=self.trust)
-
-
-def unprotected(uses: Sequence[str], *, trust: str, detail: str = "the server sees every update in clear") -> Guarantee:
-    """Return the guarantee of a training without noise."""
-    open_, unused = Level("unprotected", detail=detail), Level("not asked")
-    level = {name: open_ if name in uses else unused for name in ("adjacency", "features", "label")}
-    holds = by_attribute(level, several=open_, owned=open_)
-    claim = Claim("raw data stay on the device; no figure is claimed", None)
-    return Guarantee(trust, claim, holds, (_LEAK,))
+        """Return a guarantee of nothing: training has no noise."""
+        claim = "raw data stay on the device; no figure is claimed"
+        return replace(open_guarantee(self.uses, trust=self.trust, statement=claim, detail=self.seen),
+                       why_they_differ=(_LEAK,))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,9 +100,29 @@ class FedAvgMLP(Federated):
     training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.3}
 
 
+class ProximalTerm:
+    """FedProx's proximal term (Li et al. 2020, https://arxiv.org/abs/1812.06127), of weight ``proximal_mu``.
+
+    No dataclass and no :class:`Federated`, as its fields would hide those of the other base.
+    """
+
+    proximal_mu: float
+
+    paper: ClassVar[str] = "Li et al., Federated Optimization in Heterogeneous Networks (FedProx)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()  # type: ignore[misc]  # of the other base
+        check_numbers(self, "proximal_mu", positive=True)
+
+    @property
+    def mu(self) -> float:
+        """Weight of FedProx's term."""
+        return self.proximal_mu
+
+
 @dataclass(frozen=True)
-class FedProx(FedAvgMLP):
-    """FedAvg-MLP with FedProx's proximal term (Li et al. 2020, https://arxiv.org/abs/1812.06127).
+class FedProx(ProximalTerm, FedAvgMLP):
+    """FedAvg-MLP with FedProx's proximal term (https://arxiv.org/abs/1812.06127).
 
     Args:
         proximal_mu: Weight of the term.
@@ -130,16 +131,6 @@ class FedProx(FedAvgMLP):
     proximal_mu: float = 0.1
 
     name: ClassVar[str] = "fedprox"
-    paper: ClassVar[str] = "Li et al., Federated Optimization in Heterogeneous Networks (FedProx)"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_numbers(self, "proximal_mu", positive=True)
-
-    @property
-    def mu(self) -> float:
-        """Weight of FedProx's term."""
-        return self.proximal_mu
 
 
 @dataclass(frozen=True)

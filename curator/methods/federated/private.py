@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from curator.methods.base import Budget, Question, check_choices, check_numbers
-from curator.methods.federated.fedavg import Federated
+from curator.methods.federated.fedavg import FedAvgMLP
 from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon
 from curator.privacy.guarantee import Claim, Guarantee, Level
 from curator.privacy.levels import by_attribute
+from curator.privacy.release import small_delta
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian, round_up
 
 CLIPPINGS = ("fixed", "adaptive")
 
 
-def small_delta(people: int) -> float:
-    """Return the largest power of ten below 1 / people.
-
-    >>> small_delta(500)
-    0.001
-    """
-    return float(10.0 ** (math.ceil(math.log10(1 / people)) - 1))
-
-
 @dataclass(frozen=True)
-class DPFedAvg(Federated):
+class DPFedAvg(FedAvgMLP):
     """DP-FedAvg (McMahan et al. 2018, https://arxiv.org/abs/1710.06963) of a perceptron.
 
     The server clips every update and adds Gaussian noise to their mean (Flower's wrapper). It sees
@@ -54,10 +46,8 @@ class DPFedAvg(Federated):
 
     name: ClassVar[str] = "dp-fedavg"
     paper: ClassVar[str] = "McMahan et al., Learning Differentially Private Recurrent Language Models (DP-FedAvg)"
-    default_gnn: ClassVar[str] = "mlp"
     mechanisms: ClassVar[tuple[str, ...]] = ("gaussian",)
     private: ClassVar[tuple[str, ...]] = ("features", "label")
-    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.3}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,7 +101,7 @@ class DPFedAvg(Federated):
 
 
 @dataclass(frozen=True)
-class LDPFedAvg(Federated):
+class LDPFedAvg(FedAvgMLP):
     """FedAvg-MLP whose devices clip their update and add Gaussian noise before they send it.
 
     The noise is that of the analytic Gaussian mechanism (Balle and Wang 2018,
@@ -137,8 +127,6 @@ class LDPFedAvg(Federated):
     trust: ClassVar[str] = "untrusted curator"
     private: ClassVar[tuple[str, ...]] = ("features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("gaussian_update",)
-    default_gnn: ClassVar[str] = "mlp"
-    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.3}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,14 +11,12 @@ non-overlapping partition of FED-PUB, Baek et al. 2023).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from curator.methods.base import Budget, Question, check_choices, check_numbers
-from curator.methods.federated.fedavg import Federated, unprotected
-from curator.privacy.guarantee import Guarantee
-from devices.facts import PublicFacts
+from curator.methods.base import check_choices, check_numbers
+from curator.methods.federated.fedavg import Federated, ProximalTerm
 
 PARTITIONS = ("dirichlet", "metis")
 
@@ -49,6 +47,7 @@ class Silos(Federated):
     paper: ClassVar[str] = "McMahan et al. (FedAvg), with the settings of Yao et al. (FedGCN)"
     silo: ClassVar[bool] = True
     uses: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
+    seen: ClassVar[str] = "the silo has the raw record, and the server sees every update of the silo in clear"
     sums: ClassVar[bool] = False
     training_defaults: ClassVar[Mapping[str, Any]] = {
         "hidden": 16, "lr": 0.5, "weight_decay": 5e-4, "gnn_dropout": 0.5,
@@ -69,17 +68,10 @@ class Silos(Federated):
                 "FedAvg of a GCN has no edge to train on (fedavg-mlp is that; fedavg-gnn exchanges over edges)"
             )
 
-    def guarantee(
-        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
-    ) -> Guarantee:
-        """Return a guarantee of nothing: the silo is trusted, and the server sees its updates in clear."""
-        detail = "the silo has the raw record, and the server sees every update of the silo in clear"
-        return unprotected(self.uses, trust=self.trust, detail=detail)
-
 
 @dataclass(frozen=True)
-class SiloFedProx(Silos):
-    """silo-fedavg-gcn with FedProx's proximal term (Li et al. 2020, https://arxiv.org/abs/1812.06127).
+class SiloFedProx(ProximalTerm, Silos):
+    """silo-fedavg-gcn with FedProx's proximal term (https://arxiv.org/abs/1812.06127).
 
     Args:
         proximal_mu: Weight of the term.
@@ -88,16 +80,6 @@ class SiloFedProx(Silos):
     proximal_mu: float = 0.01
 
     name: ClassVar[str] = "silo-fedprox"
-    paper: ClassVar[str] = "Li et al., Federated Optimization in Heterogeneous Networks (FedProx)"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_numbers(self, "proximal_mu", positive=True)
-
-    @property
-    def mu(self) -> float:
-        """Weight of FedProx's term."""
-        return self.proximal_mu
 
 
 @dataclass(frozen=True)

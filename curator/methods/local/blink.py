@@ -114,12 +114,11 @@ def row_and_degree(
 
 def link_posterior(reports: Reports) -> tuple[LinkPosterior, dict[str, Any]]:
     """Return P_ij of all pairs, and notes on the prior."""
-    if reports.adjacency is None or reports.degrees is None:
-        raise ValueError("blink needs reports of adjacency bits and of degrees, and one of them is missing")
+    ones, degrees = reports.needed("adjacency"), reports.needed("degrees")
     reported = reports.reported("adjacency")
-    prior = fit_beta_model(usable_degrees(reports.degrees, reported))
+    prior = fit_beta_model(usable_degrees(degrees, reported))
     flip = reports.mechanism("adjacency", RandomizedResponse)
-    posterior = LinkPosterior(prior.strength, reports.adjacency, reported, flip.flip_odds)
+    posterior = LinkPosterior(prior.strength, ones, reported, flip.flip_odds)
     expected = posterior.expected_edges()
     return posterior, {"expected_edges": expected, "beta_steps": prior.steps, "beta_converged": prior.converged}
 

@@ -71,13 +71,11 @@ class DPRR(LinkMethod):
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Keep each reported 1 with probability q_i."""
-        if reports.adjacency is None or reports.degrees is None:
-            raise ValueError("dprr needs reports of adjacency bits and of degrees, and one of them is missing")
+        ones, degrees = reports.needed("adjacency"), reports.needed("degrees")
         response = reports.mechanism("adjacency", RandomizedResponse)
         targets = np.array([response.targets(i) for i in range(reports.facts.n)])
-        keep = survival(reports.degrees, targets, response.flip_probability)
-        ones = reports.adjacency
-        seed = hashlib.sha256(ones.indptr.tobytes() + ones.indices.tobytes() + reports.degrees.tobytes()).digest()
+        keep = survival(degrees, targets, response.flip_probability)
+        seed = hashlib.sha256(ones.indptr.tobytes() + ones.indices.tobytes() + degrees.tobytes()).digest()
         coins = np.random.default_rng(int.from_bytes(seed, "little")).random(ones.nnz)
         rows = np.repeat(np.arange(reports.facts.n), np.diff(ones.indptr))
         kept = coins < keep[rows]

@@ -31,7 +31,7 @@ Points on which the paper is silent, and deviations:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -47,7 +47,6 @@ from curator.methods.base import (
     Budget,
     Graph,
     Grid,
-    Method,
     Question,
     check_choices,
     check_range,
@@ -55,8 +54,8 @@ from curator.methods.base import (
     require_reports,
     spending,
 )
-from curator.methods.local.links import BOTH_ENDS, ONE_END, both_ways, labelled_graph, with_labels
-from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
+from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
 from devices.array_types import FloatArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
@@ -68,7 +67,7 @@ POTENTIAL = 0.5  # smallest P_ij of a potential neighbour, Section III-D
 
 
 @dataclass(frozen=True)
-class HoGS(Method):
+class HoGS(LocalMethod):
     """HoGS.
 
     Args:
@@ -91,8 +90,6 @@ class HoGS(Method):
 
     name: ClassVar[str] = "hogs"
     paper: ClassVar[str] = "Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training"
-    trust: ClassVar[str] = "untrusted curator"
-    private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
     # l, weight decay and dropout: measured better than l 1, 1e-4 and .1 (docs/results/hogs-defaults.md)
     training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-3, "gnn_dropout": 0.5}
@@ -116,9 +113,7 @@ class HoGS(Method):
         if eps_f is not None:
             if facts.d < 1:
                 raise ValueError("hogs compares feature vectors, and these people have no features")
-            with spending("--eps-features", budget.eps_features, budget, eps_f):
-                one_bit = OneBit.from_epsilon(eps_f, d=facts.d, low=facts.feature_low, high=facts.feature_high)
-            asks.append(Ask("features", (one_bit,)))
+            asks.append(ask_features(facts, budget, eps_f))
         return with_labels(tuple(asks), facts, split, budget, collection, self.name)
 
     def perturb_adjacency(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
@@ -128,8 +123,6 @@ class HoGS(Method):
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Algorithms 2 and 3."""
         require_reports(reports, self.name)
-        if reports.adjacency is None:
-            raise ValueError("hogs needs adjacency reports, and these hold none")
         if reports.features is None and public.features is None:
             raise ValueError("hogs needs features: neither reported nor public ones are there")
         edges, weights, notes = self.reconstruct_topology(reports, public)
@@ -147,11 +140,11 @@ class HoGS(Method):
         Returns:
             E^, int64 (2, E) in both directions; the weights of eq. 10, float32 CSR (n, n); diagnostics.
         """
-        assert reports.adjacency is not None
+        ones = reports.needed("adjacency")
         flip = reports.mechanism("adjacency", RandomizedResponse)
         rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
         # flip_odds is exactly p_1 / (1 - p_1) of the threshold that the devices used
-        bits = Bits(reports.adjacency, reports.reported("adjacency"), flip.reporting == "one-end", flip.flip_odds)
+        bits = Bits(ones, reports.reported("adjacency"), flip.reporting == "one-end", flip.flip_odds)
         links = likely_links(bits, rows, min(self.tau, POTENTIAL) if self.l else self.tau)
         edge, potential = links.at_least(self.tau), links.at_least(POTENTIAL)
         notes = {"edges": len(edge), "potential_links": len(potential), "pairs_compared": links.looked_at,
@@ -159,25 +152,20 @@ class HoGS(Method):
         weights = link_weights(potential.left, potential.right, potential.probability, reports.facts.n)
         return both_ways(edge.left, edge.right), weights, notes
 
-    def guarantee(
-        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
-    ) -> Guarantee:
-        """Return Theorem 4's claim beside what holds."""
+    def claim(self, budget: Budget) -> Claim:
+        """Return Theorem 4, or Lemma 3 for public features."""
         eps_a, eps_f = split_budget(budget)
-        total = eps_a + (eps_f or 0)
-        what = "epsilon-LDP of links and features" if eps_f is not None else "epsilon-edge LDP"
-        claim = Claim(f"{what}, epsilon = {total:g} ({'Theorem 4' if eps_f is not None else 'Lemma 3'})", total)
-        return local_guarantee(
-            facts, questions, claim=claim, why_they_differ=self.reasons(budget), collections=collections,
-            labels_used=True, public_features=eps_f is None,
-        )  # fmt: skip
+        if eps_f is None:
+            return Claim(f"epsilon-edge LDP, epsilon = {eps_a:g} (Lemma 3)", eps_a)
+        total = eps_a + eps_f
+        return Claim(f"epsilon-LDP of links and features, epsilon = {total:g} (Theorem 4)", total)
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """Reasons why the claim and what holds differ."""
+        """As :meth:`LocalMethod.reasons`, and what Theorem 4 adds up."""
         return (
             "Theorem 4 adds one bit of a list and one feature of one person; Definition 1 (any two inputs) "
             "needs the whole record, the row 'user'",
-            ONE_END if budget.reporting == "one-end" else BOTH_ENDS,
+            *super().reasons(budget),
         )
 
 
@@ -190,6 +178,13 @@ def split_budget(budget: Budget) -> tuple[float, float | None]:
         return budget.eps_adjacency or budget.epsilon, None
     eps_a = budget.eps_adjacency or (1 - budget.feature_share) * budget.epsilon
     return eps_a, budget.eps_features or budget.feature_share * budget.epsilon
+
+
+def ask_features(facts: PublicFacts, budget: Budget, eps_f: float) -> Ask:
+    """Algorithm 1, line 7: the 1-bit mechanism with eps_f a feature."""
+    with spending("--eps-features", budget.eps_features, budget, eps_f):
+        one_bit = OneBit.from_epsilon(eps_f, d=facts.d, low=facts.feature_low, high=facts.feature_high)
+    return Ask("features", (one_bit,))
 
 
 def check_reconstruction(method: Any) -> None:
@@ -211,11 +206,7 @@ def mean_with_self(weights: Any) -> csr_array:
 
 
 def reconstruct_features(
-    reports: Reports,
-    weights: csr_array,
-    times: int,
-    scaling: str,
-    notes: dict[str, Any],
+    reports: Reports, weights: csr_array, times: int, scaling: str, notes: dict[str, Any]
 ) -> NDArray[np.float32]:
     """Algorithm 3: return X^, float32 (n, d): ``weights`` applied ``times`` times to X~, then scaled.
 
@@ -224,11 +215,10 @@ def reconstruct_features(
     ``X^ * feature_scale + feature_centre``.
     """
     one_bit = reports.mechanism("features", OneBit)
-    assert reports.features is not None
     reported = reports.reported("features")
     result = np.empty((reports.facts.n, one_bit.d), np.float32)
     centre, scale = np.zeros(one_bit.d, np.float32), np.ones(one_bit.d, np.float32)
-    for columns, strip in bit_strips(reports.features, one_bit.d):
+    for columns, strip in bit_strips(reports.needed("features"), one_bit.d):
         for _ in range(times):
             strip = weights @ strip
         if scaling == "standardised":

@@ -20,7 +20,7 @@ from curator.linear.propagation import adjacency_matrix, kprop_matrix
 from curator.methods.base import TRAINING_GRID, Budget, Grid, check_choices, check_shares
 from curator.methods.local.blink import chosen_links, link_posterior, row_and_degree
 from curator.methods.local.hogs import HoGS, link_weights, mean_with_self
-from curator.methods.local.links import both_ways
+from curator.methods.local.links import both_ways, reported_edges
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
 from devices.facts import IntArray, PublicFacts, PublicKnowledge
@@ -80,12 +80,8 @@ class HoGSAblation(HoGS):
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
         """As :meth:`HoGS.reasons`; Blink's topology asks for the degree too."""
-        if self.topology != "blink":
-            return super().reasons(budget)
-        return (
-            *super().reasons(budget),
-            "Blink's topology asks for the degree too: eps_a is what bit and degree lose together",
-        )
+        degree = "Blink's topology asks for the degree too: eps_a is what bit and degree lose together"
+        return (*super().reasons(budget), *((degree,) if self.topology == "blink" else ()))
 
 
 def _blinks_topology(reports: Reports) -> tuple[IntArray, csr_array, dict[str, Any]]:
@@ -96,17 +92,15 @@ def _blinks_topology(reports: Reports) -> tuple[IntArray, csr_array, dict[str, A
 
 
 def _reported_pairs(reports: Reports, topology: str) -> tuple[IntArray, csr_array, dict[str, Any]]:
-    n, ones = reports.facts.n, reports.adjacency
-    assert ones is not None
+    n, ones = reports.facts.n, reports.needed("adjacency")
     graph = ones.astype(np.float32)  # row i: the ones that i reported, whose features i takes
     if topology == "and":
         graph = agreed_pairs(reports)
     elif topology == "or":
         graph = csr_array((ones + ones.T).astype(np.float32))
-    entries = graph.tocoo()
-    edges = np.stack([entries.col, entries.row]).astype(np.int64)
+    edges = reported_edges(graph)
     undirected = np.unique(edges.min(axis=0) * n + edges.max(axis=0))
-    return edges, mean_with_self(entries), {"edges": len(undirected)}
+    return edges, mean_with_self(graph), {"edges": len(undirected)}
 
 
 @dataclass(frozen=True)

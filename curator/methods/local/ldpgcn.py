@@ -75,15 +75,14 @@ class LDPGCN(LinkMethod):
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Keep the e largest numbers, e the sum of the degrees."""
-        if reports.noisy_rows is None or reports.degrees is None:
-            raise ValueError("ldpgcn needs reports of noisy rows and of degrees, and one of them is missing")
+        rows, degrees = reports.needed("noisy_rows"), reports.needed("degrees")
         reported = reports.reported("adjacency")
-        noisy_sum = int(reports.degrees[reported].sum())
+        noisy_sum = int(degrees[reported].sum())
         if self.pairs == "mean":
-            left, right = largest_pairs(reports.noisy_rows, reported, round(max(0, noisy_sum) / 2))
+            left, right = largest_pairs(rows, reported, round(max(0, noisy_sum) / 2))
             edges = both_ways(left, right)
         else:
-            edges = largest_entries(reports.noisy_rows, reported, max(0, noisy_sum))
+            edges = largest_entries(rows, reported, max(0, noisy_sum))
         return edges, None, {"entries": edges.shape[1], "noisy_degree_sum": noisy_sum}
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ from scipy.cluster.vq import kmeans2
 from curator.links.chung_lu import BlockModel
 from curator.links.ldpgen_published import directed_probabilities, draw_links
 from curator.methods.base import Budget, Grid, check_choices, check_range, check_shares
-from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
+from curator.methods.local.links import LinkMethod, ReconstructedLinks, Stages, both_ways
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicFacts
@@ -88,7 +88,7 @@ class LDPGen(LinkMethod):
         """Stage 0: degrees towards the random groups."""
         return group_stages(self, facts, budget, epsilon)[0]
 
-    def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[tuple[Mechanism, ...], ...]:
+    def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> Stages:
         """Stage 1: degrees towards the curator's groups."""
         return group_stages(self, facts, budget, epsilon)[1:]
 
@@ -114,7 +114,7 @@ def check_groups(method: Any) -> None:
     check_choices(method, graph=GRAPHS)
 
 
-def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[tuple[Mechanism, ...], ...]:
+def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float) -> Stages:
     """Return the mechanisms of both stages, for ``epsilon`` a bit of the list.
 
     ``method`` has the parameters of :class:`LDPGen`.
@@ -148,30 +148,26 @@ def similar_people(reports: Reports, groups: int) -> IntArray:
 
 def generated_links(reports: Reports, graph: str) -> ReconstructedLinks:
     """Return the links of a graph drawn from the reports; those of ``one-sided`` have a direction."""
-    if reports.group_degrees is None or reports.grouping is None:
-        raise ValueError("ldpgen needs reports of degrees towards groups and the groups, and one of them is missing")
-    vectors, groups = _vectors(reports), reports.grouping
+    vectors, grouping = _vectors(reports), reports.needed("grouping")
     if graph == "one-sided":
         groups = similar_people(reports, vectors.shape[1])
-        links = draw_links(directed_probabilities(vectors, reports.grouping, groups), groups, _coins(reports))
+        links = draw_links(directed_probabilities(vectors, grouping, groups), groups, _coins(reports))
         return links, None, {"groups": len(np.unique(groups)), "edges": links.shape[1]}
-    model = BlockModel.from_degrees(vectors, groups)
+    model = BlockModel.from_degrees(vectors, grouping)
     left, right = model.sample(_coins(reports))
-    notes = {"expected_edges": float(model.edges.sum()), "groups": len(np.unique(groups)), "edges": len(left)}
+    notes = {"expected_edges": float(model.edges.sum()), "groups": len(np.unique(grouping)), "edges": len(left)}
     return both_ways(left, right), None, notes
 
 
 def _vectors(reports: Reports) -> NDArray[np.float64]:
     """float64 (n, groups): the reported vectors; the others' mean for a silent device."""
     reported = reports.reported("adjacency")
-    assert reports.group_degrees is not None
-    vectors = reports.group_degrees.astype(np.float64)
+    vectors: NDArray[np.float64] = reports.needed("group_degrees").astype(np.float64)
     if reported.any():
         vectors[~reported] = vectors[reported].mean(axis=0)
     return vectors
 
 
 def _coins(reports: Reports) -> np.random.Generator:
-    assert reports.group_degrees is not None
-    seed = hashlib.sha256(np.ascontiguousarray(reports.group_degrees, "<i8").tobytes()).digest()
+    seed = hashlib.sha256(np.ascontiguousarray(reports.needed("group_degrees"), "<i8").tobytes()).digest()
     return np.random.default_rng(int.from_bytes(seed, "little"))

@@ -1,4 +1,4 @@
-"""Shared parts of the local methods, and :class:`LinkMethod`, the base of those that protect links alone.
+"""Shared parts of the local methods: their base, and :class:`LinkMethod`, the base of those that protect links alone.
 
 A link method has the setting of Blink (Zhu et al. 2023) and its baselines: features are
 public, labels are public or reported by GRR, and all of epsilon goes to the adjacency. A concrete
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Method, Question, check_choices, require_reports, spending
@@ -19,18 +20,43 @@ from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, Mechanism
+from devices.mechanisms import GRR, Mechanism, RandomizedResponse
 from devices.query import Ask, Query
 
 Stages = tuple[tuple[Mechanism, ...], ...]
 ReconstructedLinks = tuple[IntArray, Any, dict[str, Any]]  # edges int64 (2, E), weights float32 (E,) or None, notes
 # Reasons why the loss of an undirected edge differs from that of one bit of a list.
 BOTH_ENDS = "both ends report each edge, so their losses add up"
+PUBLIC_GRAPH = "the graph is public in this setting: nothing protects an edge, at any level"
 ONE_END = "one-end reporting: one end reports each edge, so its loss is that of one bit"
 
 
+class LocalMethod(Method):
+    """A method whose devices report under local differential privacy to an untrusted curator."""
+
+    trust: ClassVar[str] = "untrusted curator"
+    private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
+
+    def claim(self, budget: Budget) -> Claim:
+        """Return the paper's statement."""
+        raise NotImplementedError
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """Reasons why the claim and what holds differ; about an undirected edge unless overridden."""
+        return (ONE_END if budget.reporting == "one-end" else BOTH_ENDS,)
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """Return the claim beside what holds."""
+        return local_guarantee(
+            facts, questions, claim=self.claim(budget), why_they_differ=self.reasons(budget), collections=collections,
+            public_features=budget.public_features, public_edges=self.knows_graph(),
+        )  # fmt: skip
+
+
 @dataclass(frozen=True)
-class LinkMethod(Method):
+class LinkMethod(LocalMethod):
     """A method that protects links alone.
 
     Args:
@@ -42,7 +68,6 @@ class LinkMethod(Method):
 
     public_scaling: str = "row-normalised"
 
-    trust: ClassVar[str] = "untrusted curator"
     private: ClassVar[tuple[str, ...]] = ("adjacency",)
     public_features: ClassVar[bool] = True
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "grr")
@@ -51,8 +76,12 @@ class LinkMethod(Method):
         check_choices(self, public_scaling=PUBLIC_SCALINGS)
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
-        """Return the mechanisms about the adjacency; ValueError if ``epsilon`` does not fit."""
-        raise NotImplementedError
+        """Return the mechanisms about the adjacency: randomised response on the row, unless overridden.
+
+        Raises:
+            ValueError: if ``epsilon`` does not fit.
+        """
+        return (RandomizedResponse.from_epsilon(epsilon, n=facts.n, reporting=budget.reporting),)
 
     def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> Stages:
         """Return the mechanisms of later stages about the adjacency, one tuple a stage; none unless overridden."""
@@ -64,9 +93,9 @@ class LinkMethod(Method):
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Ask everybody about the adjacency; ask the labelled nodes for private labels."""
-        if not budget.public_features:
+        if self.public_features and not budget.public_features:
             raise ValueError(f"{self.name} protects links alone: it needs public features")
-        epsilon = link_budget(budget)
+        epsilon = budget.eps_adjacency or budget.epsilon
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             asked = self.adjacency(facts, budget, epsilon)
             later = self.later(facts, budget, epsilon)
@@ -81,24 +110,10 @@ class LinkMethod(Method):
         features = scale_public(public.features, self.public_scaling)
         return labelled_graph(features, edges, weights, notes, reports, public)
 
-    def guarantee(
-        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
-    ) -> Guarantee:
-        """Return the claim, epsilon for one bit of a list, beside what holds."""
-        epsilon = link_budget(budget)
-        return local_guarantee(
-            facts, questions, claim=Claim(f"epsilon-link LDP, epsilon = {epsilon:g}", epsilon),
-            why_they_differ=self.reasons(budget), collections=collections, public_features=budget.public_features,
-        )  # fmt: skip
-
-    def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """Reasons why what holds for an undirected edge differs from the claim."""
-        return (ONE_END if budget.reporting == "one-end" else BOTH_ENDS,)
-
-
-def link_budget(budget: Budget) -> float:
-    """Return the budget of one bit of the adjacency."""
-    return budget.eps_adjacency or budget.epsilon
+    def claim(self, budget: Budget) -> Claim:
+        """Return the claim: epsilon for one bit of a list."""
+        epsilon = budget.eps_adjacency or budget.epsilon
+        return Claim(f"epsilon-link LDP, epsilon = {epsilon:g}", epsilon)
 
 
 def with_labels(
@@ -147,6 +162,12 @@ def labelled_graph(
     split = public.split
     train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
     return Graph(features, edges, weights, labels, train, val, notes)
+
+
+def reported_edges(ones: csr_array) -> IntArray:
+    """int64 (2, E): an edge to each reporter from every node that it reported."""
+    entries = ones.tocoo()
+    return np.stack([entries.col, entries.row]).astype(np.int64)
 
 
 def both_ways(left: IntArray, right: IntArray) -> IntArray:

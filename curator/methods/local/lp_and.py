@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from curator.linear.propagation import adjacency_matrix, label_propagation
-from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from curator.methods.local.links import LinkMethod, labelled_graph, link_budget, with_labels
+from curator.methods.base import Graph, Grid, require_reports
+from curator.methods.local.links import LinkMethod, labelled_graph, reported_edges
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import Mechanism, RandomizedResponse
-from devices.query import Ask
+from devices.facts import PublicKnowledge
 
 if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
@@ -46,7 +44,7 @@ def lp_and(reports: Reports, public: PublicKnowledge) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class LPAnd(LinkMethod):
-    """Label propagation on the AND graph; ``public_scaling`` has no effect."""
+    """Label propagation on the AND graph; features are not needed, and ``public_scaling`` has no effect."""
 
     public_features: ClassVar[bool] = False
     name: ClassVar[str] = "lp-and"
@@ -54,24 +52,10 @@ class LPAnd(LinkMethod):
     common_selection: ClassVar[bool] = False
     paper: ClassVar[str] = "null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data"
 
-    def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
-        """Randomised response on the row."""
-        return (RandomizedResponse.from_epsilon(epsilon, n=facts.n, reporting=budget.reporting),)
-
-    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Ask everybody about the adjacency; features are not needed."""
-        epsilon = link_budget(budget)
-        with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
-            asked = self.adjacency(facts, budget, epsilon)
-        return with_labels((Ask("adjacency", asked),), facts, split, budget, collection, self.name)
-
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the AND graph with no feature columns."""
         require_reports(reports, self.name)
-        if reports.adjacency is None:
-            raise ValueError("lp-and needs adjacency reports, and these hold none")
-        pairs = agreed_pairs(reports).tocoo()
-        edges = np.stack([pairs.col, pairs.row]).astype(np.int64)
+        edges = reported_edges(agreed_pairs(reports))
         nothing = csr_array((reports.facts.n, 0), dtype=np.float32)
         return labelled_graph(nothing, edges, None, {"edges": edges.shape[1] // 2}, reports, public)
 

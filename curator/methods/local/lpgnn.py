@@ -27,7 +27,7 @@ Batch normalisation scores with the statistics of all nodes, since every pass se
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,19 +35,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
-from curator.methods.base import (
-    Budget,
-    Graph,
-    Grid,
-    Method,
-    Question,
-    check_choices,
-    check_range,
-    require_reports,
-    spending,
-)
-from curator.methods.local.links import BOTH_ENDS, ask_labels, labelled_graph
-from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.methods.base import Budget, Graph, Grid, Question, check_choices, check_range, require_reports, spending
+from curator.methods.local.links import BOTH_ENDS, PUBLIC_GRAPH, LocalMethod, ask_labels, labelled_graph, reported_edges
+from curator.privacy.guarantee import Claim
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
@@ -78,7 +68,7 @@ MOST_HOPS = 64
 
 
 @dataclass(frozen=True)
-class LPGNN(Method):
+class LPGNN(LocalMethod):
     """LPGNN.
 
     Args:
@@ -107,7 +97,6 @@ class LPGNN(Method):
 
     name: ClassVar[str] = "lpgnn"
     paper: ClassVar[str] = "Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks"
-    trust: ClassVar[str] = "untrusted curator"
     private: ClassVar[tuple[str, ...]] = ("features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("multi_bit", "laplace", "analytic_gaussian", "grr")
     default_gnn: ClassVar[str] = "sage"
@@ -168,14 +157,11 @@ class LPGNN(Method):
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Eq. 4 and Algorithm 2: KProp on x'; labels as reported."""
         require_reports(reports, self.name)
-        if reports.features is None:
-            raise ValueError("lpgnn needs feature reports, and these hold none")
         edges = self._edges(reports, public)
         matrix = self._kprop(reports.facts.n, edges)
         truth = 1.0
         if self.version == "ccs":
-            if reports.labels is None:
-                raise ValueError("lpgnn (version=ccs) needs label reports, and these hold none")
+            reports.needed("labels")
             label = reports.asks["label"].mechanisms[0]
             truth = label.truth_probability if isinstance(label, GRR) else 1.0
         notes = {"edges": edges.shape[1], "label_truth": truth}
@@ -198,26 +184,19 @@ class LPGNN(Method):
         noise = LabelNoise(graph.notes["label_truth"], matrix, self.k_y if ccs else 0, by_loss=not ccs)
         return train_denoised(make, graph, noise=noise, settings=settings, classes=classes, seed=seed, device=device)
 
-    def guarantee(
-        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
-    ) -> Guarantee:
-        """Return the papers' claim beside what holds."""
+    def claim(self, budget: Budget) -> Claim:
+        """Return the papers' claim."""
         eps_x, eps_y = self.budgets(budget)
         total = eps_x + (eps_y or 0)
         what = "features" if eps_y is None else "features and label"
-        claim = Claim(f"epsilon-LDP of {what}, epsilon = {total:g}", total if math.isfinite(total) else None)
+        return Claim(f"epsilon-LDP of {what}, epsilon = {total:g}", total if math.isfinite(total) else None)
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """Reasons why the claim and what holds differ."""
         reasons = ["losses are computed from the report's probabilities: multi-bit spends eps_x on the whole vector"]
         if self.mechanism == "gaussian":
             reasons.append(f"Gaussian noise holds at delta = {GAUSSIAN_DELTA:g}")
-        public_edges = self.knows_graph()
-        if public_edges:
-            reasons.append("the graph is public in this setting: nothing protects an edge, at any level")
-        else:
-            reasons.append(BOTH_ENDS)
-        return local_guarantee(
-            facts, questions, claim=claim, why_they_differ=reasons, collections=collections, labels_used=True,
-            public_edges=public_edges,
-        )  # fmt: skip
+        return (*reasons, PUBLIC_GRAPH if self.knows_graph() else BOTH_ENDS)
 
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
         if facts.d < 1:
@@ -246,10 +225,7 @@ class LPGNN(Method):
             if public.edges is None:
                 raise ValueError("lpgnn needs the public graph, and there is none")
             return np.concatenate([public.edges, public.edges[::-1]], axis=1)
-        if reports.adjacency is None:
-            raise ValueError("--set adjacency=private needs adjacency reports, and these hold none")
-        ones = reports.adjacency.tocoo()
-        return np.stack([ones.col, ones.row]).astype(np.int64)
+        return reported_edges(reports.needed("adjacency"))
 
     def _kprop(self, n: int, edges: IntArray) -> csr_array:
         return kprop_matrix(adjacency_matrix(n, edges), self_loops=self.self_loops)

@@ -34,7 +34,6 @@ from curator.methods.base import (
     Budget,
     Graph,
     Grid,
-    Method,
     Question,
     check_choices,
     check_numbers,
@@ -42,7 +41,7 @@ from curator.methods.base import (
     require_reports,
     spending,
 )
-from curator.methods.local.links import ask_labels
+from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.frequency import (
     both_directions,
@@ -75,7 +74,7 @@ class BaggedGraph(Graph):
 
 
 @dataclass(frozen=True)
-class RGNN(Method):
+class RGNN(LocalMethod):
     """RGNN and the parts of its ablation.
 
     Without ``--eps-features`` (eps_x) and ``--eps-labels`` (eps_y) the features' share of
@@ -110,7 +109,6 @@ class RGNN(Method):
 
     name: ClassVar[str] = "rgnn"
     paper: ClassVar[str] = "Bhaila et al., Local Differential Privacy in GNNs: a Reconstruction Approach (RGNN)"
-    trust: ClassVar[str] = "untrusted curator"
     private: ClassVar[tuple[str, ...]] = ("features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("grr_fs", "grr")
     default_gnn: ClassVar[str] = "sage"
@@ -128,8 +126,7 @@ class RGNN(Method):
         check_range(self, "m", least=1, most=1 << 16)
         check_range(self, "group", least=1, most=1 << 20)
         check_range(self, "Kx", "Ky", least=0, most=100)
-        if self.C < 1:
-            raise ValueError(f"--set C={self.C}: must be at least 1")
+        check_range(self, "C", least=1)
         check_numbers(self, "alpha")
         check_choices(self, features=SOURCES, labels=SOURCES, loss=LOSSES, proportions=PROPORTIONS)
 
@@ -159,21 +156,18 @@ class RGNN(Method):
         require_reports(reports, self.name)
         if public.edges is None:
             raise ValueError("rgnn needs the public graph")
-        if reports.features is None or reports.labels is None:
-            raise ValueError("rgnn needs reports of features and labels")
+        codes, raw = reports.needed("features"), reports.needed("labels")
         sampling, truth = reports.mechanism("features", GRRFS), reports.mechanism("label", GRR)
         mean, reported = neighbourhood_mean(public.facts.n, public.edges), reports.reported("features")
         if self.features == "reconstructed":
-            features = reconstruct_features(reports.features, reported, sampling, mean, self.Kx)
+            features = reconstruct_features(codes, reported, sampling, mean, self.Kx)
         else:
-            features = code_features(reports.features, reported, sampling)
-        labels = reports.labels
-        if self.labels == "reconstructed":
-            labels = reconstruct_labels(labels, truth, mean, self.Ky)
+            features = code_features(codes, reported, sampling)
+        labels = reconstruct_labels(raw, truth, mean, self.Ky) if self.labels == "reconstructed" else raw
         known = np.full(public.facts.n, -1, np.int64)
         known[public.split.labelled] = labels[public.split.labelled]
         train, val = (nodes[known[nodes] >= 0] for nodes in (public.split.train, public.split.val))
-        bags, notes = self._bags(known if self.proportions == "twice" else reports.labels, public, truth)
+        bags, notes = self._bags(known if self.proportions == "twice" else raw, public, truth)
         return BaggedGraph(features, both_directions(public.edges), None, known, train, val, notes, bags)
 
     def _bags(self, labels: IntArray, public: PublicKnowledge, truth: GRR) -> tuple[Bags | None, dict[str, Any]]:
@@ -228,7 +222,7 @@ class RGNN(Method):
             f"Theorem 1 takes sampling {sampling.m} of {sampling.d} features for a sampling of people: whichever are "
             f"drawn, {sampling.m} values of the same person are reported, and the vector loses m eps_x = "
             f"{sampling.loss().vector:.6g}",
-            "the graph is public in this setting: nothing protects an edge, at any level",
+            PUBLIC_GRAPH,
         ]
         if sampling.block > 1:
             reasons.append(f"a feature is the OR of {sampling.block} columns: 'bit_feature' is about one of those")

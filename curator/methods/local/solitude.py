@@ -33,7 +33,7 @@ Deviations:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -47,7 +47,6 @@ from curator.methods.base import (
     Budget,
     Graph,
     Grid,
-    Method,
     Question,
     check_choices,
     check_numbers,
@@ -56,9 +55,9 @@ from curator.methods.base import (
     spending,
 )
 from curator.methods.local.hogs import split_budget
-from curator.methods.local.links import BOTH_ENDS, labelled_graph, with_labels
+from curator.methods.local.links import BOTH_ENDS, LocalMethod, labelled_graph, reported_edges, with_labels
 from curator.methods.local.lpgnn import sampled_features_of
-from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.privacy.guarantee import Claim
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
@@ -75,7 +74,7 @@ SCALINGS = ("standardised", "literal")
 
 
 @dataclass(frozen=True)
-class Solitude(Method):
+class Solitude(LocalMethod):
     """Solitude.
 
     Args:
@@ -104,12 +103,12 @@ class Solitude(Method):
 
     name: ClassVar[str] = "solitude"
     paper: ClassVar[str] = "Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)"
-    trust: ClassVar[str] = "untrusted curator"
-    private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "multi_bit", "grr")
     default_gnn: ClassVar[str] = "sage"
     training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-2, "gnn_dropout": 0.5}
     common_selection: ClassVar[bool] = False
+    theorem: ClassVar[str] = "Corollary 3.1"
+    added: ClassVar[str] = "Corollary 3.1 adds one bit of a list and the feature vector"
     search_grid: ClassVar[tuple[Grid, ...]] = (
         {"l_x": (0, 2, 4), "l_y": (0, 2, 4)},
         {"smoothing": ("mean", "symmetric"), "lr": (0.01, 0.1), "weight_decay": (1e-2, 1e-3, 1e-4)},
@@ -142,10 +141,7 @@ class Solitude(Method):
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Eq. 11 over the noisy graph; an edge runs from j in N(i) to i."""
         require_reports(reports, self.name)
-        if reports.adjacency is None or reports.features is None:
-            raise ValueError(f"{self.name} needs reports of adjacency and features")
-        ones = self._ones(reports).tocoo()
-        edges = np.stack([ones.col, ones.row]).astype(np.int64)
+        edges = reported_edges(self._ones(reports))
         matrix = self._smoother(adjacency_matrix(reports.facts.n, edges))
         features = smoothed(reports, matrix, self.l_x)
         notes: dict[str, Any] = {"edges": edges.shape[1]}
@@ -169,34 +165,22 @@ class Solitude(Method):
             graph, structure=structure, settings=settings, classes=classes, seed=seed, device=device
         )
 
-    def guarantee(
-        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
-    ) -> Guarantee:
-        """Return Corollary 3.1's claim beside what holds."""
+    def claim(self, budget: Budget) -> Claim:
+        """Return Corollary 3.1."""
         eps_a, eps_f = split_budget(budget)
         total = eps_a + (eps_f or 0)
-        claim = Claim(f"epsilon-LDP for every user, epsilon = {total:g} ({self._claimed()})", total)
-        reasons = [
-            self._adds(),
-            BOTH_ENDS,
-        ]
-        return local_guarantee(
-            facts, questions, claim=claim, why_they_differ=reasons, collections=collections, labels_used=True
-        )
+        return Claim(f"epsilon-LDP for every user, epsilon = {total:g} ({self.theorem})", total)
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """As :meth:`LocalMethod.reasons`, and what the claim adds up."""
+        return (f"{self.added}; the whole record is the row 'user'", BOTH_ENDS)
 
     def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
         m = sampled_features_of(self.m, facts.d)
         return MultiBit.from_epsilon(eps_x, d=facts.d, m=m, low=facts.feature_low, high=facts.feature_high)
 
-    def _claimed(self) -> str:
-        return "Corollary 3.1"
-
-    def _adds(self) -> str:
-        return "Corollary 3.1 adds one bit of a list and the feature vector; the whole record is the row 'user'"
-
     def _ones(self, reports: Reports) -> csr_array:
-        ones = reports.adjacency
-        assert ones is not None
+        ones: csr_array = reports.needed("adjacency")
         if self.topology == "and":
             return agreed_pairs(reports)
         if self.topology == "or":
@@ -220,13 +204,9 @@ class FPSolitude(Solitude):
     name: ClassVar[str] = "fp-solitude"
     paper: ClassVar[str] = "Solitude as compared by Xu et al. (HoGS): 1-bit on every feature"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
+    theorem: ClassVar[str] = "HoGS's Theorem 4, a feature at a time"
+    added: ClassVar[str] = "the claim adds one bit of a list and one feature"
     query_grid: ClassVar[Grid] = {"feature_share": Solitude.query_grid["feature_share"]}
 
     def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
         return OneBit.from_epsilon(eps_x, d=facts.d, low=facts.feature_low, high=facts.feature_high)
-
-    def _claimed(self) -> str:
-        return "HoGS's Theorem 4, a feature at a time"
-
-    def _adds(self) -> str:
-        return "the claim adds one bit of a list and one feature; the whole record is the row 'user'"

@@ -12,10 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from curator.methods.base import Budget
-from curator.methods.local.links import ONE_END, LinkMethod, ReconstructedLinks, both_ways
+from curator.methods.local.links import ONE_END, LinkMethod, ReconstructedLinks, both_ways, reported_edges
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
 from devices.mechanisms import Mechanism, RandomizedResponse
@@ -35,10 +33,8 @@ class SymRR(LinkMethod):
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Return every reported 1 in both directions."""
-        if reports.adjacency is None:
-            raise ValueError("symrr needs adjacency reports, and these hold none")
-        ones = reports.adjacency.tocoo()
-        return both_ways(ones.col.astype(np.int64), ones.row.astype(np.int64)), None, {"edges": ones.nnz}
+        named, reporter = reported_edges(reports.needed("adjacency"))
+        return both_ways(named, reporter), None, {"edges": len(named)}
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
         """As :meth:`LinkMethod.reasons`; reporting is always one-end here."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from curator.learning.training import TrainingSettings
-from curator.methods.base import Budget, Graph, Method, Question
+from curator.methods.base import Budget, Question, WithoutReports
 from curator.owned import OwnedGraph
 from curator.privacy.accountant import Account, LabelRelease, account
 from curator.privacy.guarantee import Guarantee, Level, open_guarantee
 from curator.privacy.levels import LEVELS
-from curator.reports.reports import Reports
+from curator.privacy.release import small_delta
 from curator.teachers.answering import ask_all
 from curator.teachers.graph import PlainGraph
 from curator.teachers.randomness import private_generator
@@ -28,12 +28,12 @@ from curator.teachers.sage import SageSettings
 from curator.teachers.selection import SELECTIONS
 from curator.teachers.student import Student, train_network
 from devices.array_types import IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.facts import PublicFacts
 
 _PAPER = "Olatunji, Funke, Khosla, Releasing Graph Neural Networks with Differential Privacy Guarantees"
 
 
-class OwnerMethod(Method):
+class OwnerMethod(WithoutReports):
     """A method on an :class:`OwnedGraph` and a public graph."""
 
     paper: ClassVar[str] = _PAPER
@@ -42,14 +42,6 @@ class OwnerMethod(Method):
     training_defaults: ClassVar[Mapping[str, Any]] = {
         "hidden": 64, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.5, "epochs": 500,
     }  # fmt: skip
-
-    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Return no question: devices hand their records to the owner."""
-        return ()
-
-    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
-        """Refuse reports: an owner does not use them (TypeError)."""
-        raise TypeError(f"{self.name} reads an OwnedGraph, not reports")
 
     def check(self, *, people: int, asked: int, classes: int) -> None:
         """Check that the method fits.
@@ -118,7 +110,7 @@ class LabelAnswers(OwnerMethod):
 
     def release(self, people: int, classes: int) -> LabelRelease:
         """Return the description of the release, for the accountant; ValueError if it does not fit."""
-        delta = self.delta or 10.0 ** (math.ceil(math.log10(1 / people)) - 1)
+        delta = self.delta or small_delta(people)
         return LabelRelease(queries=self.queries, lambda_=self.lambda_, delta=delta, classes=classes, nodes=people)
 
     def check(self, *, people: int, asked: int, classes: int) -> None:
@@ -147,8 +139,6 @@ class Baseline(OwnerMethod):
     """A baseline without noise and without privacy."""
 
     trust: ClassVar[str] = "none"
-    private: ClassVar[tuple[str, ...]] = ()
-    mechanisms: ClassVar[tuple[str, ...]] = ()
 
     def predictions(
         self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
@@ -183,11 +173,18 @@ class B1(Baseline):
         self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
     ) -> Student:
         """As :meth:`Baseline.predictions`."""
-        return _inductive(private_graph(owned), public, settings, classes, seed)
+        graph = self.learned_from(private_graph(owned), seed)
+        known = np.flatnonzero(graph.labels >= 0)
+        student = train_network(graph, known, graph.labels[known], classes, settings, seed=seed)
+        return replace(student, predictions=ask_all(student.trained, public).argmax(1))
+
+    def learned_from(self, graph: PlainGraph, seed: int) -> PlainGraph:
+        """Return the part of the private graph that the network is trained on."""
+        return graph
 
 
 @dataclass(frozen=True)
-class B1Sampled(Baseline):
+class B1Sampled(B1):
     """The network of b1 on the subgraph of one Poisson sample.
 
     Args:
@@ -205,13 +202,10 @@ class B1Sampled(Baseline):
         if not 0 < self.gamma <= 1:
             raise ValueError(f"--gamma {self.gamma:g}: must be above 0 and at most 1")
 
-    def predictions(
-        self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
-    ) -> Student:
-        """As :meth:`Baseline.predictions`."""
-        graph = private_graph(owned)
+    def learned_from(self, graph: PlainGraph, seed: int) -> PlainGraph:
+        """Return the subgraph of the sampled people."""
         drawn = np.flatnonzero(private_generator(seed, "b1 sample", 0).random(len(graph)) < self.gamma)
-        return _inductive(induced(graph, drawn), public, settings, classes, seed)
+        return induced(graph, drawn)
 
 
 @dataclass(frozen=True)
@@ -225,12 +219,6 @@ class B2(Baseline):
     ) -> Student:
         """As :meth:`Baseline.predictions`."""
         return train_network(public, asked, public.labels[asked], classes, settings, seed=seed)
-
-
-def _inductive(graph: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int) -> Student:
-    known = np.flatnonzero(graph.labels >= 0)
-    trained = train_network(graph, known, graph.labels[known], classes, settings, seed=seed)
-    return Student(trained.trained, ask_all(trained.trained, public).argmax(1), trained.seconds)
 
 
 def induced(graph: PlainGraph, nodes: IntArray) -> PlainGraph:

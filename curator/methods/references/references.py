@@ -12,15 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
-from curator.methods.base import Budget, Graph, Method, Question, check_choices
+from curator.methods.base import Budget, Graph, Question, WithoutReports, check_choices
 from curator.owned import OwnedGraph
 from curator.privacy.guarantee import Guarantee, open_guarantee
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.facts import PublicFacts
 
 
 @dataclass(frozen=True)
-class Reference(Method):
+class Reference(WithoutReports):
     """A method on raw data; ``reads`` names the parts of the data that it uses.
 
     Args:
@@ -34,20 +33,11 @@ class Reference(Method):
 
     trust: ClassVar[str] = "none"
     paper: ClassVar[str] = "reference"
-    private: ClassVar[tuple[str, ...]] = ()
-    mechanisms: ClassVar[tuple[str, ...]] = ()
+    learns_from: ClassVar[str] = "reads an OwnedGraph (from_owned)"
     reads: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
         check_choices(self, scaling=PUBLIC_SCALINGS)
-
-    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Return no question."""
-        return ()
-
-    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
-        """Refuse reports: a reference does not use them (TypeError)."""
-        raise TypeError(f"{self.name} reads an OwnedGraph (from_owned), not reports")
 
     def from_owned(self, owned: OwnedGraph) -> Graph:
         """Return the true graph; TypeError for anything but owned data."""

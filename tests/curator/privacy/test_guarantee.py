@@ -106,8 +106,9 @@ def test_only_what_was_asked_counts() -> None:
     assert twice.holds["node"].value == pytest.approx(2 * 9 + 1)
     disjoint = local_guarantee(facts, [_question(response, [0, 1]), _question(response, [2, 3])], claim=NO_CLAIM)
     assert disjoint.holds["bit_adjacency"].value == pytest.approx(1)  # nobody was asked twice
-    nothing = local_guarantee(facts, [], claim=NO_CLAIM, labels_used=False)
-    assert {level.status for level in nothing.holds.values()} == {"not asked"}
+    nothing = local_guarantee(facts, [], claim=NO_CLAIM)
+    assert {level.status for name, level in nothing.holds.items() if name != "label"} == {"not asked"}
+    assert nothing.holds["label"].status == "unprotected"  # public
 
 
 def test_a_public_graph_is_unprotected_not_unasked() -> None:

@@ -197,7 +197,7 @@ def test_what_is_missing_is_said() -> None:
         HoGS().questions(PublicFacts(N, 0, CLASSES), split, Budget(), "c")
     with pytest.raises(ValueError, match="neither reported nor public"):
         HoGS().reconstruct(dataclasses.replace(reports, features=None), public)
-    with pytest.raises(ValueError, match="needs adjacency reports"):
+    with pytest.raises(ValueError, match="reports hold no adjacency"):
         HoGS().reconstruct(dataclasses.replace(reports, adjacency=None), public)
 
 

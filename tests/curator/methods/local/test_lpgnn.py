@@ -201,13 +201,13 @@ def test_budgets_that_do_not_fit_are_refused_before_anybody_is_asked(
 
 def test_what_is_missing_is_said() -> None:
     reports, public, _ = _reports()
-    with pytest.raises(ValueError, match="needs feature reports"):
+    with pytest.raises(ValueError, match="reports hold no features"):
         LPGNN().reconstruct(dataclasses.replace(reports, features=None), public)
-    with pytest.raises(ValueError, match="needs label reports"):
+    with pytest.raises(ValueError, match="reports hold no labels"):
         LPGNN().reconstruct(dataclasses.replace(reports, labels=None), public)
     with pytest.raises(ValueError, match="needs the public graph"):
         LPGNN().reconstruct(reports, dataclasses.replace(public, edges=None))
-    with pytest.raises(ValueError, match="needs adjacency reports"):
+    with pytest.raises(ValueError, match="reports hold no adjacency"):
         LPGNN(adjacency="private").reconstruct(reports, public)
     owned = OwnedGraph(FACTS, SPLIT, csr_array((6, 10)), np.zeros((2, 0), np.int64), public.labels)
     with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):

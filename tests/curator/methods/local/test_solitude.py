@@ -163,7 +163,7 @@ def test_budgets_that_do_not_fit_are_refused(facts: PublicFacts, budget: Budget,
 
 def test_what_is_missing_is_said() -> None:
     reports, public, _ = _reports()
-    with pytest.raises(ValueError, match="needs reports of adjacency and features"):
+    with pytest.raises(ValueError, match="reports hold no features"):
         Solitude().reconstruct(dataclasses.replace(reports, features=None), public)
     owned = OwnedGraph(FACTS, SPLIT, csr_array((N, D)), np.zeros((2, 0), np.int64), public.labels)
     with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):
