@@ -4,9 +4,7 @@ Attackers, on plain arrays:
 
 - :mod:`averaging`: majority vote and likelihood averaging over repeated reports of bits and labels;
 - :mod:`recovery`: how often these are right, exactly (binomial and multinomial laws);
-- :mod:`edges`: edge membership from both ends' reports and a prior;
-- :mod:`linkage`: people matched across two pseudonymised collections;
-- :mod:`differencing`: one person's features from two exact neighbourhood aggregates (LPGNN, Figure 3).
+- :mod:`edges`: edge membership from both ends' reports and a prior.
 
 Audit:
 

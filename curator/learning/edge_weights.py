@@ -33,14 +33,7 @@ from torch.nn import functional
 from curator.learning.adam import Adam
 from curator.learning.kprop_networks import DenseSAGE
 from curator.learning.networks import GAT, GCN, Network
-from curator.learning.training import (
-    BestEpoch,
-    TrainedNetwork,
-    TrainingSettings,
-    choose_device,
-    fit,
-    labelled,
-)
+from curator.learning.training import BestEpoch, TrainedNetwork, TrainingSettings, choose_device, fit, labelled
 from curator.linear.torch_matrix import Constant, constant
 
 if TYPE_CHECKING:
@@ -113,13 +106,17 @@ class Edges(nn.Module):
         return root[:, None] * (self._sum(self.weight, scaled) + scaled)
 
 
-class _LearnedGCN(GCN):
+class _Learned(Network):
+    """A network that is bound to edges with learned weights."""
+
     edges: Edges
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         self.inputs = constant(graph.features, device)
         self.edges = Edges(graph.edge_index, graph.features.shape[0], device)
 
+
+class _LearnedGCN(_Learned, GCN):
     def pre_activation(self) -> Tensor:
         return self.edges.gcn(self.inputs @ self.weight1) + self.bias1
 
@@ -127,13 +124,7 @@ class _LearnedGCN(GCN):
         return self.edges.gcn(hidden @ self.weight2) + self.bias2
 
 
-class _LearnedSAGE(DenseSAGE):
-    edges: Edges
-
-    def _bind(self, graph: Graph, device: torch.device) -> None:
-        self.inputs = constant(graph.features, device)
-        self.edges = Edges(graph.edge_index, graph.features.shape[0], device)
-
+class _LearnedSAGE(_Learned, DenseSAGE):
     def pre_activation(self) -> Tensor:
         taken, own = self.both()
         return self.edges.mean(taken) + self.bias1 + own
@@ -142,14 +133,10 @@ class _LearnedSAGE(DenseSAGE):
         return self.edges.mean(hidden @ self.weight2) + self.bias2 + hidden @ self.own2
 
 
-class _LearnedGAT(GAT):
-    edges: Edges
-
+class _LearnedGAT(_Learned, GAT):
     def _bind(self, graph: Graph, device: torch.device) -> None:
-        n = graph.features.shape[0]
-        self.inputs = constant(graph.features, device)
-        self.edges = Edges(graph.edge_index, n, device)
-        nodes = torch.arange(n if self.loops else 0, device=device)
+        super()._bind(graph, device)
+        nodes = torch.arange(self.edges.n if self.loops else 0, device=device)
         self.own = torch.ones(len(nodes), device=device)
         self.source = torch.cat([self.edges.source, nodes])
         self.target = torch.cat([self.edges.target, nodes])
@@ -159,9 +146,7 @@ class _LearnedGAT(GAT):
         return super()._attend(values, by_source, by_target)
 
 
-LEARNED: dict[str, type[_LearnedGCN | _LearnedSAGE | _LearnedGAT]] = {
-    "gcn": _LearnedGCN, "sage": _LearnedSAGE, "gat": _LearnedGAT,
-}  # fmt: skip
+LEARNED: dict[str, type[_Learned]] = {"gcn": _LearnedGCN, "sage": _LearnedSAGE, "gat": _LearnedGAT}
 
 
 def train_with_edge_weights(
@@ -188,9 +173,7 @@ def train_with_edge_weights(
     where = choose_device(device)
 
     def make() -> Network:
-        model = LEARNED[settings.gnn](
-            graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention
-        )  # fmt: skip
+        model = LEARNED[settings.gnn](graph, classes=classes, device=where, **settings.sizes)
         model.edges.weight.requires_grad_(structure.rate > 0)
         return model
 
@@ -201,25 +184,20 @@ def train_with_edge_weights(
         posterior = smooth(torch.softmax(scores, dim=1))
         return functional.nll_loss(torch.log(posterior[nodes].clamp(min=_TINY)), labels)
 
-    after_step = _EdgeStep(structure) if structure.rate else None
-    return fit(make, graph, loss, BestEpoch(graph, where), after_step, settings=settings, seed=seed, device=where)
+    optimisers: list[Adam] = []
 
-
-class _EdgeStep:
-    """Step of the edge weights: Adam on L_GNN, then the proximal step of the penalties."""
-
-    def __init__(self, structure: Structure) -> None:
-        self.structure = structure
-        self.optimiser: Adam | None = None
-
-    def __call__(self, model: Any) -> None:
-        weight, structure = model.edges.weight, self.structure
-        if self.optimiser is None:
-            self.optimiser = Adam([weight], lr=structure.rate, weight_decay=0.0)
-        self.optimiser.step()
+    def step_weights(model: Any) -> None:
+        """Step the edge weights: Adam on L_GNN, then the proximal step of the penalties."""
+        weight = model.edges.weight
+        if not optimisers:
+            optimisers.append(Adam([weight], lr=structure.rate, weight_decay=0.0))
+        optimisers[0].step()
         with torch.no_grad():
             weight.copy_(proximal(weight, rate=structure.rate, lambda_1=structure.lambda_1,
                                   lambda_2=structure.lambda_2))  # fmt: skip
+
+    after_step = step_weights if structure.rate else None
+    return fit(make, graph, loss, BestEpoch(graph, where), after_step, settings=settings, seed=seed, device=where)
 
 
 class _Smoothing:

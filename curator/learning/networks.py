@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -192,8 +192,8 @@ class GAT(Network):
         return taken if self.alone is None else taken.masked_fill(self.alone, 0.0)
 
 
-class Perceptron(Network):
-    """H = relu(X W1 + b1), Z = H W2 + b2: no graph."""
+class Perceptron(GCN):
+    """H = relu(X W1 + b1), Z = H W2 + b2: a GCN's layers with other fresh weights, and no graph."""
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         self.inputs = constant(graph.features, device)
@@ -202,9 +202,6 @@ class Perceptron(Network):
         self.weight1, self.bias1 = linear(self.width, self.hidden_width)
         self.weight2, self.bias2 = linear(self.hidden_width, self.classes)
 
-    def pre_activation(self) -> Tensor:
-        return self.inputs @ self.weight1 + self.bias1
-
     def output(self, hidden: Tensor) -> Tensor:
         return hidden @ self.weight2 + self.bias2
 
@@ -212,14 +209,14 @@ class Perceptron(Network):
 NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": Perceptron}
 
 
-def make_network(
-    name: str, graph: Graph, *, hidden: int, classes: int, device: torch.device,
-    heads: int = HEADS, loops: bool = True, twice: bool = False,
-) -> Network:  # fmt: skip
-    """Return a network with fresh weights from torch's current random state; ValueError for an unknown name."""
+def make_network(name: str, graph: Graph, **arguments: Any) -> Network:
+    """Return a network with fresh weights from torch's current random state; ValueError for an unknown name.
+
+    The arguments are those of :class:`Network`.
+    """
     if name not in NETWORKS:
         raise ValueError(f"unknown GNN {name!r}{nearest(name, NETWORKS)} (known: {', '.join(NETWORKS)})")
-    return NETWORKS[name](graph, hidden=hidden, classes=classes, device=device, heads=heads, loops=loops, twice=twice)
+    return NETWORKS[name](graph, **arguments)
 
 
 def adjacency_of(graph: Graph) -> csr_array:

@@ -28,10 +28,9 @@ from curator.names import nearest
 if TYPE_CHECKING:
     from curator.graph import Graph
 
-Loss = Callable[[Tensor], Tensor]  # scores, float32 (n, classes), of a training pass -> what is minimised
-Better = Callable[
-    [Tensor, float], bool
-]  # scores without dropout, validation accuracy -> is this the best epoch so far?
+LossFunction = Callable[[Tensor], Tensor]  # scores, float32 (n, classes), of a training pass -> what is minimised
+# scores without dropout, validation accuracy -> is this the best epoch so far?
+Better = Callable[[Tensor, float], bool]
 SELECTIONS = ("accuracy", "loss")
 WEIGHTS = ("once", "twice")
 NO_LABEL = "no training node has a label: nothing can be learned"
@@ -90,9 +89,10 @@ class TrainingSettings:
                 raise ValueError(f"--set {name}={getattr(self, name)}: must be {' or '.join(allowed)}")
 
     @property
-    def attention(self) -> dict[str, Any]:
-        """Arguments of a network that concern its attention."""
-        return {"heads": self.gat_heads, "loops": self.gat_loops, "twice": self.gat_weights == "twice"}
+    def sizes(self) -> dict[str, Any]:
+        """Arguments of a network: its hidden units, and those about attention."""
+        return {"hidden": self.hidden, "heads": self.gat_heads, "loops": self.gat_loops,
+                "twice": self.gat_weights == "twice"}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def train(
     classes: int,
     seed: int,
     device: str = "auto",
-    loss: Loss | None = None,
+    loss: LossFunction | None = None,
     clip_norm: float = math.inf,
 ) -> TrainedNetwork:
     """Train one of the plain networks on a graph.
@@ -152,9 +152,7 @@ def train(
     where = choose_device(device)
 
     def make() -> Network:
-        return make_network(
-            settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention
-        )
+        return make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes)
 
     better = BestEpoch(graph, where, settings.selection)
     return fit(make, graph, loss or cross_entropy(graph, where), better, settings=settings, seed=seed, device=where,
@@ -164,7 +162,7 @@ def train(
 def fit(
     make: Callable[[], Network],
     graph: Graph,
-    loss: Loss,
+    loss: LossFunction,
     better: Better,
     after_step: Callable[[Network], None] | None = None,
     *,
@@ -247,7 +245,7 @@ class BestEpoch:
         return better
 
 
-def cross_entropy(graph: Graph, device: torch.device) -> Loss:
+def cross_entropy(graph: Graph, device: torch.device) -> LossFunction:
     """Return the mean cross-entropy of the training nodes, as a function of the scores."""
     nodes, labels = labelled(graph, graph.train, device)
     return lambda scores: functional.cross_entropy(scores[nodes], labels)

@@ -35,7 +35,7 @@ _ROWS_AT_ONCE = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class Bits:
+class ReportedBits:
     """Adjacency reports.
 
     Args:
@@ -94,7 +94,7 @@ def posterior(cosine: FloatArray, exponent: NDArray[np.int8], ratio: float) -> F
     return np.divide(cosine, total, out=np.zeros_like(total), where=total > 0)
 
 
-def likely_links(bits: Bits, rows: Rows, least: float, *, path: str = "auto") -> WeightedLinks:
+def likely_links(bits: ReportedBits, rows: Rows, least: float, *, path: str = "auto") -> WeightedLinks:
     """Return every pair with P >= least.
 
     Args:
@@ -138,7 +138,7 @@ def _chain(*parts: Iterator[_Part]) -> Iterator[_Part]:
         yield from part
 
 
-def _with_a_one(bits: Bits) -> Iterator[_Part]:
+def _with_a_one(bits: ReportedBits) -> Iterator[_Part]:
     """Yield all pairs about which at least one end reported a one."""
     n = bits.ones.shape[0]
     ones = bits.ones.astype(np.int8)
@@ -151,7 +151,7 @@ def _with_a_one(bits: Bits) -> Iterator[_Part]:
         yield left, right, (2 * both.data[upper] - bits.reports(left, right)).astype(np.int8)
 
 
-def _near_duplicates(bits: Bits, rows: Rows, least: float, limit: float) -> Iterator[_Part] | None:
+def _near_duplicates(bits: ReportedBits, rows: Rows, least: float, limit: float) -> Iterator[_Part] | None:
     """Return the pairs with reports but without a one that may reach ``least``; None for too many."""
     similar = bits.reported[~rows.empty]
     if len(similar) < 2 or not similar.any():
@@ -163,7 +163,9 @@ def _near_duplicates(bits: Bits, rows: Rows, least: float, limit: float) -> Iter
     return None if batches is None else _unreported(bits, rows, 1 - gap, batches)
 
 
-def _unreported(bits: Bits, rows: Rows, bound: float, batches: Iterator[tuple[IntArray, IntArray]]) -> Iterator[_Part]:
+def _unreported(
+    bits: ReportedBits, rows: Rows, bound: float, batches: Iterator[tuple[IntArray, IntArray]]
+) -> Iterator[_Part]:
     for left, right in batches:
         close = rows.cosine(left, right) >= bound - 1e-9
         left, right = left[close], right[close]
@@ -179,10 +181,10 @@ def _entries(ones: csr_array, rows: IntArray, columns: IntArray) -> BoolArray:
     return np.asarray(ones[rows, columns], dtype=np.bool_).ravel() if len(rows) else np.zeros(0, np.bool_)
 
 
-def _tiles(bits: Bits, rows: Rows, least: float) -> Iterator[_Part]:
+def _tiles(bits: ReportedBits, rows: Rows, least: float) -> Iterator[_Part]:
     """Yield the pairs that may reach ``least`` by the block product's similarity, tile by tile."""
     n = len(rows)
-    packed = pack_rows(bits.ones)
+    packed = packed_ones(bits.ones)
     for top in range(0, n, TILE):
         lines = slice(top, min(top + TILE, n))
         for side in range(top, n, TILE):
@@ -201,7 +203,7 @@ def _tiles(bits: Bits, rows: Rows, least: float) -> Iterator[_Part]:
             yield left + top, right + side, exponent[left, right]
 
 
-def pack_rows(ones: csr_array) -> NDArray[np.uint8]:
+def packed_ones(ones: csr_array) -> NDArray[np.uint8]:
     """uint8 (n, ceil(n / 8)): the rows of a sparse 0/1 matrix as packed bits."""
     n = ones.shape[0]
     packed = np.zeros((n, (n + 7) // 8), np.uint8)

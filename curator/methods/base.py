@@ -91,6 +91,36 @@ class Method:
         """Return what is claimed and what holds for these questions, asked ``collections`` times."""
         raise NotImplementedError
 
+    def check_choices(self, **allowed: Sequence[str]) -> None:
+        """Refuse a parameter that is none of its choices (ValueError)."""
+        for name, choices in allowed.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ValueError(f"--set {name}={value}: must be one of {', '.join(choices)}")
+
+    def check_shares(self, *names: str) -> None:
+        """Refuse a parameter outside (0, 1) (ValueError)."""
+        for name in names:
+            value = getattr(self, name)
+            if not 0 < value < 1:
+                raise ValueError(f"--set {name}={value}: must lie between 0 and 1, both excluded")
+
+    def check_range(self, *names: str, least: int, most: int | None = None) -> None:
+        """Refuse a whole number outside ``least`` .. ``most`` (ValueError)."""
+        allowed = f"{least} or more" if most is None else f"{least}..{most}"
+        for name in names:
+            value = getattr(self, name)
+            if value < least or (most is not None and value > most):
+                raise ValueError(f"--set {name}={value}: must be {allowed}")
+
+    def check_numbers(self, *names: str, positive: bool = False) -> None:
+        """Refuse a number that is not finite, or below 0, or with ``positive`` 0 (ValueError)."""
+        for name in names:
+            value = getattr(self, name)
+            if not (math.isfinite(value) and (value > 0 or (value == 0 and not positive))):
+                bound = "above 0" if positive else "0 or more"
+                raise ValueError(f"--set {name}={value:g}: must be a finite number{' ' if positive else ', '}{bound}")
+
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Method:
         """Return the method with ``key=value`` settings; text is converted to the field's type.
@@ -126,40 +156,6 @@ class WithoutReports(Method):
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Refuse reports (TypeError)."""
         raise TypeError(f"{self.name} {self.learns_from}, not reports")
-
-
-def check_choices(method: Any, **allowed: Sequence[str]) -> None:
-    """Refuse a parameter that is none of its choices (ValueError)."""
-    for name, choices in allowed.items():
-        value = getattr(method, name)
-        if value not in choices:
-            raise ValueError(f"--set {name}={value}: must be one of {', '.join(choices)}")
-
-
-def check_shares(method: Any, *names: str) -> None:
-    """Refuse a parameter outside (0, 1) (ValueError)."""
-    for name in names:
-        value = getattr(method, name)
-        if not 0 < value < 1:
-            raise ValueError(f"--set {name}={value}: must lie between 0 and 1, both excluded")
-
-
-def check_range(method: Any, *names: str, least: int, most: int | None = None) -> None:
-    """Refuse a whole number outside ``least`` .. ``most`` (ValueError)."""
-    allowed = f"{least} or more" if most is None else f"{least}..{most}"
-    for name in names:
-        value = getattr(method, name)
-        if value < least or (most is not None and value > most):
-            raise ValueError(f"--set {name}={value}: must be {allowed}")
-
-
-def check_numbers(method: Any, *names: str, positive: bool = False) -> None:
-    """Refuse a number that is not finite, or below 0, or with ``positive`` 0 (ValueError)."""
-    for name in names:
-        value = getattr(method, name)
-        if not (math.isfinite(value) and (value > 0 or (value == 0 and not positive))):
-            bound = "above 0" if positive else "0 or more"
-            raise ValueError(f"--set {name}={value:g}: must be a finite number{' ' if positive else ', '}{bound}")
 
 
 @contextmanager

@@ -187,13 +187,11 @@ def _vector(release: LabelRelease, way: Sampling, gamma: float) -> float:
 
 
 def _vector_rdp(release: LabelRelease, way: Sampling) -> float:
-    asked: dict[str, Any] = {
-        "loss": SENSITIVITY * release.lambda_,
-        "queries": release.queries,
-        "delta": release.delta,
-        "gamma": release.gamma,
-    }
-    return round_up(rdp_epsilon(**asked)[0] if way == "fresh" else rdp_epsilon_once(**asked))
+    epsilon: Any = rdp_epsilon if way == "fresh" else rdp_epsilon_once
+    found = epsilon(
+        loss=SENSITIVITY * release.lambda_, queries=release.queries, delta=release.delta, gamma=release.gamma
+    )
+    return round_up(found[0] if way == "fresh" else found)
 
 
 def _printed(method: str, release: LabelRelease) -> Printed:

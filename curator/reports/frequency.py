@@ -45,7 +45,7 @@ def neighbourhood_mean(n: int, edges: IntArray) -> csr_array:
     return mean_matrix(looped)
 
 
-def columns_of(mechanism: GRRFS) -> list[slice]:
+def feature_spans(mechanism: GRRFS) -> list[slice]:
     """Return the columns of each feature: one for two categories, else one a category."""
     widths = [1 if g == 2 else g for g in mechanism.domains]
     ends = np.cumsum(widths).tolist()
@@ -60,7 +60,7 @@ def code_features(codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: G
         reported: bool (n,).
         mechanism: The mechanism of the reports.
     """
-    spans = columns_of(mechanism)
+    spans = feature_spans(mechanism)
     coded = np.zeros((len(codes), spans[-1].stop), np.float32)
     for feature, (span, g) in enumerate(zip(spans, mechanism.domains, strict=True)):
         column = codes[:, feature]
@@ -69,7 +69,7 @@ def code_features(codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: G
     return coded
 
 
-def reconstruct_features(
+def estimate_features(
     codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: GRRFS, mean: csr_array, hops: int
 ) -> NDArray[np.float32]:
     """Algorithm 2: every feature from the reports of the neighbourhood.
@@ -90,7 +90,7 @@ def reconstruct_features(
     heard = propagate(mean, reported.astype(np.float32)[:, None], hops)
     np.divide(shares, heard, out=shares, where=heard > 0)
     silence = heard[:, 0] == 0
-    for span, g in zip(columns_of(mechanism), mechanism.domains, strict=True):
+    for span, g in zip(feature_spans(mechanism), mechanism.domains, strict=True):
         if g == 2:
             slope, intercept = mechanism.correction(g)
             shares[:, span] = slope * shares[:, span] + intercept
@@ -106,7 +106,7 @@ def unbias(shares: NDArray[Any], truth: GRR) -> NDArray[Any]:
     return (shares - q * shares.sum(axis=1, keepdims=True)) / (p - q)
 
 
-def reconstruct_labels(labels: IntArray, truth: GRR, mean: csr_array, hops: int) -> IntArray:
+def estimate_labels(labels: IntArray, truth: GRR, mean: csr_array, hops: int) -> IntArray:
     """Algorithm 3: every node's label from the reports of the neighbourhood (masked propagation).
 
     Args:

@@ -20,14 +20,9 @@ from curator.teachers.weights import EPS, MOMENTUM, Layout, TeacherWeights
 
 
 def train_stacked(
-    pieces: Sequence[Piece],
-    starts: Sequence[Tensor],
-    layout: Layout,
-    masks: Sequence[Masks],
-    settings: SageSettings,
-    *,
-    device: torch.device,
-) -> list[TeacherWeights]:
+    pieces: Sequence[Piece], starts: Sequence[Tensor], layout: Layout, masks: Sequence[Masks], settings: SageSettings,
+    *, device: torch.device,
+) -> list[TeacherWeights]:  # fmt: skip
     """Train one network on each piece.
 
     Args:
@@ -86,7 +81,7 @@ def train_stacked(
     return [TeacherWeights(layout, vector[at], found_mean[at], found_variance[at]) for at in range(len(pieces))]
 
 
-def _constants(pieces: Sequence[Piece], c: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+def _constants(pieces: Sequence[Piece], c: int) -> list[Tensor]:
     n, d = pieces[0].features.shape
     count, dtype = len(pieces), pieces[0].features.dtype
     means, spread = np.zeros((count, n, d), dtype), np.zeros((count, n, n), dtype)
@@ -97,14 +92,8 @@ def _constants(pieces: Sequence[Piece], c: int) -> tuple[Tensor, Tensor, Tensor,
         known = np.flatnonzero(piece.labels >= 0)
         target[at, known, piece.labels[known]] = 1
         weight[at, known] = 1 / len(known)
-    features = torch.from_numpy(np.stack([piece.features for piece in pieces]))
-    return (
-        features,
-        torch.from_numpy(means),
-        torch.from_numpy(spread),
-        torch.from_numpy(target),
-        torch.from_numpy(weight),
-    )
+    features = np.stack([piece.features for piece in pieces])
+    return [torch.from_numpy(array) for array in (features, means, spread, target, weight)]
 
 
 class _Keep:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from curator.methods.base import Budget, Question, WithoutReports, check_choices, check_numbers, check_range
+from curator.methods.base import Budget, Question, WithoutReports
 from curator.privacy.guarantee import Claim, Guarantee, Level, open_guarantee
 from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts
@@ -67,14 +67,14 @@ class Federated(WithoutReports):
     seen: ClassVar[str] = "the server sees every update in clear"
 
     def __post_init__(self) -> None:
-        check_range(self, "rounds", "local_steps", least=1)
-        check_range(self, "evaluate_every", least=0)
+        self.check_range("rounds", "local_steps", least=1)
+        self.check_range("evaluate_every", least=0)
         if not 0 < self.fraction <= 1:
             raise ValueError(f"--set fraction={self.fraction:g}: must be above 0 and at most 1")
         if not 0 <= self.dropping < 1:
             raise ValueError(f"--set dropping={self.dropping:g}: must be 0 or more and below 1")
-        check_choices(self, scaling=SCALINGS, server_optimiser=SERVER_OPTIMISERS)
-        check_numbers(self, "server_lr", positive=True)
+        self.check_choices(scaling=SCALINGS, server_optimiser=SERVER_OPTIMISERS)
+        self.check_numbers("server_lr", positive=True)
 
     @property
     def mu(self) -> float:
@@ -112,7 +112,7 @@ class ProximalTerm:
 
     def __post_init__(self) -> None:
         super().__post_init__()  # type: ignore[misc]  # of the other base
-        check_numbers(self, "proximal_mu", positive=True)
+        self.check_numbers("proximal_mu", positive=True)  # type: ignore[attr-defined]
 
     @property
     def mu(self) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from curator.methods.base import Budget, Question, check_choices, check_numbers
+from curator.methods.base import Budget, Question
 from curator.methods.federated.fedavg import FedAvgMLP
 from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon
 from curator.privacy.guarantee import Claim, Guarantee, Level
@@ -52,8 +52,8 @@ class DPFedAvg(FedAvgMLP):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_noise(self)
-        check_choices(self, clipping=CLIPPINGS)
-        check_numbers(self, "noise_multiplier")
+        self.check_choices(clipping=CLIPPINGS)
+        self.check_numbers("noise_multiplier")
 
     def asked(self, people: int) -> Rounds:
         """Return the accountant's view of the rounds with ``people`` training devices."""
@@ -171,6 +171,6 @@ class LDPFedAvg(FedAvgMLP):
 
 
 def _check_noise(method: DPFedAvg | LDPFedAvg) -> None:
-    check_numbers(method, "clip", positive=True)
+    method.check_numbers("clip", positive=True)
     if not 0 <= method.delta < 1:
         raise ValueError(f"--delta {method.delta:g}: must be above 0 and below 1 / n")

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from curator.methods.base import check_choices, check_numbers
 from curator.methods.federated.fedavg import Federated, ProximalTerm
 
 PARTITIONS = ("dirichlet", "metis")
@@ -57,8 +56,8 @@ class Silos(Federated):
         super().__post_init__()
         if self.silos < 2:
             raise ValueError(f"--set silos={self.silos}: at least 2 are needed")
-        check_choices(self, partition=PARTITIONS)
-        check_numbers(self, "beta", positive=True)
+        self.check_choices(partition=PARTITIONS)
+        self.check_numbers("beta", positive=True)
 
     def check_people(self, people: int) -> None:
         """Refuse silos of one person (ValueError)."""

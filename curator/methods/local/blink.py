@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from curator.links.beta_model import fit_beta_model
 from curator.links.blink import LinkPosterior, PairOdds
-from curator.methods.base import Budget, Grid, check_choices, check_shares
+from curator.methods.base import Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
@@ -72,7 +72,7 @@ class Blink(LinkMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_variant(self)
-        check_shares(self, "degree_share")
+        self.check_shares("degree_share")
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """A~_i by randomised response with eps_a, and d~_i with eps_d."""
@@ -92,7 +92,7 @@ class Blink(LinkMethod):
 
 def check_variant(method: Any) -> None:
     """Refuse an unknown ``variant`` or a ``floor`` outside [0, 1) (ValueError)."""
-    check_choices(method, variant=VARIANTS)
+    method.check_choices(variant=VARIANTS)
     if not 0 <= method.floor < 1:
         raise ValueError(f"--set floor={method.floor}: must lie in [0, 1)")
 

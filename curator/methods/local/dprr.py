@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.methods.base import TRAINING_GRID, Budget, Grid, check_choices, check_shares
+from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
@@ -58,8 +58,8 @@ class DPRR(LinkMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_shares(self, "degree_share")
-        check_choices(self, direction=DIRECTIONS)
+        self.check_shares("degree_share")
+        self.check_choices(direction=DIRECTIONS)
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """Randomised response for eps_2 and a noisy degree, both about the same part of the list."""

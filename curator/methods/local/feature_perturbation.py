@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from scipy.sparse import csr_array
 
 from curator.linear.propagation import adjacency_matrix
-from curator.methods.base import Budget, Graph, Grid, Question, check_shares, require_reports, spending
+from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.blink import BIT_AND_DEGREE, check_variant, chosen_links, link_posterior, row_and_degree
 from curator.methods.local.hogs import (
     HoGS,
@@ -130,7 +130,7 @@ class FPBlink(FeaturePerturbation):
     def __post_init__(self) -> None:
         check_variant(self)
         check_reconstruction(self)
-        check_shares(self, "delta1", "delta2")
+        self.check_shares("delta1", "delta2")
 
     def budgets(self, budget: Budget) -> tuple[float, ...]:
         """Return (eps_d, eps_a, eps_f); ``eps_adjacency`` is eps_d + eps_a, divided by delta2."""

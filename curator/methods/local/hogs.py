@@ -41,19 +41,9 @@ from scipy.sparse import coo_array, csr_array, eye_array
 
 from curator.linear.propagation import bit_strips, mean_matrix, propagate
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
-from curator.links.hogs import Bits, likely_links
+from curator.links.hogs import ReportedBits, likely_links
 from curator.links.similarity import BitRows, Rows, public_rows
-from curator.methods.base import (
-    Budget,
-    Graph,
-    Grid,
-    Question,
-    check_choices,
-    check_range,
-    check_shares,
-    require_reports,
-    spending,
-)
+from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
@@ -101,9 +91,9 @@ class HoGS(LocalMethod):
     query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
 
     def __post_init__(self) -> None:
-        check_shares(self, "tau")
+        self.check_shares("tau")
         check_reconstruction(self)
-        check_choices(self, public_scaling=PUBLIC_SCALINGS)
+        self.check_choices(public_scaling=PUBLIC_SCALINGS)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Algorithm 1: one question to everybody; private labels are asked of the labelled nodes only."""
@@ -144,7 +134,7 @@ class HoGS(LocalMethod):
         flip = reports.mechanism("adjacency", RandomizedResponse)
         rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
         # flip_odds is exactly p_1 / (1 - p_1) of the threshold that the devices used
-        bits = Bits(ones, reports.reported("adjacency"), flip.reporting == "one-end", flip.flip_odds)
+        bits = ReportedBits(ones, reports.reported("adjacency"), flip.reporting == "one-end", flip.flip_odds)
         links = likely_links(bits, rows, min(self.tau, POTENTIAL) if self.l else self.tau)
         edge, potential = links.at_least(self.tau), links.at_least(POTENTIAL)
         notes = {"edges": len(edge), "potential_links": len(potential), "pairs_compared": links.looked_at,
@@ -189,8 +179,8 @@ def ask_features(facts: PublicFacts, budget: Budget, eps_f: float) -> Ask:
 
 def check_reconstruction(method: Any) -> None:
     """Refuse parameters of Algorithm 3, ``l`` and ``scaling``, outside their range (ValueError)."""
-    check_range(method, "l", least=0, most=100)
-    check_choices(method, scaling=SCALINGS)
+    method.check_range("l", least=0, most=100)
+    method.check_choices(scaling=SCALINGS)
 
 
 def link_weights(left: IntArray, right: IntArray, probability: FloatArray, n: int) -> csr_array:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
-from curator.methods.base import TRAINING_GRID, Budget, Grid, check_choices, check_shares
+from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.blink import chosen_links, link_posterior, row_and_degree
 from curator.methods.local.hogs import HoGS, link_weights, mean_with_self
 from curator.methods.local.links import both_ways, reported_edges
@@ -54,8 +54,8 @@ class HoGSAblation(HoGS):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choices(self, topology=TOPOLOGIES, features=FEATURES)
-        check_shares(self, "degree_share")
+        self.check_choices(topology=TOPOLOGIES, features=FEATURES)
+        self.check_shares("degree_share")
 
     def perturb_adjacency(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
         """Algorithm 1's randomised response; Blink's topology asks for the degree as well."""

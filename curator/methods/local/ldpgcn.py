@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.methods.base import TRAINING_GRID, Budget, Grid, check_choices, check_shares
+from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
@@ -58,8 +58,8 @@ class LDPGCN(LinkMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_shares(self, "count_share")
-        check_choices(self, pairs=PAIRS)
+        self.check_shares("count_share")
+        self.check_choices(pairs=PAIRS)
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """Laplace noise on the row, and a noisy degree.

@@ -43,7 +43,7 @@ from scipy.cluster.vq import kmeans2
 
 from curator.links.chung_lu import BlockModel
 from curator.links.ldpgen_published import directed_probabilities, draw_links
-from curator.methods.base import Budget, Grid, check_choices, check_range, check_shares
+from curator.methods.base import Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, Stages, both_ways
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
@@ -107,11 +107,11 @@ class LDPGen(LinkMethod):
 
 def check_groups(method: Any) -> None:
     """Refuse parameters of :class:`LDPGen` outside their range (ValueError)."""
-    check_shares(method, "first_share")
-    check_range(method, "first_groups", "groups", least=1, most=1 << 16)
+    method.check_shares("first_share")
+    method.check_range("first_groups", "groups", least=1, most=1 << 16)
     if not 0 <= method.grouping_seed < 1 << 32:
         raise ValueError(f"--set grouping_seed={method.grouping_seed}: must be 0..2**32-1")
-    check_choices(method, graph=GRAPHS)
+    method.check_choices(graph=GRAPHS)
 
 
 def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float) -> Stages:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
-from curator.methods.base import Budget, Graph, Method, Question, check_choices, require_reports, spending
+from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
@@ -73,7 +73,7 @@ class LinkMethod(LocalMethod):
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "grr")
 
     def __post_init__(self) -> None:
-        check_choices(self, public_scaling=PUBLIC_SCALINGS)
+        self.check_choices(public_scaling=PUBLIC_SCALINGS)
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """Return the mechanisms about the adjacency: randomised response on the row, unless overridden.

@@ -35,7 +35,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
-from curator.methods.base import Budget, Graph, Grid, Question, check_choices, check_range, require_reports, spending
+from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import BOTH_ENDS, PUBLIC_GRAPH, LocalMethod, ask_labels, labelled_graph, reported_edges
 from curator.privacy.guarantee import Claim
 from curator.reports.estimates import smoothed
@@ -114,8 +114,8 @@ class LPGNN(LocalMethod):
     asks_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_range(self, "k_x", "k_y", least=0, most=MOST_HOPS)
-        check_choices(self, version=VERSIONS, mechanism=MECHANISMS, adjacency=("public", "private"))
+        self.check_range("k_x", "k_y", least=0, most=MOST_HOPS)
+        self.check_choices(version=VERSIONS, mechanism=MECHANISMS, adjacency=("public", "private"))
         sampled_features_of(self.m)
 
     def knows_graph(self) -> bool:
@@ -244,9 +244,7 @@ class LPGNN(LocalMethod):
         if settings.gnn == "sage":
             network = DenseSAGE(graph, hidden=settings.hidden, classes=classes, device=where)
         else:
-            network = make_network(
-                settings.gnn, graph, hidden=settings.hidden, classes=classes, device=where, **settings.attention
-            )
+            network = make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes)
         network.activation = torch.selu
         return network
 

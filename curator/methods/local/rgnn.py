@@ -30,25 +30,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from curator.methods.base import (
-    Budget,
-    Graph,
-    Grid,
-    Question,
-    check_choices,
-    check_numbers,
-    check_range,
-    require_reports,
-    spending,
-)
+from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.frequency import (
     both_directions,
     code_features,
+    estimate_features,
+    estimate_labels,
     neighbourhood_mean,
-    reconstruct_features,
-    reconstruct_labels,
 )
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
@@ -123,12 +113,12 @@ class RGNN(LocalMethod):
     asks_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_range(self, "m", least=1, most=1 << 16)
-        check_range(self, "group", least=1, most=1 << 20)
-        check_range(self, "Kx", "Ky", least=0, most=100)
-        check_range(self, "C", least=1)
-        check_numbers(self, "alpha")
-        check_choices(self, features=SOURCES, labels=SOURCES, loss=LOSSES, proportions=PROPORTIONS)
+        self.check_range("m", least=1, most=1 << 16)
+        self.check_range("group", least=1, most=1 << 20)
+        self.check_range("Kx", "Ky", least=0, most=100)
+        self.check_range("C", least=1)
+        self.check_numbers("alpha")
+        self.check_choices(features=SOURCES, labels=SOURCES, loss=LOSSES, proportions=PROPORTIONS)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Lines 1-2: ask everybody for features, and training and validation nodes for labels."""
@@ -160,10 +150,10 @@ class RGNN(LocalMethod):
         sampling, truth = reports.mechanism("features", GRRFS), reports.mechanism("label", GRR)
         mean, reported = neighbourhood_mean(public.facts.n, public.edges), reports.reported("features")
         if self.features == "reconstructed":
-            features = reconstruct_features(codes, reported, sampling, mean, self.Kx)
+            features = estimate_features(codes, reported, sampling, mean, self.Kx)
         else:
             features = code_features(codes, reported, sampling)
-        labels = reconstruct_labels(raw, truth, mean, self.Ky) if self.labels == "reconstructed" else raw
+        labels = estimate_labels(raw, truth, mean, self.Ky) if self.labels == "reconstructed" else raw
         known = np.full(public.facts.n, -1, np.int64)
         known[public.split.labelled] = labels[public.split.labelled]
         train, val = (nodes[known[nodes] >= 0] for nodes in (public.split.train, public.split.val))

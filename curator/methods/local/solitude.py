@@ -43,17 +43,7 @@ from scipy.sparse import csr_array, diags_array
 from curator.linear.factored import Factored
 from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 from curator.linear.scaling import standardise
-from curator.methods.base import (
-    Budget,
-    Graph,
-    Grid,
-    Question,
-    check_choices,
-    check_numbers,
-    check_range,
-    require_reports,
-    spending,
-)
+from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.hogs import split_budget
 from curator.methods.local.links import BOTH_ENDS, LocalMethod, labelled_graph, reported_edges, with_labels
 from curator.methods.local.lpgnn import sampled_features_of
@@ -116,9 +106,9 @@ class Solitude(LocalMethod):
     query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9), "m": ("1", "2", "4", "8")}
 
     def __post_init__(self) -> None:
-        check_range(self, "l_x", "l_y", least=0, most=100)
-        check_numbers(self, "lambda_1", "lambda_2", "structure_rate")
-        check_choices(self, smoothing=SMOOTHINGS, features=SCALINGS, topology=TOPOLOGIES)
+        self.check_range("l_x", "l_y", least=0, most=100)
+        self.check_numbers("lambda_1", "lambda_2", "structure_rate")
+        self.check_choices(smoothing=SMOOTHINGS, features=SCALINGS, topology=TOPOLOGIES)
         sampled_features_of(self.m)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.learning.training import TrainingSettings
-from curator.methods.base import check_choices
 from curator.methods.owner.owner import LabelAnswers, sage_settings
 from curator.privacy.accountant import Account, LabelRelease
 from curator.privacy.guarantee import Guarantee, Level
@@ -58,7 +57,7 @@ class PrivGnn(LabelAnswers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choices(self, scores=SCORES, basis=BASES)
+        self.check_choices(scores=SCORES, basis=BASES)
         check_sampling(self.K, self.gamma, self.sampling, self.distance)
 
     def teaching(self, training: TrainingSettings, *, classes: int, noise_seed: int, training_seed: int) -> Teaching:

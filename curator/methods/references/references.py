@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
-from curator.methods.base import Budget, Graph, Question, WithoutReports, check_choices
+from curator.methods.base import Budget, Graph, Question, WithoutReports
 from curator.owned import OwnedGraph
 from curator.privacy.guarantee import Guarantee, open_guarantee
 from devices.facts import PublicFacts
@@ -37,7 +37,7 @@ class Reference(WithoutReports):
     reads: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        check_choices(self, scaling=PUBLIC_SCALINGS)
+        self.check_choices(scaling=PUBLIC_SCALINGS)
 
     def from_owned(self, owned: OwnedGraph) -> Graph:
         """Return the true graph; TypeError for anything but owned data."""

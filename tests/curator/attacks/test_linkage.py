@@ -1,4 +1,15 @@
-"""Pseudonyms are no protection where d * I exceeds ln n."""
+"""Pseudonyms are no protection where d * I exceeds ln n.
+
+Linkage: rows of two pseudonymised collections that belong to one person.
+
+Two noisy copies of one person's bits agree more often than those of two people. For bits
+that are 1 in a share a_k of the people, reported with flip probabilities p and r, the
+attacker adds up ln Pr[y, z | same person] - ln Pr[y] Pr[z] over the bits and matches every
+row with its likeliest counterpart, or all rows at once (the assignment problem).
+
+A bit carries mutual information I between the two copies; people are matched when d * I
+clearly exceeds ln n. Fresh pseudonyms therefore do not reset a budget.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +17,63 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
 
-from curator.attacks.linkage import information, joint_law, match, scores
+from devices.array_types import BoolArray, FloatArray
+
+
+def joint_law(share: ArrayLike, first_flip: float, second_flip: float) -> FloatArray:
+    """float64 (2, 2, bits): Pr[first report y, second report z] of one person's bit.
+
+    Args:
+        share: (bits,), how often the bit is 1 among all people.
+        first_flip, second_flip: Flip probabilities of the two collections.
+    """
+    one = np.atleast_1d(np.asarray(share, np.float64))
+    first = np.array([[1 - first_flip, first_flip], [first_flip, 1 - first_flip]])  # [truth, report]
+    second = np.array([[1 - second_flip, second_flip], [second_flip, 1 - second_flip]])
+    truth = np.stack([1 - one, one])
+    return np.einsum("tk,ty,tz->yzk", truth, first, second)
+
+
+def information(share: ArrayLike, first_flip: float, second_flip: float) -> FloatArray:
+    """float64 (bits,): mutual information, in nats, between the two reports of each bit."""
+    joint = joint_law(share, first_flip, second_flip)
+    product = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    return np.asarray((joint * np.log(joint / product)).sum(axis=(0, 1)))
+
+
+def same_person(
+    first: BoolArray, second: BoolArray, *, first_flip: float, second_flip: float, share: ArrayLike
+) -> FloatArray:
+    """float64 (n, n): log-likelihood ratio that row i of ``first`` and row j of ``second`` are one person.
+
+    Args:
+        first, second: bool (n, bits), the two collections.
+        first_flip, second_flip, share: As for :func:`joint_law`.
+    """
+    joint = joint_law(np.broadcast_to(np.asarray(share, np.float64), first.shape[1]), first_flip, second_flip)
+    ratio = np.log(joint / (joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)))
+    y, z = first.astype(np.float64), second.astype(np.float64)
+    # ratio[y, z] is bilinear in the two bits: four products of matrices become one and two sums
+    constant = ratio[0, 0].sum()
+    rows = y @ (ratio[1, 0] - ratio[0, 0])
+    columns = z @ (ratio[0, 1] - ratio[0, 0])
+    both = (y * (ratio[1, 1] - ratio[1, 0] - ratio[0, 1] + ratio[0, 0])) @ z.T
+    return np.asarray(constant + rows[:, None] + columns[None, :] + both)
+
+
+def matched_rows(likelihood: FloatArray, *, together: bool = False) -> NDArray[np.int64]:
+    """int64 (n,): the row of the second collection that each row of the first is matched with.
+
+    Args:
+        likelihood: Result of :func:`same_person`.
+        together: Match all at once, nobody twice; else each row with its likeliest one.
+    """
+    if together:
+        return np.asarray(linear_sum_assignment(likelihood, maximize=True)[1], np.int64)
+    return np.asarray(np.argmax(likelihood, axis=1), np.int64)
 
 
 def flip(epsilon: float) -> float:
@@ -38,10 +104,10 @@ def test_who_is_matched(epsilon: float, least: float, most: float) -> None:
     truth = rng.random((400, 53)) < 0.5
     first, second = (truth ^ (rng.random(truth.shape) < flip(epsilon)) for _ in range(2))
     pseudonyms = rng.permutation(400)
-    found = scores(first, second[pseudonyms], first_flip=flip(epsilon), second_flip=flip(epsilon), share=0.5)
-    rate = np.mean(pseudonyms[match(found)] == np.arange(400))
+    found = same_person(first, second[pseudonyms], first_flip=flip(epsilon), second_flip=flip(epsilon), share=0.5)
+    rate = np.mean(pseudonyms[matched_rows(found)] == np.arange(400))
     assert least <= rate <= most
-    together = np.mean(pseudonyms[match(found, together=True)] == np.arange(400))
+    together = np.mean(pseudonyms[matched_rows(found, together=True)] == np.arange(400))
     assert together >= rate - 0.03
 
 
@@ -49,7 +115,7 @@ def test_scores_by_the_definition() -> None:
     share, rng = np.array([0.2, 0.6, 0.5]), np.random.default_rng(0)
     first, second = rng.random((4, 3)) < 0.5, rng.random((4, 3)) < 0.5
     joint = joint_law(share, 0.1, 0.3)
-    found = scores(first, second, first_flip=0.1, second_flip=0.3, share=share)
+    found = same_person(first, second, first_flip=0.1, second_flip=0.3, share=share)
     for i in range(4):
         for j in range(4):
             terms = [

@@ -9,11 +9,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from curator.links import hogs as hogs_topology
-from curator.links.hogs import Bits, likely_links, posterior
+from curator.links.hogs import ReportedBits, likely_links, posterior
 from curator.links.similarity import BitRows, Rows, public_rows
 
 
-def _case(seed: int) -> tuple[Bits, np.ndarray, np.ndarray, Rows]:
+def _case(seed: int) -> tuple[ReportedBits, np.ndarray, np.ndarray, Rows]:
     """A random case: tiny to large budgets, duplicates, empty rows, silent devices, one end, public reals."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(1, 45)), int(rng.choice([1, 3, 8, 17, 70, 200]))
@@ -43,7 +43,7 @@ def _case(seed: int) -> tuple[Bits, np.ndarray, np.ndarray, Rows]:
     if not public:
         values[~reported] = 0
     rows = public_rows(csr_array(values)) if public else BitRows(np.packbits(values > 0, axis=1))
-    return Bits(csr_array(noisy), reported, one_end, ratio), noisy, values, rows
+    return ReportedBits(csr_array(noisy), reported, one_end, ratio), noisy, values, rows
 
 
 @pytest.mark.parametrize("block", range(6))
@@ -97,10 +97,10 @@ def test_posterior_of_identical_and_of_disjoint_rows() -> None:
 
 def test_a_pair_without_reports_is_never_an_edge() -> None:
     rows = BitRows(np.full((3, 2), 255, np.uint8))
-    bits = Bits(csr_array((3, 3), dtype=np.bool_), np.array([False, False, True]), False, 0.1)
+    bits = ReportedBits(csr_array((3, 3), dtype=np.bool_), np.array([False, False, True]), False, 0.1)
     links = likely_links(bits, rows, 0.5)
     assert list(zip(links.left, links.right, strict=True)) == [(0, 2), (1, 2)]
-    links = likely_links(Bits(bits.ones, np.array([True, True, False]), True, 0.1), rows, 0.5)
+    links = likely_links(ReportedBits(bits.ones, np.array([True, True, False]), True, 0.1), rows, 0.5)
     assert list(zip(links.left, links.right, strict=True)) == [(0, 1)]
 
 
@@ -108,7 +108,7 @@ def test_near_duplicates_are_looked_for_without_looking_at_all_pairs() -> None:
     rng = np.random.default_rng(3)
     packed = rng.integers(0, 256, (2000, 40), dtype=np.uint8)
     packed[7] = packed[1900]
-    bits = Bits(csr_array((2000, 2000), dtype=np.bool_), np.ones(2000, np.bool_), False, float(np.exp(-7.2)))
+    bits = ReportedBits(csr_array((2000, 2000), dtype=np.bool_), np.ones(2000, np.bool_), False, float(np.exp(-7.2)))
     links = likely_links(bits, BitRows(packed), 0.5)
     assert (links.path, links.looked_at) == ("pairs", 1)
     assert (links.left.tolist(), links.right.tolist(), links.probability.tolist()) == ([7], [1900], [1.0])

@@ -8,10 +8,10 @@ import pytest
 
 from curator.reports.frequency import (
     code_features,
-    columns_of,
+    estimate_features,
+    estimate_labels,
+    feature_spans,
     neighbourhood_mean,
-    reconstruct_features,
-    reconstruct_labels,
     unbias,
 )
 from devices.facts import PublicFacts
@@ -29,13 +29,13 @@ def _grr_fs(domains: tuple[int, ...], m: int, eps: float = 1.0) -> GRRFS:
 def test_a_path_worked_by_hand() -> None:
     mechanism = _grr_fs((2,), 1, math.log(3))  # p = 3/4, q = 1/4: pi = 2 lambda - 1/2
     mean, everybody = neighbourhood_mean(3, PATH), np.ones(3, np.bool_)
-    found = reconstruct_features(np.array([[1], [0], [0]]), everybody, mechanism, mean, 1)
+    found = estimate_features(np.array([[1], [0], [0]]), everybody, mechanism, mean, 1)
     np.testing.assert_allclose(found[:, 0], [2 / 2 - 0.5, 2 / 3 - 0.5, -0.5], atol=1e-6)
     truth = GRR.from_epsilon(math.log(3), categories=3)
     # lambda' of node 2 after one step: (1/2, 0, 0) of node 1's label; after two, 1/3 of ...
-    assert reconstruct_labels(np.array([-1, 2, -1]), truth, mean, 1).tolist() == [2, 2, 2]
-    assert reconstruct_labels(np.array([1, 2, 1]), truth, mean, 1).tolist() == [1, 1, 1]
-    assert reconstruct_labels(np.array([1, 2, -1]), truth, mean, 0).tolist() == [1, 2, -1]
+    assert estimate_labels(np.array([-1, 2, -1]), truth, mean, 1).tolist() == [2, 2, 2]
+    assert estimate_labels(np.array([1, 2, 1]), truth, mean, 1).tolist() == [1, 1, 1]
+    assert estimate_labels(np.array([1, 2, -1]), truth, mean, 0).tolist() == [1, 2, -1]
 
 
 def _literal_features(codes, mechanism, edges, hops):  # type: ignore[no-untyped-def]
@@ -63,7 +63,7 @@ def test_features_are_algorithm_2_literally(hops: int) -> None:
     mechanism = _grr_fs((2, 2, 3, 5), 2)
     codes = np.stack([rng.integers(0, g, 12) for g in mechanism.domains], axis=1)
     edges = np.array([(i, j) for i, j in product(range(11), repeat=2) if i < j and rng.random() < 0.3]).T
-    found = reconstruct_features(codes, np.ones(12, np.bool_), mechanism, neighbourhood_mean(12, edges), hops)
+    found = estimate_features(codes, np.ones(12, np.bool_), mechanism, neighbourhood_mean(12, edges), hops)
     np.testing.assert_allclose(found, _literal_features(codes, mechanism, edges, hops), atol=1e-5)
 
 
@@ -80,7 +80,7 @@ def test_labels_are_algorithm_3_literally(hops: int) -> None:
     p, q = truth.truth_probability, truth.other_probability
     transition = np.full((4, 4), q) + np.eye(4) * (p - q)
     pi = share @ np.linalg.inv(transition)
-    found = reconstruct_labels(labels, truth, neighbourhood_mean(n, edges), hops)
+    found = estimate_labels(labels, truth, neighbourhood_mean(n, edges), hops)
     reached = share.sum(axis=1) > 0
     assert np.all(found[~reached] == -1)
     chosen = pi[reached, found[reached]]
@@ -94,7 +94,7 @@ def test_binary_estimates_are_unbiased_in_unequal_domains() -> None:
     weight = np.exp([mechanism.log_probability(report, value) for report in reports])
     assert weight.sum() == pytest.approx(1)
     alone = neighbourhood_mean(len(reports), NOBODY)
-    found = reconstruct_features(reports, np.ones(len(reports), np.bool_), mechanism, alone, 2)
+    found = estimate_features(reports, np.ones(len(reports), np.bool_), mechanism, alone, 2)
     np.testing.assert_allclose(weight @ found[:, :2], value[:2], atol=1e-6)
     slope, intercept = mechanism.correction(3)
     wrong = weight @ (slope * reports[:, :2] + intercept)
@@ -113,8 +113,8 @@ def test_equation_2_in_numbers() -> None:
 def test_silent_people_count_as_nobody() -> None:
     mechanism, mean = _grr_fs((2, 3), 1), neighbourhood_mean(4, np.array([[0], [1]]))
     codes = np.array([[1, 2], [0, 0], [1, 1], [0, 0]])
-    found = reconstruct_features(codes, np.array([True, False, True, False]), mechanism, mean, 1)
-    own = reconstruct_features(codes, np.ones(4, np.bool_), mechanism, mean, 0)
+    found = estimate_features(codes, np.array([True, False, True, False]), mechanism, mean, 1)
+    own = estimate_features(codes, np.ones(4, np.bool_), mechanism, mean, 0)
     np.testing.assert_allclose(found[[0, 1]], own[[0, 0]], atol=1e-6)  # 1 is silent: both hear 0 alone
     np.testing.assert_allclose(found[2], own[2], atol=1e-6)  # isolated
     np.testing.assert_allclose(found[3], [1 / 2, 1 / 3, 1 / 3, 1 / 3])  # nobody within reach
@@ -122,7 +122,7 @@ def test_silent_people_count_as_nobody() -> None:
 
 def test_coding() -> None:
     mechanism = _grr_fs((2, 3), 1)
-    assert columns_of(mechanism) == [slice(0, 1), slice(1, 4)]
+    assert feature_spans(mechanism) == [slice(0, 1), slice(1, 4)]
     coded = code_features(np.array([[1, 2], [1, 0]], np.uint8), np.array([True, False]), mechanism)
     assert coded.tolist() == [[1, 0, 0, 1], [0, 0, 0, 0]]
 

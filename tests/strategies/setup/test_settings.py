@@ -64,7 +64,7 @@ def test_whether_a_node_attends_to_itself_is_a_parameter_of_a_gat() -> None:
 
 def test_how_often_weights_count_is_a_parameter_of_a_gat() -> None:
     twice = resolve(RunOptions(gnn="gat", settings={"gat_weights": "twice"}), HoGS, Budget())
-    assert twice.training.attention == {"heads": 4, "loops": True, "twice": True}
+    assert twice.training.sizes == {"hidden": 16, "heads": 4, "loops": True, "twice": True}
     assert twice.parameters()["gat_weights"] == "twice"
     assert "gat_weights" not in resolve(RunOptions(gnn="gat"), HoGS, Budget()).parameters()
     with pytest.raises(ValueError, match="--set gat_weights=2: must be once or twice"):
