@@ -8,15 +8,13 @@ import typer
 
 from cli import options as o
 from cli.errors import FAILED, Failure
-from cli.output import console, print_json, table, working
+from cli.output import console, print_json, text_table, working
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="MECHANISM|METHOD...", help="Names to audit; see --all.")]
-All = Annotated[bool, typer.Option("--all", help="Every mechanism and method, the noise, and whole devices.")]
-Trials = Annotated[int, typer.Option("--trials", metavar="N", help="Trials per side of every lower bound.")]
-Confidence = Annotated[
-    float, typer.Option("--confidence", metavar="C", help="Confidence of all lower bounds together.")
-]
-Workers = Annotated[int, typer.Option("--workers", metavar="N", help="Number of processes.", show_default="cores")]
+All = Annotated[bool, o.option("--all", "Every mechanism and method, the noise, and whole devices.")]
+Trials = Annotated[int, o.option("--trials", "Trials per side of every lower bound.", "N")]
+Confidence = Annotated[float, o.option("--confidence", "Confidence of all lower bounds together.", "C")]
+Workers = Annotated[int, o.option("--workers", "Number of processes.", "N", show_default="cores")]
 
 
 def audit(
@@ -45,8 +43,7 @@ def audit(
         rows = run(asked, progress=progress)
     wrong = [row for row in rows if not row.passed]
     if as_json:
-        document = {"rows": [row.to_dict() for row in rows], "passed": not wrong}
-        print_json(document)
+        print_json({"rows": [row.to_dict() for row in rows], "passed": not wrong})
     elif not quiet:
         console().print(view(rows, trials=trials, confidence=confidence))
     if wrong:
@@ -70,7 +67,7 @@ def view(rows: Any, *, trials: int, confidence: float) -> Any:
     from curator.privacy.levels import LEVELS
 
     words = {**{name: spec.heading for name, spec in LEVELS.items()}, **_CHANGES}
-    shown = table("name", "what changes", ">claimed", ">exact", ">trials show", "", gap=1)
+    shown = text_table("name", "what changes", ">claimed", ">exact", ">trials show", "", gap=1)
     last = ""
     for row in rows:
         verdict = "[green]pass[/green]" if row.passed else "[bold red]FAIL[/bold red]"

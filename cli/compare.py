@@ -10,12 +10,14 @@ import typer
 
 from cli import options as o
 from cli.errors import FAILED, Failure
-from cli.output import console, print_json, table, working
+from cli.output import console, print_json, text_table, working
 from cli.words import bytes_, level, points, seconds
 from strategies.setup.option_spec import BUDGET, MODEL, RUNNING
 from strategies.setup.options import RunOptions
 
 PAGE = "compare.html"
+_MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
+                    show_default="each method's own")  # fmt: skip
 
 
 @o.with_run_options(
@@ -25,23 +27,14 @@ PAGE = "compare.html"
 )
 def compare(
     methods: Annotated[list[str], typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).")],
-    match: Annotated[
-        tuple[str, float] | None,
-        o.in_panel(
-            BUDGET,
-            "--match",
-            metavar="LEVEL X",
-            help="Solve for budgets at which X holds at LEVEL.",
-            show_default="each method's own",
-        ),
-    ] = None,
+    match: Annotated[tuple[str, float] | None, _MATCH] = None,
     *,
     options: RunOptions,
     reference: Annotated[
-        bool, o.in_panel(MODEL, "--reference/--no-reference", help="Train each method's network without noise, too.")
+        bool, o.in_panel(MODEL, "--reference/--no-reference", "Train each method's network without noise, too.")
     ] = False,
     engine: Annotated[
-        str, o.in_panel(RUNNING, "--engine", metavar="auto|local|ray", help="Where methods run: processes, or Ray.")
+        str, o.in_panel(RUNNING, "--engine", "Where methods run: processes, or Ray.", "auto|local|ray")
     ] = "auto",
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
@@ -96,8 +89,8 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
     held = list(shown_levels(3))
     if match is not None and match["level"] not in held and match["level"] in rows[0]["levels"]:
         held[0] = match["level"]
-    shown = table("!method", ">test %", ">±", *(f">{name.replace('_', ' ')}" for name in held), ">bytes", ">rounds",
-                  ">s", gap=1)  # fmt: skip
+    shown = text_table("!method", ">test %", ">±", *(f">{name.replace('_', ' ')}" for name in held), ">bytes",
+                       ">rounds", ">s", gap=1)  # fmt: skip
     for row in rows:
         spread = "" if row["std"] is None else points(row["std"])
         entries = [level(row["levels"][name]).replace("unprotected", "open").partition(" (")[0] for name in held]
@@ -119,6 +112,3 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
         screen.print(f"  {escape(name)}: {escape(why)}")
     for name, line, _ in result.failures:
         screen.print(f"[red]{escape(name)} failed[/red]: {escape(line)}")
-
-
-__all__ = ["compare"]

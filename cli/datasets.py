@@ -8,14 +8,15 @@ from typing import Annotated
 
 import typer
 
-from cli.output import console, print_json, table
+from cli import options as o
+from cli.output import console, print_json, text_table
 
 
 def datasets(
     data_dir: Annotated[
         Path | None, typer.Option("--data-dir", metavar="DIR", envvar="LDPSIM_DATA", help="Folder of the raw data.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+    as_json: o.PlainJson = False,
 ) -> None:
     """List the data sets: sizes, whether they are on disk, and their source."""
     from devices.datasets import describe
@@ -28,7 +29,7 @@ def datasets(
 
     from devices.datasets.files import default_root
 
-    shown = table("data set", ">nodes", ">edges", ">features", ">classes", "disk", "!from", gap=1)
+    shown = text_table("data set", ">nodes", ">edges", ">features", ">classes", "disk", "!from", gap=1)
     for row in rows:
         sizes = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("nodes", "edges", "features", "classes")]
         on_disk = "[green]yes[/green]" if row["on_disk"] else "no"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,36 +19,35 @@ if TYPE_CHECKING:
 
 device = typer.Typer(help="A device that lives in a vault: its data, secret and ledger in a process of its own.",
                      no_args_is_help=True)  # fmt: skip
-Debug = Annotated[bool, o.debug()]
-StateFolder = Annotated[Path, typer.Option("--state", metavar="DIR", help="Folder of the devices; it must be private.")]
+StateFolder = Annotated[Path, o.option("--state", "Folder of the devices; it must be private.", "DIR")]
 PolicyFile = Annotated[
     Path | None,
-    typer.Option("--policy", metavar="FILE", help="Policy that they agree to (ldpsim device policy); default: HoGS."),
+    o.option("--policy", "Policy that they agree to (ldpsim device policy); default: HoGS.", "FILE"),
 ]
 Counters = Annotated[
     Path | None,
-    typer.Option("--counters", metavar="DIR", help="Second count of releases, outside --state (at enrolment)."),
+    o.option("--counters", "Second count of releases, outside --state (at enrolment).", "DIR"),
 ]
 
 
 @device.command()
 def enrol(
     state: StateFolder,
-    data: Annotated[Path, typer.Option("--data", metavar="FILE", help="The people's data, .json or .npz.")],
+    data: Annotated[Path, o.option("--data", "The people's data, .json or .npz.", "FILE")],
     policy: PolicyFile = None,
     counters: Counters = None,
-    debug: Debug = False,
+    debug: o.PlainDebug = False,
 ) -> None:
     """Enrol devices in a private folder, once: data, a new secret, a policy and an empty ledger."""
     from devices.enrolment.state import is_enrolled
     from devices.vault.folder import harden, served_alone
 
     harden()
-    given = _Enrolment.read(data, policy, counters, state)
+    given = _enrolment(data, policy, counters, state)
     if is_enrolled(state):
         raise ValueError(f"--state {state} holds enrolled devices already")
     with served_alone(state):
-        made = given.enrol(state)
+        made = given()
         made.close()
     typer.echo(f"enrolled {len(made.residents):,} devices in {state}; {data} is not needed any more", err=True)
 
@@ -56,18 +55,16 @@ def enrol(
 @device.command()
 def serve(
     state: StateFolder,
-    socket: Annotated[Path, typer.Option("--socket", metavar="PATH", help="Local socket to answer on.")],
+    socket: Annotated[Path, o.option("--socket", "Local socket to answer on.", "PATH")],
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="FILE", help="The people's data, .json or .npz: read once, to enrol them."),
+        o.option("--data", "The people's data, .json or .npz: read once, to enrol them.", "FILE"),
     ] = None,
     policy: PolicyFile = None,
-    group: Annotated[
-        str | None, typer.Option("--group", metavar="NAME", help="Group that may ask too; default: nobody else.")
-    ] = None,
+    group: Annotated[str | None, o.option("--group", "Group that may ask too; default: nobody else.", "NAME")] = None,
     counters: Counters = None,
     connections: Annotated[int, typer.Option("--connections", min=1, max=256, help="Connections at a time.")] = 16,
-    debug: Debug = False,
+    debug: o.PlainDebug = False,
 ) -> None:
     """Answer queries over a local socket until SIGTERM."""
     from contextlib import ExitStack
@@ -87,37 +84,24 @@ def serve(
     elif data is None:
         raise ValueError(f"--state {state} holds no enrolled devices: --data FILE enrols them")
     else:
-        given = _Enrolment.read(data, policy, counters, state)
+        given = _enrolment(data, policy, counters, state)
     with ExitStack() as stack:
         # Open the socket first: clients wait, and nobody is enrolled if the socket cannot be had.
         listener = stack.enter_context(listening(socket, group=allowed))
         stack.enter_context(served_alone(state))
-        opened = _open(state, data) if given is None else given.enrol(state)
+        opened = _open(state, data) if given is None else given()
         _run(Vault(opened, connections=connections), listener, socket)
 
 
-@dataclass(frozen=True)
-class _Enrolment:
-    """Parts of devices; all of them are read before anything is written."""
+def _enrolment(data: Path, policy: Path | None, counters: Path | None, state: Path) -> Callable[[], State]:
+    """Read all parts of the devices; the function that is returned writes them."""
+    from devices.enrolment.state import enrol
 
-    population: Population
-    residents: tuple[int, ...] | None
-    policy: Policy
-    counters: Path | None
-
-    @classmethod
-    def read(cls, data: Path, policy: Path | None, counters: Path | None, state: Path) -> _Enrolment:
-        population, residents = _read_data(data)
-        if counters is not None and counters.resolve().is_relative_to(state.resolve()):
-            raise ValueError(f"--counters {counters}: inside {state} they would be lost together with the ledger")
-        return cls(population, residents, _read_policy(policy, population), counters)
-
-    def enrol(self, folder: Path) -> State:
-        from devices.enrolment.state import enrol
-
-        return enrol(
-            folder, self.population, self.policy, seed=None, residents=self.residents, counters=self.counters
-        )  # fmt: skip
+    population, residents = _read_data(data)
+    if counters is not None and counters.resolve().is_relative_to(state.resolve()):
+        raise ValueError(f"--counters {counters}: inside {state} they would be lost together with the ledger")
+    agreed = _read_policy(policy, population)
+    return lambda: enrol(state, population, agreed, seed=None, residents=residents, counters=counters)
 
 
 def _run(vault: Any, listener: Any, socket: Path) -> None:
@@ -197,19 +181,17 @@ def _open(folder: Path, data: Path | None) -> State:
 
 @device.command()
 def policy(
-    facts: Annotated[Path, typer.Option("--facts", metavar="FILE", help="Public facts.")],
-    method: Annotated[str, typer.Option("--method", metavar="NAME", help="Method of the question.")] = "hogs",
-    epsilon: Annotated[float | None, typer.Option("--epsilon", metavar="X", help="Total budget.")] = None,
+    facts: Annotated[Path, o.option("--facts", "Public facts.", "FILE")],
+    method: Annotated[str, o.option("--method", "Method of the question.", "NAME")] = "hogs",
+    epsilon: Annotated[float | None, o.option("--epsilon", "Total budget.", "X")] = None,
     eps_labels: Annotated[
-        float | None, typer.Option("--eps-labels", metavar="X", help="Budget of the label, if no label is public.")
+        float | None, o.option("--eps-labels", "Budget of the label, if no label is public.", "X")
     ] = None,
     on_requery: Annotated[
-        str, typer.Option("--on-requery", metavar="refuse|replay", help="Answer to a question of another collection.")
+        str, o.option("--on-requery", "Answer to a question of another collection.", "refuse|replay")
     ] = "refuse",
-    cap: Annotated[
-        list[str] | None, typer.Option("--cap", metavar="LEVEL=X", help="bit, vector or user; may be repeated.")
-    ] = None,
-    debug: Debug = False,
+    cap: Annotated[list[str] | None, o.option("--cap", "bit, vector or user; may be repeated.", "LEVEL=X")] = None,
+    debug: o.PlainDebug = False,
 ) -> None:
     """Print the policy of a device that answers one question of a method once, with its caps on the loss."""
     from devices.policy.file import write_policy
@@ -217,7 +199,7 @@ def policy(
 
     if eps_labels == float("inf"):
         raise ValueError("--eps-labels inf: a policy needs a finite number above 0")
-    caps = o.table(declared(RunOptions)["caps"], cap)
+    caps = o.read_table(declared(RunOptions)["caps"], cap)
     asked = RunOptions(epsilon=epsilon, eps_labels=eps_labels, on_requery=on_requery, caps=caps)
     config = {"method": method, "epsilon": epsilon, "eps-labels": eps_labels}
     again: OnRequery = "replay" if asked.on_requery == "replay" else "refuse"
@@ -226,7 +208,7 @@ def policy(
 
 
 @device.command()
-def migrate(state: StateFolder, debug: Debug = False) -> None:
+def migrate(state: StateFolder, debug: o.PlainDebug = False) -> None:
     """Bring the ledgers of an older version to the present form; every seal is checked first."""
     from devices.enrolment.migration import KEPT, migrate
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import options as o
-from cli.output import console, print_json, table
+from cli.output import console, print_json, text_table
 from cli.words import epsilon as shown
 
 if TYPE_CHECKING:
@@ -24,44 +24,33 @@ _TARGETS = {
 
 def epsilon(
     method: Annotated[str, typer.Argument(metavar="privgnn|pate-g|pate-m", help="The owner's method.")],
-    queries: Annotated[int, typer.Option("--queries", metavar="N", help="Number of questions that the owner answers.")],
-    delta: Annotated[float, typer.Option("--delta", metavar="D", help="Below 1 / n, n people in the owner's data.")],
-    lambda_: Annotated[
-        float | None, typer.Option("--lambda", metavar="X", help="1 / scale of the Laplace noise on each class.")
-    ] = None,
+    queries: Annotated[int, o.option("--queries", "Number of questions that the owner answers.", "N")],
+    delta: Annotated[float, o.option("--delta", "Below 1 / n, n people in the owner's data.", "D")],
+    lambda_: Annotated[float | None, o.option("--lambda", "1 / scale of the Laplace noise on each class.", "X")] = None,
     target_epsilon: Annotated[
-        float | None, typer.Option("--target-epsilon", metavar="E", help="Find the largest lambda within E instead.")
+        float | None, o.option("--target-epsilon", "Find the largest lambda within E instead.", "E")
     ] = None,
     target_level: Annotated[
         str | None,
-        typer.Option(
-            "--target-level",
-            metavar="label|vector|label_edge|printed",
-            help="The figure that E is about.",
-            show_default="label",
+        o.option(
+            "--target-level", "The figure that E is about.", "label|vector|label_edge|printed", show_default="label"
         ),
     ] = None,
-    classes: Annotated[
-        int | None, typer.Option("--classes", metavar="C", help="Number of labels (privgnn needs it).")
-    ] = None,
+    classes: Annotated[int | None, o.option("--classes", "Number of labels (privgnn needs it).", "C")] = None,
     gamma: Annotated[
         float | None,
-        typer.Option("--gamma", metavar="G", help="Probability that a person is drawn (privgnn).", show_default="0.3"),
+        o.option("--gamma", "Probability that a person is drawn (privgnn).", "G", show_default="0.3"),
     ] = None,
     sampling: Annotated[
         str | None,
-        typer.Option(
-            "--sampling", metavar="fresh|once", help="A sample a query, or one for all.", show_default="fresh"
-        ),
+        o.option("--sampling", "A sample a query, or one for all.", "fresh|once", show_default="fresh"),
     ] = None,
-    nodes: Annotated[
-        int | None, typer.Option("--nodes", metavar="N", help="People in the owner's data; checks delta.")
-    ] = None,
+    nodes: Annotated[int | None, o.option("--nodes", "People in the owner's data; checks delta.", "N")] = None,
     as_printed: Annotated[
-        bool, typer.Option("--as-printed", help="Show the paper's figure first; privgnn: at ten times delta.")
+        bool, o.option("--as-printed", "Show the paper's figure first; privgnn: at ten times delta.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
-    debug: Annotated[bool, o.debug()] = False,
+    as_json: o.PlainJson = False,
+    debug: o.PlainDebug = False,
 ) -> None:
     """Account for PrivGnn or PATE: the printed figure, and the loss that holds for a person and for an edge.
 
@@ -178,7 +167,7 @@ def _holding(found: Account) -> list[Any]:
             "... the same by Rényi divergences": "vector_rdp",
             "an edge; noisy vectors released": "vector_edge",
         }
-    shown_rows = table("", *(title[name] for name in names))
+    shown_rows = text_table("", *(title[name] for name in names))
     for words, key in rows.items():
         figures = [(name, shown(getattr(found.bounds[name], key))) for name in names]
         marked = [f"[bold]{text}[/bold]" if name == found.sampling else text for name, text in figures]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import options as o
-from cli.output import console, print_json, table
+from cli.output import console, print_json, text_table
 from cli.words import epsilon
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ ledger = typer.Typer(help="Releases of devices.", no_args_is_help=True)
 
 
 @dataclass(frozen=True)
-class Account:
+class LedgerContent:
     """Content of the ledgers of a state folder, each device's chain of answers checked.
 
     Args:
@@ -56,7 +57,7 @@ def states_in(folder: Path) -> list[State]:
     return [State(path) for path in found]
 
 
-def read_account(state: State, device: int | None = None) -> Account:
+def read_account(state: State, device: int | None = None) -> LedgerContent:
     """Read the ledgers and check every row's seal; nothing is changed.
 
     Raises:
@@ -70,12 +71,12 @@ def read_account(state: State, device: int | None = None) -> Account:
     try:
         state.policy  # noqa: B018 - read here to report a damaged enrolment
         parts = [part for shard in shards for part in _parts_of(state, shard)]
-        lifetime = _lifetime_of_all(state) if device is None else _lifetime_of(device, parts)
+        lifetime = _lifetime_of(state, device, parts)
     except (OSError, IndexError, KeyError, TypeError) as error:
         raise ValueError(f"{state.folder}: the enrolment is damaged ({type(error).__name__})") from error
     finally:
         state.close()
-    return Account(state, device, tuple(p for p in parts if device is None or p[0].device == device), lifetime)
+    return LedgerContent(state, device, tuple(p for p in parts if device is None or p[0].device == device), lifetime)
 
 
 def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
@@ -98,39 +99,28 @@ def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
     return sorted(parts, key=lambda found: (found[0].device, found[1].attribute, found[0].number))
 
 
-def _lifetime_of_all(state: State) -> Lifetime:
-    from strategies.results.lifetime import lifetime
+def _lifetime_of(state: State, device: int | None, parts: Sequence[tuple[Answer, Part]]) -> Lifetime:
+    """Return the lifetime loss of one device, or of all."""
+    from strategies.results.lifetime import ledger_levels, lifetime, losses_of
 
-    return {level: values for level, values in lifetime(state).items() if level != "complete"}
-
-
-def _lifetime_of(device: int, parts: Sequence[tuple[Answer, Part]]) -> Lifetime:
-    from strategies.results.lifetime import ledger_levels, losses_of
-
-    answers = {answer.number: answer for answer, _ in parts if answer.device == device}
+    if device is None:
+        return {level: values for level, values in lifetime(state).items() if level != "complete"}
     levels = ledger_levels()
-    losses: dict[str, list[float]] = {level: [] for level in levels}
-    for answer in answers.values():
-        for level, loss in losses_of(answer, levels):
-            losses[level].append(loss)
-
-    def total(values: Iterable[float]) -> dict[str, float | None]:
-        loss = math.fsum(values)
-        whole = round(loss, 9) if math.isfinite(loss) else None  # stored losses have nine decimals
-        return {"max": whole, "mean": whole}
-
-    return {level: total(values) for level, values in losses.items()}
+    answers = {answer.number: answer for answer, _ in parts if answer.device == device}
+    losses = [entry for answer in answers.values() for entry in losses_of(answer, levels)]
+    found: Lifetime = {}
+    for level in levels:
+        loss = math.fsum(value for name, value in losses if name == level)
+        found[level] = dict.fromkeys(("max", "mean"), round(loss, 9) if math.isfinite(loss) else None)  # as stored
+    return found
 
 
 @ledger.command()
 def show(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder, or a state folder.")],
-    device: Annotated[int | None, typer.Option("--device", metavar="I", help="One device, release by release.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
-    debug: Annotated[
-        bool,
-        o.debug(),
-    ] = False,
+    device: Annotated[int | None, o.option("--device", "One device, release by release.", "I")] = None,
+    as_json: o.PlainJson = False,
+    debug: o.PlainDebug = False,
 ) -> None:
     """Show the releases of devices: time, attribute, loss by level, and the policy with its caps."""
     accounts = [read_account(state, device) for state in states_in(folder)]
@@ -143,7 +133,7 @@ def show(
         screen.print(view(account))
 
 
-def to_json(account: Account) -> dict[str, Any]:
+def to_json(account: LedgerContent) -> dict[str, Any]:
     """Return an account as JSON values; an unbounded loss is null."""
     document = {
         "folder": str(account.state.folder),
@@ -173,15 +163,7 @@ def to_json(account: Account) -> dict[str, Any]:
             }
             for answer, part in account.parts
         ]  # fmt: skip
-    return dict(_finite(document))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and math.isinf(value) else value
+    return dict(json.loads(json.dumps(document), parse_constant=lambda _: None))
 
 
 def releases(parts: Sequence[tuple[Answer, Part]]) -> dict[tuple[str, str], list[tuple[Answer, Part]]]:
@@ -211,7 +193,7 @@ def when(seconds: float) -> str:
     return datetime.fromtimestamp(seconds).astimezone().isoformat(sep=" ", timespec="seconds")
 
 
-def view(account: Account) -> Any:
+def view(account: LedgerContent) -> Any:
     """Return the text to print: the policy with its caps, the releases, and the lifetime loss."""
     from rich.console import Group
     from rich.markup import escape
@@ -227,7 +209,7 @@ def view(account: Account) -> Any:
     ]
     if state.head["simulation_seeded"]:
         parts.append("[yellow]secrets derived from a seed: these reports are not private[/yellow]")
-    caps = table("cap on the lifetime loss of", ">one entry", ">the whole", ">as a user's")
+    caps = text_table("cap on the lifetime loss of", ">one entry", ">the whole", ">as a user's")
     for name, cap in sorted(policy.caps.items()):
         caps.add_row(name, *(epsilon(value) for value in (cap.bit, cap.vector, cap.user)))
     if math.isfinite(policy.user_cap):
@@ -238,13 +220,15 @@ def view(account: Account) -> Any:
 
     one = account.device is not None
     figures = (">one entry", ">the whole") if one else (">devices",)
-    shown = table(f"device {account.device} released" if one else "released", "when", *figures, ">bytes", "!collection")
+    shown = text_table(
+        f"device {account.device} released" if one else "released", "when", *figures, ">bytes", "!collection"
+    )
     for (name, collection), rows in releases(account.parts).items():
         losses = [math.fsum(part.loss_bit for _, part in rows), math.fsum(part.loss_vector for _, part in rows)]
         counts = [epsilon(loss) for loss in losses] if one else [f"{len({answer.device for answer, _ in rows}):,}"]
         size = f"{sum(size_of(*row) for row in rows):,}"
         shown.add_row(name, when(min(answer.time for answer, _ in rows))[:19], *counts, size, escape(collection))
-    life = table("lifetime loss when this changes", *((">epsilon",) if one else (">largest", ">mean")))
+    life = text_table("lifetime loss when this changes", *((">epsilon",) if one else (">largest", ">mean")))
     for level, values in account.lifetime.items():
         if values["max"] != 0:
             bounds = [values["max"]] if one else [values["max"], values["mean"]]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from cli.output import console, print_json, table
+from cli import options as o
+from cli.output import console, print_json, text_table
 
 _SHORT = {
     "randomized_response": "RR", "one_bit": "1bit", "multi_bit": "MB", "grr": "GRR", "grr_fs": "GRR-FS",
@@ -16,7 +15,7 @@ _LETTERS = {"adjacency": "E", "features": "F", "label": "L"}
 _SHOWN_MECHANISMS = 3
 
 
-def methods(as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False) -> None:
+def methods(as_json: o.PlainJson = False) -> None:
     """List the methods: their paper, who must be trusted, and what is private."""
     rows = rows_of_methods()
     if as_json:
@@ -24,7 +23,7 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="As one JSON do
         return
     from rich.markup import escape
 
-    shown = table("method", "curator", "private", "mechanisms", "!paper", gap=1)
+    shown = text_table("method", "curator", "private", "mechanisms", "!paper", gap=1)
     for row in rows:
         private = "".join(_LETTERS.get(name, name) for name in row["private"]) or "-"
         used = [_SHORT.get(name, name) for name in row["mechanisms"] if not name.startswith("clear")]
@@ -42,13 +41,6 @@ def rows_of_methods() -> list[dict[str, Any]]:
     """Return one JSON-ready row per method, by name."""
     from curator.methods import table
 
-    return [
-        {
-            "name": method.name,
-            "paper": method.paper,
-            "trust": method.trust,
-            "private": list(method.private),
-            "mechanisms": list(method.mechanisms),
-        }
-        for _, method in sorted(table().items())
-    ]
+    shown = ("name", "paper", "trust", "private", "mechanisms")
+    found = [{name: getattr(method, name) for name in shown} for _, method in sorted(table().items())]
+    return [{**row, "private": list(row["private"]), "mechanisms": list(row["mechanisms"])} for row in found]

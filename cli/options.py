@@ -38,9 +38,14 @@ OF_AN_OWNER = {
 }
 
 
-def in_panel(panel: str, *names: str, **more: Any) -> Any:
+def option(flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return a Typer option."""
+    return typer.Option(flag, help=help, metavar=metavar, **more)
+
+
+def in_panel(panel: str, flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
     """Return a Typer option under a heading of ``--help``."""
-    return typer.Option(*names, rich_help_panel=panel, **more)
+    return option(flag, help, metavar, rich_help_panel=panel, **more)
 
 
 def debug(**more: Any) -> Any:
@@ -52,8 +57,9 @@ def debug(**more: Any) -> Any:
 
 def _typer_option(name: str, spec: OptionSpec, *, hidden: bool = False) -> Any:
     return in_panel(
-        spec.panel, spec.flag or f"--{name.replace('_', '-')}", metavar=spec.metavar or "|".join(spec.values) or None,
-        help=spec.help, show_default=spec.shown or True, envvar=spec.envvar, hidden=hidden,
+        spec.panel, spec.flag or f"--{name.replace('_', '-')}", spec.help,
+        spec.metavar or "|".join(spec.values) or None, show_default=spec.shown or True, envvar=spec.envvar,
+        hidden=hidden,
     )  # fmt: skip
 
 
@@ -72,11 +78,14 @@ Out = Annotated[Path, _shared("out")]
 _FROM_FILE = "Take what is not given here from a run's config.toml."
 Config = Annotated[
     Path | None,
-    in_panel(OUTPUT, "--config", metavar="FILE", help=_FROM_FILE, callback=read_config, is_eager=True),
+    in_panel(OUTPUT, "--config", _FROM_FILE, "FILE", callback=read_config, is_eager=True),
 ]
-AsJson = Annotated[bool, in_panel(OUTPUT, "--json", help="The result as one JSON document on standard output.")]
-Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet", help="Print nothing but the path of the result.")]
+AsJson = Annotated[bool, in_panel(OUTPUT, "--json", "The result as one JSON document on standard output.")]
+Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet", "Print nothing but the path of the result.")]
 Debug = Annotated[bool, debug(rich_help_panel=OUTPUT)]
+# Of commands whose help has no headings.
+PlainJson = Annotated[bool, option("--json", "As one JSON document.")]
+PlainDebug = Annotated[bool, debug()]
 
 
 def with_run_options(
@@ -152,7 +161,7 @@ def _options(given: Mapping[str, Any]) -> RunOptions:
         elif f"no_{name}" in given:
             values[name] = not given[f"no_{name}"]
         elif name in given:
-            values[name] = table(spec, given[name]) if spec.is_table else given[name]
+            values[name] = read_table(spec, given[name]) if spec.is_table else given[name]
     owner = {name: str(given[name]) for name in OF_AN_OWNER if given.get(name) is not None}
     return RunOptions(**{**values, "settings": {**values.get("settings", {}), **owner}})
 
@@ -174,7 +183,7 @@ def pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def table(spec: OptionSpec, given: Sequence[str] | None) -> dict[str, Any]:
+def read_table(spec: OptionSpec, given: Sequence[str] | None) -> dict[str, Any]:
     """Read ``KEY=VALUE`` texts as values of the option's type.
 
     Raises:

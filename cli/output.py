@@ -33,7 +33,7 @@ def console() -> Console:
     return Console(highlight=False, width=min(WIDTH, screen.width) if screen.is_terminal else WIDTH)
 
 
-def table(*headings: str, gap: int = 2) -> Table:
+def text_table(*headings: str, gap: int = 2) -> Table:
     """Return a plain table, one line a row.
 
     Args:

@@ -10,32 +10,26 @@ import typer
 from cli import options as o
 from cli.audit import cores
 from cli.errors import FAILED, Failure
-from cli.output import console, print_json, table, working
+from cli.output import console, print_json, text_table, working
 from cli.words import percent, points
 
 Protection = Annotated[
     list[str] | None,
-    typer.Option(
-        "--protection", metavar="none|context-state|refuse|replay", help="Protection of the devices; repeatable.",
-        show_default="all",
-    ),
+    o.option("--protection", "Protection of the devices; repeatable.", "none|context-state|refuse|replay",
+        show_default="all"),
 ]  # fmt: skip
 Adversary = Annotated[
     list[str] | None,
-    typer.Option("--adversary", metavar="NAME", help="Adversary; repeatable, `help` lists them.", show_default="all"),
+    o.option("--adversary", "Adversary; repeatable, `help` lists them.", "NAME", show_default="all"),
 ]
 Fault = Annotated[
     list[str] | None,
-    typer.Option(
-        "--fault", metavar="NAME", help="Fault in the devices' state; repeatable, `help` lists them.",
-        show_default="all",
-    ),
+    o.option("--fault", "Fault in the devices' state; repeatable, `help` lists them.", "NAME",
+        show_default="all"),
 ]  # fmt: skip
-Asks = Annotated[str, typer.Option("--asks", metavar="N,N,...", help="Recovery is measured after so many asks.")]
-EpsilonBit = Annotated[float, typer.Option("--epsilon-bit", metavar="E", help="Loss of one value of any attribute.")]
-Workers = Annotated[
-    int, typer.Option("--workers", metavar="N", help="Number of comparisons at a time.", show_default="cores")
-]
+Asks = Annotated[str, o.option("--asks", "Recovery is measured after so many asks.", "N,N,...")]
+EpsilonBit = Annotated[float, o.option("--epsilon-bit", "Loss of one value of any attribute.", "E")]
+Workers = Annotated[int, o.option("--workers", "Number of comparisons at a time.", "N", show_default="cores")]
 
 
 def stress(
@@ -116,7 +110,9 @@ def view(result: Any, folder: Path | None) -> Any:
         f"[bold]{escape(settings['dataset'])}[/bold]: {settings['nodes']:,} people, {settings['edges']:,} edges, "
         f"epsilon {settings['epsilon_bit']:g} a value, seed {settings['seed']}", "",
     ]  # fmt: skip
-    shown = table("protection", "adversary", ">asks", ">lists", ">features", ">labels", ">edges", ">answers", gap=1)
+    shown = text_table(
+        "protection", "adversary", ">asks", ">lists", ">features", ">labels", ">edges", ">answers", gap=1
+    )
     last: tuple[str, str] | None = None
     for key, row in _together(result.rows).items():
         protection, adversary, asks = key

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
 
-from cli.output import table
+from cli.output import text_table
 from cli.words import best_guess, count, epsilon, percent, points, size
 from cli.words import seconds as in_words
 from curator.privacy.levels import level_spec
@@ -82,13 +82,9 @@ def _accuracy(record: Mapping[str, Any], extra: Mapping[str, Any]) -> Renderable
         "without noise",
         "not trained" if reference is None else f"[bold]{percent(reference)}[/bold] (same graph, same network)",
     )
-    for name, words in _BESIDE.items():
-        if extra.get(name) is not None:
-            grid.add_row("no GNN", f"{percent(extra[name])} ({words})")
+    if extra.get("lp_and_test") is not None:
+        grid.add_row("no GNN", f"{percent(extra['lp_and_test'])} (label propagation on pairs whose bits are all 1)")
     return grid
-
-
-_BESIDE = {"lp_and_test": "label propagation on pairs whose bits are all 1"}
 
 
 def _teachers(found: Mapping[str, Any]) -> RenderableType:
@@ -144,7 +140,7 @@ def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    shown = table("", ">epsilon", ">best guess", "", gap=1)
+    shown = text_table("", ">epsilon", ">best guess", "", gap=1)
     for level, entry in holds.items():
         words = level_spec(level).words
         if entry["status"] != "bounded":

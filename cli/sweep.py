@@ -11,7 +11,7 @@ import typer
 
 from cli import options as o
 from cli.errors import FAILED, Failure
-from cli.output import console, print_json, table, working
+from cli.output import console, print_json, text_table, working
 from cli.words import epsilon, percent, points
 from strategies.setup.option_spec import OUTPUT, RUNNING
 
@@ -21,17 +21,17 @@ _SHOWN = 40
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The grid; docs/commands.md has its form.")],
     engine: Annotated[
-        str, o.in_panel(RUNNING, "--engine", metavar="auto|local|ray", help="Where cells run: processes, or Ray.")
+        str, o.in_panel(RUNNING, "--engine", "Where cells run: processes, or Ray.", "auto|local|ray")
     ] = "auto",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
-    out: Annotated[
-        Path, o.in_panel(OUTPUT, "--out", metavar="DIR", help="Where the sweep's folder, sweep-<FILE>, is made.")
-    ] = Path("runs"),
+    out: Annotated[Path, o.in_panel(OUTPUT, "--out", "Where the sweep's folder, sweep-<FILE>, is made.", "DIR")] = Path(
+        "runs"
+    ),
     as_json: Annotated[
-        bool, o.in_panel(OUTPUT, "--json", help="The table as one JSON document on standard output.")
+        bool, o.in_panel(OUTPUT, "--json", "The table as one JSON document on standard output.")
     ] = False,
-    quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet", help="Print nothing but the path of the table.")] = False,
+    quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet", "Print nothing but the path of the table.")] = False,
     debug: o.Debug = False,
 ) -> None:
     """Run a grid of simulations; cells with a result do not run again."""
@@ -75,7 +75,7 @@ def _show(labels: Sequence[str], result: Any) -> None:
     from strategies.results.levels import shown_levels
 
     levels = list(shown_levels(2))
-    shown = table("!cell", ">test", ">std", *(f">{level}" for level in levels))
+    shown = text_table("!cell", ">test", ">std", *(f">{level}" for level in levels))
     for label, row in list(zip(labels, result.rows, strict=True))[:_SHOWN]:
         if row["status"] == "failed":
             shown.add_row(escape(label), "[red]failed[/red]", "", "", "")

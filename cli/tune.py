@@ -11,60 +11,34 @@ import typer
 
 from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
-from cli.output import console, print_json, table, working
+from cli.output import console, print_json, text_table, working
 from cli.words import percent
 from strategies.setup.option_spec import BUDGET, MODEL, OUTPUT
 from strategies.setup.options import RunOptions
 
 _SHOWN = 10
+_VALUES = "Values of a query parameter (left out: the method's own); new people for each."
+_TUNE_QUERY = o.in_panel(BUDGET, "--tune-query", _VALUES, "KEY[=V1,V2]")
+_GRID = o.in_panel(MODEL, "--grid", "Values of a parameter that the curator uses.", "KEY=V1,V2",
+                   show_default="a small one for the method")  # fmt: skip
 
 
 @o.with_run_options(
-    leave_out=(
-        "method",
-        "tuned",
-        "reference",
-        "engine",
-        "workers",
-        "ray_address",
-        "state",
-        "on_requery",
-        "caps",
-        "out",
-        "save_reports",
-        "from_reports",
-        *o.OF_AN_OWNER,
-    ),
+    leave_out=("method", "tuned", "reference", "engine", "workers", "ray_address", "state", "on_requery", "caps", "out",
+               "save_reports", "from_reports", *o.OF_AN_OWNER),
     after={"tune_query": "reporting", "grid": "gnn"},
-)
+)  # fmt: skip
 def tune(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="A method (see `ldpsim methods`).")],
     *,
     options: RunOptions,
-    tune_query: Annotated[
-        list[str] | None,
-        o.in_panel(
-            BUDGET,
-            "--tune-query",
-            metavar="KEY[=V1,V2]",
-            help="Values of a query parameter (left out: the method's own); new people for each.",
-        ),
-    ] = None,
-    grid: Annotated[
-        list[str] | None,
-        o.in_panel(
-            MODEL,
-            "--grid",
-            metavar="KEY=V1,V2",
-            help="Values of a parameter that the curator uses.",
-            show_default="a small one for the method",
-        ),
-    ] = None,
+    tune_query: Annotated[list[str] | None, _TUNE_QUERY] = None,
+    grid: Annotated[list[str] | None, _GRID] = None,
     out: Annotated[
-        Path | None, o.in_panel(OUTPUT, "--out", metavar="FILE", help="Add the best setting to a file of stored ones.")
+        Path | None, o.in_panel(OUTPUT, "--out", "Add the best setting to a file of stored ones.", "FILE")
     ] = None,
     as_json: o.AsJson = False,
-    quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet", help="Print nothing but the setting, as TOML.")] = False,
+    quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet", "Print nothing but the setting, as TOML.")] = False,
     debug: o.Debug = False,
 ) -> None:
     """Compare settings of a method on one set of reports, by validation accuracy as the curator sees it."""
@@ -131,7 +105,7 @@ def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
     from rich.markup import escape
 
     keys = list(dict.fromkeys(key for tried in found.candidates for key in (*tried.query, *tried.values)))
-    shown = table(*(f">{key}" for key in keys), ">validation", gap=1 if len(keys) > 5 else 2)
+    shown = text_table(*(f">{key}" for key in keys), ">validation", gap=1 if len(keys) > 5 else 2)
     for tried in found.candidates[:_SHOWN]:
         values: Mapping[str, Any] = {**tried.query, **tried.values}
         shown.add_row(*(_brief(values.get(key)) for key in keys), percent(tried.val_accuracy))

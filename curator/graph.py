@@ -1,4 +1,4 @@
-"""What a method makes of reports: the graph that a GNN is trained on."""
+"""Graph that a method makes of reports, and that a GNN is trained on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from devices.array_types import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """What a GNN is trained on.
+    """Graph that a GNN is trained on.
 
     Args:
         features: float32 (n, d), a numpy array or a scipy CSR array.

@@ -20,12 +20,10 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        o.in_panel(
-            OUTPUT, "--out", metavar="FILE", help="The page.", show_default="report.html in DIR; of several: here"
-        ),
+        o.in_panel(OUTPUT, "--out", "The page.", "FILE", show_default="report.html in DIR; of several: here"),
     ] = None,
     as_json: Annotated[
-        bool, o.in_panel(OUTPUT, "--json", help="The results and the page's path as one JSON document.")
+        bool, o.in_panel(OUTPUT, "--json", "The results and the page's path as one JSON document.")
     ] = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -44,8 +42,7 @@ def report(
         write_page(page, found)
 
     if as_json:
-        document = {"results": [entry.record for entry in found.results], "html": str(page.absolute())}
-        print_json(document)
+        print_json({"results": [entry.record for entry in found.results], "html": str(page.absolute())})
         return
     if quiet:
         typer.echo(str(page))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cli.report.rows import Malformed, number, people_of, row_of, text
+from cli.report.rows import UnreadableRecord, number, people_of, row_of, text
 from cli.words import count as in_words
 from strategies.results.folder import COMPARISON
 from strategies.results.levels import compared_levels
@@ -78,10 +78,7 @@ def gather(folders: Sequence[Path], *, only: Sequence[Path] | None = None) -> Ga
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{folder}: there is no such folder")
-        inside = list(_below(folder))
-        for path in inside:
-            if path not in paths:
-                paths.append(path)
+        paths += [path for path in _below(folder) if path not in paths]
         _of_many(folder, found)
     if only is not None:
         paths = [folder / "result.json" for folder in only]
@@ -114,14 +111,14 @@ def _read(path: Path, left_out: list[Problem]) -> ShownResult | None:
     where = path.parent.name or str(path)
     try:
         if path.stat().st_size > _TOO_LARGE:
-            raise Malformed(f"result.json has more than {_TOO_LARGE >> 20} MiB")
+            raise UnreadableRecord(f"result.json has more than {_TOO_LARGE >> 20} MiB")
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record, Mapping):
-            raise Malformed("result.json is no JSON object")
+            raise UnreadableRecord("result.json is no JSON object")
         if record.get("schema") != SCHEMA or isinstance(record.get("schema"), bool):
-            raise Malformed(f"schema {text(record.get('schema'))}, this version reads schema {SCHEMA}")
+            raise UnreadableRecord(f"schema {text(record.get('schema'))}, this version reads schema {SCHEMA}")
         return ShownResult(record, row_of(record, where), people_of(record))
-    except Malformed as error:
+    except UnreadableRecord as error:
         why = str(error)
     except OSError as error:
         why = f"result.json: {error.strerror}"

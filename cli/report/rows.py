@@ -21,7 +21,7 @@ TRUST = {
 _LONGEST = 600
 
 
-class Malformed(ValueError):
+class UnreadableRecord(ValueError):
     """Record that is not a result; the text is one line that names the field."""
 
 
@@ -33,12 +33,12 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         folder: Name of its folder, for display.
 
     Raises:
-        Malformed: for a field that is missing or of the wrong type.
+        UnreadableRecord: for a field that is missing or of the wrong type.
     """
     get = _Reader(record)
     trust = get.text("privacy.trust")
     if trust not in TRUST:
-        raise Malformed(f"privacy.trust: {trust!r} is none of {', '.join(TRUST)}")
+        raise UnreadableRecord(f"privacy.trust: {trust!r} is none of {', '.join(TRUST)}")
     repeats = max(len(get.sequence("accuracy.per_repeat")), 1)
     down = get.number("communication.downlink_bytes_per_device")
     up = get.number("communication.uplink_bytes_per_device")
@@ -81,7 +81,7 @@ def people_of(record: Any) -> dict[str, Any]:
     """Return the population of a record; ``digest`` identifies it.
 
     Raises:
-        Malformed: as :func:`row_of`.
+        UnreadableRecord: as :func:`row_of`.
     """
     get = _Reader(record)
     sizes = {name: int(get.number(f"dataset.{name}")) for name in ("nodes", "edges", "features", "classes")}
@@ -112,7 +112,7 @@ class _Reader:
 
     def __init__(self, record: Any) -> None:
         if not isinstance(record, Mapping):
-            raise Malformed("not a JSON object")
+            raise UnreadableRecord("not a JSON object")
         self._record = record
 
     def optional(self, path: str) -> Any:
@@ -130,12 +130,12 @@ class _Reader:
             return text(found)
         if empty is not None and found in (None, ""):
             return empty
-        raise Malformed(f"{path} is missing or no text")
+        raise UnreadableRecord(f"{path} is missing or no text")
 
     def number(self, path: str) -> float:
         found = number(self.optional(path))
         if found is None or found < 0:
-            raise Malformed(f"{path} is missing or no number of 0 or more")
+            raise UnreadableRecord(f"{path} is missing or no number of 0 or more")
         return found
 
     def maybe(self, path: str) -> float | None:
@@ -144,7 +144,7 @@ class _Reader:
     def sequence(self, path: str) -> Sequence[Any]:
         found = self.optional(path)
         if not isinstance(found, list):
-            raise Malformed(f"{path} is missing or no list")
+            raise UnreadableRecord(f"{path} is missing or no list")
         return found
 
 
@@ -153,9 +153,9 @@ def _held(get: _Reader, level: str) -> dict[str, Any]:
     try:
         found = held(holds, level)
     except (KeyError, TypeError, AttributeError):
-        raise Malformed(f"privacy.holds says nothing that can be read about the level {level}") from None
+        raise UnreadableRecord(f"privacy.holds says nothing that can be read about the level {level}") from None
     except ValueError as error:
-        raise Malformed(str(error)) from None
+        raise UnreadableRecord(str(error)) from None
     return {**found, "detail": text(found["detail"])}
 
 

@@ -82,3 +82,11 @@ class Effort:
     def error(self) -> float:
         """Probability of error of one bound."""
         return (1 - self.confidence) / self.rows
+
+    def nothing_claimed(self, name: str, level: str, detail: str) -> AuditRow:
+        """Return the row of something that claims nothing, and so passes."""
+        return AuditRow(name, level, math.inf, None, None, self.confidence, 0, True, detail)
+
+    def not_audited(self, name: str, level: str, detail: str) -> AuditRow:
+        """Return the row of something that could not be audited, and so fails."""
+        return AuditRow(name, level, None, None, None, self.confidence, 0, False, detail)

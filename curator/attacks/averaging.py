@@ -64,8 +64,7 @@ class BitTally:
             self._folded[row, skip + 1 : len(odds) + 1] += odds[skip:]
 
     def _fold(self) -> None:
-        counted: FloatArray = self._weight * (2.0 * self._ones - self._reports).astype(np.float64)
-        self._folded = counted if self._folded is None else self._folded + counted
+        self._folded = self.log_odds()
         self._ones[:] = 0
         self._reports[:] = 0
 
@@ -86,8 +85,7 @@ class LabelTally:
     def add(self, row: int, report: int, weight: float) -> None:
         """Add a report of one category, of this ``Mechanism.weight``."""
         if weight != self._weight:
-            counted = self.likelihoods()
-            self._folded, self._weight = counted, weight
+            self._folded, self._weight = self.likelihoods(), weight
             self._counts[:] = 0
         self._counts[row, report] += 1
 

@@ -48,12 +48,11 @@ def audit_mechanism(
     try:
         sizes = [list(given)] if given is not None else examples(kind)
     except (TypeError, ValueError) as error:
-        return [AuditRow(kind.name, "vector", None, None, None, effort.confidence, 0, False, str(error))]
+        return [effort.not_audited(kind.name, "vector", str(error))]
     if not sizes:
-        detail = (
-            "in clear: nothing is claimed" if kind.in_clear else "no instance can be made: give it audit_examples()"
-        )
-        return [AuditRow(kind.name, "vector", math.inf, None, None, effort.confidence, 0, kind.in_clear, detail)]
+        if kind.in_clear:
+            return [effort.nothing_claimed(kind.name, "vector", "in clear: nothing is claimed")]
+        return [effort.not_audited(kind.name, "vector", "no instance can be made: give it audit_examples()")]
     by_level: dict[str, list[AuditRow]] = {}
     for found in sizes:
         walked = False
@@ -62,8 +61,7 @@ def audit_mechanism(
                 rows = _audit_example(example, effort, stream, tried=number == 0)
             except Exception as error:  # whatever the data, a mechanism draws a report
                 said = f"{type(error).__name__}: {error}"
-                rows = [AuditRow(kind.name, "vector", None, None, None, effort.confidence, 0, False,
-                                 _said(example, said, False))]  # fmt: skip
+                rows = [effort.not_audited(kind.name, "vector", _said(example, said, False))]
             walked |= any(row.level == "law" for row in rows)
             for row in rows:
                 by_level.setdefault(row.level, []).append(row)

@@ -61,18 +61,18 @@ def audit_method(kind: type[Method], effort: Effort, *, stream: Stream) -> list[
 
         return audit_owner(method, effort)
     if isinstance(method, Reference):
-        return [_nothing_claimed(kind.name, effort, "sees raw data: nothing is claimed")]
+        return [effort.nothing_claimed(kind.name, "user", "sees raw data: nothing is claimed")]
     found = _setting(method)
     if isinstance(found, str):  # its parameters may be made for thousands: the numbers among them become small
         few = {entry.name: 2 for entry in fields(method) if _is_large(getattr(method, entry.name))}  # type: ignore[arg-type]
         small = _setting(replace(method, **few)) if few else found  # type: ignore[type-var]
         found = found if isinstance(small, str) else small
     if isinstance(found, str):
-        return [AuditRow(kind.name, "user", None, None, None, effort.confidence, 0, False, found)]
+        return [effort.not_audited(kind.name, "user", found)]
     facts, questions, guarantee = found
     bounded = [name for name, level in guarantee.holds.items() if level.status == "bounded"]
     if not bounded:
-        return [_nothing_claimed(kind.name, effort, "everything is unprotected or not asked: nothing is claimed")]
+        return [effort.nothing_claimed(kind.name, "user", "everything is unprotected or not asked: nothing is claimed")]
     if not questions:
         return _trained_in_rounds(method, facts, guarantee, bounded, effort)
     world = _World(facts, questions, stream)
@@ -107,12 +107,8 @@ def _is_large(value: Any) -> bool:
     return type(value) is int and value > 4
 
 
-def _nothing_claimed(name: str, effort: Effort, detail: str) -> AuditRow:
-    return AuditRow(name, "user", math.inf, None, None, effort.confidence, 0, True, detail)
-
-
 def _setting(method: Method) -> tuple[PublicFacts, tuple[Question, ...], Guarantee] | str:
-    """The smallest people at whom the method can ask its questions, or why there are none."""
+    """Return the smallest population that the method can ask, or the reason why there is none."""
     why = ""
     for n, d in SIZES:
         facts = PublicFacts(n, d, 2)

@@ -34,8 +34,8 @@ _QUADRATURE = 1e-6
 def audit_owner(method: OwnerMethod, effort: Effort) -> list[AuditRow]:
     """Audit an owner's method at a few queries; the baselines claim nothing."""
     if not isinstance(method, LabelAnswers):
-        return [AuditRow(method.name, "central_node", math.inf, None, None, effort.confidence, 0, True,
-                         "sees raw data and adds no noise: nothing is claimed")]  # fmt: skip
+        said = "sees raw data and adds no noise: nothing is claimed"
+        return [effort.nothing_claimed(method.name, "central_node", said)]
     asked = replace(method, queries=QUERIES, lambda_=LAMBDA, delta=DELTA)
     found = asked.account(PEOPLE, CLASSES)
     assert found.query_label is not None

@@ -50,8 +50,6 @@ def label_recovery(truth: float, categories: int, asks: int) -> float:
     for hits, weight in enumerate(binom.pmf(np.arange(asks + 1), asks, truth)):
         if hits and weight > 1e-14:  # what is left out adds up to less than 1e-11
             total += weight * _others_behind(hits, asks - hits, categories - 1)
-        elif weight > 1e-14 and asks == 0:
-            total += weight / categories
     return float(min(total, 1.0))
 
 

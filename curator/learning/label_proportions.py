@@ -67,7 +67,8 @@ def metis_clusters(n: int, edges: IntArray, clusters: int) -> IntArray:
     Raises:
         ValueError: for less than one cluster, or more clusters than nodes.
     """
-    check_clusters(n, clusters)
+    if not 1 <= clusters <= n:
+        raise ValueError(f"--set C={clusters}: {n} nodes can be cut into 1..{n} clusters")
     if clusters == 1:
         return np.zeros(n, np.int64)
     import pymetis
@@ -76,12 +77,6 @@ def metis_clusters(n: int, edges: IntArray, clusters: int) -> IntArray:
     rows = pymetis.CSRAdjacency(graph.indptr.astype(np.int32), graph.indices.astype(np.int32))
     found = pymetis.part_graph(clusters, rows, recursive=False, options=pymetis.Options(seed=_METIS_SEED))
     return np.array(found.vertex_part, np.int64)
-
-
-def check_clusters(n: int, clusters: int) -> None:
-    """Refuse (ValueError) a number of clusters that n nodes cannot be cut into."""
-    if not 1 <= clusters <= n:
-        raise ValueError(f"--set C={clusters}: {n} nodes can be cut into 1..{n} clusters")
 
 
 def project_to_simplex(rows: NDArray[Any]) -> NDArray[np.float64]:

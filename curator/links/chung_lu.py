@@ -65,7 +65,8 @@ class BlockModel:
     def _blocks(self, rng: np.random.Generator) -> Iterator[IntArray]:
         n, count = self.weights.shape
         members = [np.flatnonzero(self.groups == group) for group in range(count)]
-        sums = self._sums()
+        sums = np.zeros((count, count))  # D_ab
+        np.add.at(sums, self.groups, self.weights)
         for a in range(count):
             for b in range(a, count):
                 if sums[a, b] <= 0 or sums[b, a] <= 0:
@@ -77,9 +78,3 @@ class BlockModel:
                 )
                 low, high = np.minimum(left, right), np.maximum(left, right)
                 yield (low * n + high)[low < high]  # no self-loops
-
-    def _sums(self) -> Floats:
-        """float64 (k, k): D_ab."""
-        sums = np.zeros((self.weights.shape[1],) * 2)
-        np.add.at(sums, self.groups, self.weights)
-        return sums

@@ -44,7 +44,7 @@ class LevelSpec:
 
     @property
     def in_ledger(self) -> bool:
-        """Whether a device's own releases determine its loss."""
+        """True if a device's own releases determine its loss."""
         return self.unit in ("entry", "whole", "record")
 
 

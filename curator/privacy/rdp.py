@@ -39,7 +39,7 @@ def laplace_rdp(loss: float, order: int) -> float:
 
 
 def poisson_rdp(loss: float, order: int, gamma: float) -> float:
-    """The same on data of which each person is drawn with probability ``gamma``, afresh for each query."""
+    """:func:`laplace_rdp` on data of which each person is drawn with probability ``gamma``, afresh for each query."""
     if gamma == 1.0:
         return laplace_rdp(loss, order)
     stays, drawn = math.log1p(-gamma), math.log(gamma)

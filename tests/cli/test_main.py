@@ -1,3 +1,8 @@
+"""The command line as a whole.
+
+It covers ``cli.errors`` too.
+"""
+
 from __future__ import annotations
 
 import os

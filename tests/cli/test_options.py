@@ -1,3 +1,8 @@
+"""Options of the commands.
+
+It covers ``cli.config`` too.
+"""
+
 from __future__ import annotations
 
 import inspect
@@ -10,7 +15,7 @@ from typer.testing import CliRunner
 
 from cli.compare import compare
 from cli.config import as_parameters
-from cli.options import OF_AN_OWNER, pairs, seeds, table, with_run_options
+from cli.options import OF_AN_OWNER, pairs, read_table, seeds, with_run_options
 from cli.run import run
 from cli.tune import tune
 from strategies.setup.option_spec import declared
@@ -19,7 +24,7 @@ from strategies.setup.options import RunOptions
 
 def test_text_becomes_values() -> None:
     assert pairs("--set", ["tau=.8", "features = literal", "a=b=c"]) == {"tau": ".8", "features": "literal", "a": "b=c"}
-    assert table(declared(RunOptions)["caps"], ["bit=2", "user=inf"]) == {"bit": 2.0, "user": float("inf")}
+    assert read_table(declared(RunOptions)["caps"], ["bit=2", "user=inf"]) == {"bit": 2.0, "user": float("inf")}
     assert seeds({"noise": "OS", "split": 3, "training": None}) == {"noise": None, "split": 3}
     assert seeds({"noise": "17"}) == {"noise": 17}
 

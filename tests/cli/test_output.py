@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from cli.output import WIDTH, console, print_json, table, working
+from cli.output import WIDTH, console, print_json, text_table, working
 
 
 def test_a_document_is_json_and_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,7 +26,7 @@ def test_nothing_printed_while_working_reaches_standard_output(capfd: pytest.Cap
 
 
 def test_a_table_fits_the_width_and_cuts_one_column(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = table("!name", ">count")
+    shown = text_table("!name", ">count")
     shown.add_row("x" * 200, "7")
     console().print(shown)
     lines = capsys.readouterr().out.splitlines()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.report.rows import Malformed, number, people_of, row_of, text
+from cli.report.rows import UnreadableRecord, number, people_of, row_of, text
 
 
 def test_a_result_becomes_a_row(record: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ def test_a_field_of_the_wrong_type_is_named(path: str, value: Any, said: str, re
     for name in above:
         part = part[name]
     part[last] = value
-    with pytest.raises(Malformed) as caught:
+    with pytest.raises(UnreadableRecord) as caught:
         row_of(record, "x")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)

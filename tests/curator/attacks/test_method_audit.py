@@ -1,4 +1,7 @@
-"""Methods against their own guarantees, and guarantees that are too good."""
+"""Methods against their own guarantees, and guarantees that are too good.
+
+It covers ``curator.attacks.owner_audit`` too.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,8 @@
+"""Training of networks.
+
+It covers ``curator.learning.threads`` too.
+"""
+
 from __future__ import annotations
 
 import dataclasses

@@ -1,3 +1,8 @@
+"""Features as a product of factors.
+
+It covers ``curator.linear.torch_matrix`` too.
+"""
+
 from __future__ import annotations
 
 from dataclasses import replace

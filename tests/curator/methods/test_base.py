@@ -1,3 +1,8 @@
+"""Base class of methods.
+
+It covers ``curator.reports.question`` too.
+"""
+
 from __future__ import annotations
 
 import inspect

@@ -1,3 +1,8 @@
+"""Accounts of PrivGnn and PATE.
+
+It covers ``curator.privacy.release`` too.
+"""
+
 from __future__ import annotations
 
 import csv

@@ -1,3 +1,8 @@
+"""Queries and released labels.
+
+It covers ``curator.teachers.release`` too.
+"""
+
 from __future__ import annotations
 
 import numpy as np

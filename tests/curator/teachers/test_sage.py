@@ -1,3 +1,8 @@
+"""Training of teachers.
+
+It covers ``curator.teachers.randomness``, ``curator.teachers.stacked`` too.
+"""
+
 from __future__ import annotations
 
 from types import ModuleType

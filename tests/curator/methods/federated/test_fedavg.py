@@ -1,4 +1,7 @@
-"""Settings of the methods that train in rounds on devices."""
+"""Settings of the methods that train in rounds on devices.
+
+It covers ``curator.methods.federated.private`` too.
+"""
 
 from __future__ import annotations
 

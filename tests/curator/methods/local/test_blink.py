@@ -1,3 +1,8 @@
+"""Blink and FP-Blink.
+
+It covers ``curator.methods.local.feature_perturbation`` too.
+"""
+
 from __future__ import annotations
 
 import dataclasses

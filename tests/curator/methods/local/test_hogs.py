@@ -1,4 +1,7 @@
-"""Tests of ``hogs`` and of ``hogs_ablation``."""
+"""Tests of ``hogs`` and of ``hogs_ablation``.
+
+It covers ``curator.methods.local.hogs_ablation`` too.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,8 @@
+"""LDPGen and FP-LDPGen.
+
+It covers ``curator.methods.local.feature_perturbation`` too.
+"""
+
 from __future__ import annotations
 
 import dataclasses

@@ -1,3 +1,9 @@
+"""Link methods: randomised response, its thinned and symmetric forms, L-DPGCN and label propagation.
+
+It covers ``curator.methods.local.rr``, ``curator.methods.local.symrr``, ``curator.methods.local.dprr``,
+``curator.methods.local.ldpgcn``, ``curator.methods.local.lp_and`` too.
+"""
+
 from __future__ import annotations
 
 import dataclasses

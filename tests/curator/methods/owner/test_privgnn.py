@@ -1,3 +1,9 @@
+"""PrivGnn, PATE and the baselines of an owner.
+
+It covers ``curator.methods.owner.owner``, ``curator.teachers.student``, ``curator.methods.owner.pate``
+and ``curator.owned`` too.
+"""
+
 from __future__ import annotations
 
 import numpy as np
