@@ -11,10 +11,10 @@ from cli.errors import FAILED, Failure
 from cli.output import console, print_json, text_table, working
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="MECHANISM|METHOD...", help="Names to audit; see --all.")]
-All = Annotated[bool, o.option("--all", "Every mechanism and method, the noise, and whole devices.")]
-Trials = Annotated[int, o.option("--trials", "Trials per side of every lower bound.", "N")]
-Confidence = Annotated[float, o.option("--confidence", "Confidence of all lower bounds together.", "C")]
-Workers = Annotated[int, o.option("--workers", "Number of processes.", "N", show_default="cores")]
+All = Annotated[bool, o.plain_option("--all", "Every mechanism and method, the noise, and whole devices.")]
+Trials = Annotated[int, o.plain_option("--trials", "Trials per side of every lower bound.", "N")]
+Confidence = Annotated[float, o.plain_option("--confidence", "Confidence of all lower bounds together.", "C")]
+Workers = Annotated[int, o.plain_option("--workers", "Number of processes.", "N", show_default="cores")]
 
 
 def audit(

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 device = typer.Typer(help="A device that lives in a vault: its data, secret and ledger in a process of its own.",
                      no_args_is_help=True)  # fmt: skip
-StateFolder = Annotated[Path, o.option("--state", "Folder of the devices; it must be private.", "DIR")]
+StateFolder = Annotated[Path, o.plain_option("--state", "Folder of the devices; it must be private.", "DIR")]
 PolicyFile = Annotated[
     Path | None,
-    o.option("--policy", "Policy that they agree to (ldpsim device policy); default: HoGS.", "FILE"),
+    o.plain_option("--policy", "Policy that they agree to (ldpsim device policy); default: HoGS.", "FILE"),
 ]
 Counters = Annotated[
     Path | None,
-    o.option("--counters", "Second count of releases, outside --state (at enrolment).", "DIR"),
+    o.plain_option("--counters", "Second count of releases, outside --state (at enrolment).", "DIR"),
 ]
 
 
 @device.command()
 def enrol(
     state: StateFolder,
-    data: Annotated[Path, o.option("--data", "The people's data, .json or .npz.", "FILE")],
+    data: Annotated[Path, o.plain_option("--data", "The people's data, .json or .npz.", "FILE")],
     policy: PolicyFile = None,
     counters: Counters = None,
     debug: o.PlainDebug = False,
@@ -55,13 +55,15 @@ def enrol(
 @device.command()
 def serve(
     state: StateFolder,
-    socket: Annotated[Path, o.option("--socket", "Local socket to answer on.", "PATH")],
+    socket: Annotated[Path, o.plain_option("--socket", "Local socket to answer on.", "PATH")],
     data: Annotated[
         Path | None,
-        o.option("--data", "The people's data, .json or .npz: read once, to enrol them.", "FILE"),
+        o.plain_option("--data", "The people's data, .json or .npz: read once, to enrol them.", "FILE"),
     ] = None,
     policy: PolicyFile = None,
-    group: Annotated[str | None, o.option("--group", "Group that may ask too; default: nobody else.", "NAME")] = None,
+    group: Annotated[
+        str | None, o.plain_option("--group", "Group that may ask too; default: nobody else.", "NAME")
+    ] = None,
     counters: Counters = None,
     connections: Annotated[int, typer.Option("--connections", min=1, max=256, help="Connections at a time.")] = 16,
     debug: o.PlainDebug = False,
@@ -181,16 +183,18 @@ def _open(folder: Path, data: Path | None) -> State:
 
 @device.command()
 def policy(
-    facts: Annotated[Path, o.option("--facts", "Public facts.", "FILE")],
-    method: Annotated[str, o.option("--method", "Method of the question.", "NAME")] = "hogs",
-    epsilon: Annotated[float | None, o.option("--epsilon", "Total budget.", "X")] = None,
+    facts: Annotated[Path, o.plain_option("--facts", "Public facts.", "FILE")],
+    method: Annotated[str, o.plain_option("--method", "Method of the question.", "NAME")] = "hogs",
+    epsilon: Annotated[float | None, o.plain_option("--epsilon", "Total budget.", "X")] = None,
     eps_labels: Annotated[
-        float | None, o.option("--eps-labels", "Budget of the label, if no label is public.", "X")
+        float | None, o.plain_option("--eps-labels", "Budget of the label, if no label is public.", "X")
     ] = None,
     on_requery: Annotated[
-        str, o.option("--on-requery", "Answer to a question of another collection.", "refuse|replay")
+        str, o.plain_option("--on-requery", "Answer to a question of another collection.", "refuse|replay")
     ] = "refuse",
-    cap: Annotated[list[str] | None, o.option("--cap", "bit, vector or user; may be repeated.", "LEVEL=X")] = None,
+    cap: Annotated[
+        list[str] | None, o.plain_option("--cap", "bit, vector or user; may be repeated.", "LEVEL=X")
+    ] = None,
     debug: o.PlainDebug = False,
 ) -> None:
     """Print the policy of a device that answers one question of a method once, with its caps on the loss."""

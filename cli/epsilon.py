@@ -24,30 +24,32 @@ _TARGETS = {
 
 def epsilon(
     method: Annotated[str, typer.Argument(metavar="privgnn|pate-g|pate-m", help="The owner's method.")],
-    queries: Annotated[int, o.option("--queries", "Number of questions that the owner answers.", "N")],
-    delta: Annotated[float, o.option("--delta", "Below 1 / n, n people in the owner's data.", "D")],
-    lambda_: Annotated[float | None, o.option("--lambda", "1 / scale of the Laplace noise on each class.", "X")] = None,
+    queries: Annotated[int, o.plain_option("--queries", "Number of questions that the owner answers.", "N")],
+    delta: Annotated[float, o.plain_option("--delta", "Below 1 / n, n people in the owner's data.", "D")],
+    lambda_: Annotated[
+        float | None, o.plain_option("--lambda", "1 / scale of the Laplace noise on each class.", "X")
+    ] = None,
     target_epsilon: Annotated[
-        float | None, o.option("--target-epsilon", "Find the largest lambda within E instead.", "E")
+        float | None, o.plain_option("--target-epsilon", "Find the largest lambda within E instead.", "E")
     ] = None,
     target_level: Annotated[
         str | None,
-        o.option(
+        o.plain_option(
             "--target-level", "The figure that E is about.", "label|vector|label_edge|printed", show_default="label"
         ),
     ] = None,
-    classes: Annotated[int | None, o.option("--classes", "Number of labels (privgnn needs it).", "C")] = None,
+    classes: Annotated[int | None, o.plain_option("--classes", "Number of labels (privgnn needs it).", "C")] = None,
     gamma: Annotated[
         float | None,
-        o.option("--gamma", "Probability that a person is drawn (privgnn).", "G", show_default="0.3"),
+        o.plain_option("--gamma", "Probability that a person is drawn (privgnn).", "G", show_default="0.3"),
     ] = None,
     sampling: Annotated[
         str | None,
-        o.option("--sampling", "A sample a query, or one for all.", "fresh|once", show_default="fresh"),
+        o.plain_option("--sampling", "A sample a query, or one for all.", "fresh|once", show_default="fresh"),
     ] = None,
-    nodes: Annotated[int | None, o.option("--nodes", "People in the owner's data; checks delta.", "N")] = None,
+    nodes: Annotated[int | None, o.plain_option("--nodes", "People in the owner's data; checks delta.", "N")] = None,
     as_printed: Annotated[
-        bool, o.option("--as-printed", "Show the paper's figure first; privgnn: at ten times delta.")
+        bool, o.plain_option("--as-printed", "Show the paper's figure first; privgnn: at ten times delta.")
     ] = False,
     as_json: o.PlainJson = False,
     debug: o.PlainDebug = False,

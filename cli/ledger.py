@@ -118,7 +118,7 @@ def _lifetime_of(state: State, device: int | None, parts: Sequence[tuple[Answer,
 @ledger.command()
 def show(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder, or a state folder.")],
-    device: Annotated[int | None, o.option("--device", "One device, release by release.", "I")] = None,
+    device: Annotated[int | None, o.plain_option("--device", "One device, release by release.", "I")] = None,
     as_json: o.PlainJson = False,
     debug: o.PlainDebug = False,
 ) -> None:

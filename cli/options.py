@@ -38,14 +38,14 @@ OF_AN_OWNER = {
 }
 
 
-def option(flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+def plain_option(flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
     """Return a Typer option."""
     return typer.Option(flag, help=help, metavar=metavar, **more)
 
 
 def in_panel(panel: str, flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
     """Return a Typer option under a heading of ``--help``."""
-    return option(flag, help, metavar, rich_help_panel=panel, **more)
+    return plain_option(flag, help, metavar, rich_help_panel=panel, **more)
 
 
 def debug(**more: Any) -> Any:
@@ -84,7 +84,7 @@ AsJson = Annotated[bool, in_panel(OUTPUT, "--json", "The result as one JSON docu
 Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet", "Print nothing but the path of the result.")]
 Debug = Annotated[bool, debug(rich_help_panel=OUTPUT)]
 # Of commands whose help has no headings.
-PlainJson = Annotated[bool, option("--json", "As one JSON document.")]
+PlainJson = Annotated[bool, plain_option("--json", "As one JSON document.")]
 PlainDebug = Annotated[bool, debug()]
 
 

@@ -15,21 +15,21 @@ from cli.words import percent, points
 
 Protection = Annotated[
     list[str] | None,
-    o.option("--protection", "Protection of the devices; repeatable.", "none|context-state|refuse|replay",
+    o.plain_option("--protection", "Protection of the devices; repeatable.", "none|context-state|refuse|replay",
         show_default="all"),
 ]  # fmt: skip
 Adversary = Annotated[
     list[str] | None,
-    o.option("--adversary", "Adversary; repeatable, `help` lists them.", "NAME", show_default="all"),
+    o.plain_option("--adversary", "Adversary; repeatable, `help` lists them.", "NAME", show_default="all"),
 ]
 Fault = Annotated[
     list[str] | None,
-    o.option("--fault", "Fault in the devices' state; repeatable, `help` lists them.", "NAME",
+    o.plain_option("--fault", "Fault in the devices' state; repeatable, `help` lists them.", "NAME",
         show_default="all"),
 ]  # fmt: skip
-Asks = Annotated[str, o.option("--asks", "Recovery is measured after so many asks.", "N,N,...")]
-EpsilonBit = Annotated[float, o.option("--epsilon-bit", "Loss of one value of any attribute.", "E")]
-Workers = Annotated[int, o.option("--workers", "Number of comparisons at a time.", "N", show_default="cores")]
+Asks = Annotated[str, o.plain_option("--asks", "Recovery is measured after so many asks.", "N,N,...")]
+EpsilonBit = Annotated[float, o.plain_option("--epsilon-bit", "Loss of one value of any attribute.", "E")]
+Workers = Annotated[int, o.plain_option("--workers", "Number of comparisons at a time.", "N", show_default="cores")]
 
 
 def stress(

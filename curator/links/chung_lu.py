@@ -21,9 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import IntArray
-
-Floats = NDArray[np.float64]
+from devices.array_types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +35,8 @@ class BlockModel:
     """
 
     groups: IntArray = field(repr=False)
-    weights: Floats = field(repr=False)
-    edges: Floats = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    edges: FloatArray = field(repr=False)
 
     @classmethod
     def from_degrees(cls, degrees: NDArray, groups: IntArray) -> BlockModel:

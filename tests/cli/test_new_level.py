@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli import audit as audit_command
-from cli.output import WIDTH, console
+from cli.output import console
 from cli.report.gather import gather
 from cli.report.page import render
 from cli.report.rows import row_of

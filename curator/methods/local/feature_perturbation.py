@@ -38,7 +38,14 @@ from curator.methods.local.hogs import (
     split_budget,
 )
 from curator.methods.local.ldpgen import TWO_STAGES, LDPGen, check_groups, generated_links, group_stages, similar_people
-from curator.methods.local.links import LocalMethod, ReconstructedLinks, Stages, both_ways, labelled_graph, with_labels
+from curator.methods.local.links import (
+    LocalMethod,
+    ReconstructedLinks,
+    StageMechanisms,
+    both_ways,
+    labelled_graph,
+    with_labels,
+)
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
@@ -61,7 +68,7 @@ class FeaturePerturbation(LocalMethod):
         """Return the budgets of the links, and that of a feature as the last."""
         raise NotImplementedError
 
-    def stages(self, facts: PublicFacts, budget: Budget) -> Stages:
+    def stages(self, facts: PublicFacts, budget: Budget) -> StageMechanisms:
         """Return the mechanisms about the links of each stage."""
         raise NotImplementedError
 
@@ -138,7 +145,7 @@ class FPBlink(FeaturePerturbation):
         features = budget.eps_features or (1 - self.delta1) * budget.epsilon
         return (1 - self.delta2) * links, self.delta2 * links, features
 
-    def stages(self, facts: PublicFacts, budget: Budget) -> Stages:
+    def stages(self, facts: PublicFacts, budget: Budget) -> StageMechanisms:
         """Return one stage: the row by randomised response, and the degree."""
         eps_d, eps_a, _ = self.budgets(budget)
         return (row_and_degree(facts, budget, eps_a, eps_d, self.name),)
@@ -191,7 +198,7 @@ class FPLDPGen(FeaturePerturbation):
         assert eps_f is not None
         return eps_a, eps_f
 
-    def stages(self, facts: PublicFacts, budget: Budget) -> Stages:
+    def stages(self, facts: PublicFacts, budget: Budget) -> StageMechanisms:
         """Return two stages: degrees towards random groups, then towards the new groups."""
         return group_stages(self, facts, budget, self.budgets(budget)[0])
 

@@ -44,7 +44,7 @@ from scipy.cluster.vq import kmeans2
 from curator.links.chung_lu import BlockModel
 from curator.links.ldpgen_published import directed_probabilities, draw_links
 from curator.methods.base import Budget, Grid
-from curator.methods.local.links import LinkMethod, ReconstructedLinks, Stages, both_ways
+from curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicFacts
@@ -88,7 +88,7 @@ class LDPGen(LinkMethod):
         """Stage 0: degrees towards the random groups."""
         return group_stages(self, facts, budget, epsilon)[0]
 
-    def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> Stages:
+    def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> StageMechanisms:
         """Stage 1: degrees towards the curator's groups."""
         return group_stages(self, facts, budget, epsilon)[1:]
 
@@ -114,7 +114,7 @@ def check_groups(method: Any) -> None:
     method.check_choices(graph=GRAPHS)
 
 
-def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float) -> Stages:
+def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float) -> StageMechanisms:
     """Return the mechanisms of both stages, for ``epsilon`` a bit of the list.
 
     ``method`` has the parameters of :class:`LDPGen`.

@@ -23,7 +23,7 @@ from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, Mechanism, RandomizedResponse
 from devices.query import Ask, Query
 
-Stages = tuple[tuple[Mechanism, ...], ...]
+StageMechanisms = tuple[tuple[Mechanism, ...], ...]
 ReconstructedLinks = tuple[IntArray, Any, dict[str, Any]]  # edges int64 (2, E), weights float32 (E,) or None, notes
 # Reasons why the loss of an undirected edge differs from that of one bit of a list.
 BOTH_ENDS = "both ends report each edge, so their losses add up"
@@ -83,7 +83,7 @@ class LinkMethod(LocalMethod):
         """
         return (RandomizedResponse.from_epsilon(epsilon, n=facts.n, reporting=budget.reporting),)
 
-    def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> Stages:
+    def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> StageMechanisms:
         """Return the mechanisms of later stages about the adjacency, one tuple a stage; none unless overridden."""
         return ()
 
@@ -118,7 +118,7 @@ class LinkMethod(LocalMethod):
 
 def with_labels(
     asks: tuple[Ask, ...], facts: PublicFacts, split: Split, budget: Budget, collection: str, method: str,
-    *, later: Stages = (),
+    *, later: StageMechanisms = (),
 ) -> tuple[Question, ...]:  # fmt: skip
     """Return the questions to everybody; with private labels the labelled nodes are asked for them too (GRR).
 
@@ -142,7 +142,7 @@ def with_labels(
 
 def ask_labels(
     asks: tuple[Ask, ...], label: Mechanism | None, facts: PublicFacts, split: Split, collection: str,
-    *, later: Stages = (),
+    *, later: StageMechanisms = (),
 ) -> tuple[Question, ...]:  # fmt: skip
     """Return the question to the labelled nodes, with ``label``, and the one to all others, without."""
     after = tuple((Ask("adjacency", mechanisms),) for mechanisms in later)
