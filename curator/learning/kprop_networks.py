@@ -57,9 +57,8 @@ class KPropGCN(GCN):
         self.spread = Constant(gcn_matrix(adjacency_of(graph)), device)
 
     def _layers(self) -> None:
-        inputs, hidden, classes = self.width, self.hidden_width, self.classes
-        self.weight1, self.bias1 = linear(inputs, hidden)
-        self.weight2, self.bias2 = linear(hidden, classes)
+        self.weight1, self.bias1 = linear(self.width, self.hidden_width)
+        self.weight2, self.bias2 = linear(self.hidden_width, self.classes)
         self.scale = nn.Parameter(torch.ones(self.hidden_width))
         self.shift = nn.Parameter(torch.zeros(self.hidden_width))
         self.register_buffer("mean", torch.zeros(self.hidden_width))

@@ -89,14 +89,10 @@ def pate(release: LabelRelease, method: str = "pate-g") -> Account:
     """
     holds = _votes(release)
     loss = round_up(SENSITIVITY * release.lambda_)
+    by_rdp, one_coordinate = _vector_rdp(replace(release, gamma=1.0), "fresh"), _vector(release, "fresh", 1.0)
     bounds = Bounds(
-        label=holds,
-        label_edge=holds,
-        vector=holds,
-        vector_edge=holds,
-        vector_rdp=_vector_rdp(replace(release, gamma=1.0), "fresh"),
-        one_coordinate=_vector(release, "fresh", 1.0),
-    )
+        holds, holds, holds, holds, vector_rdp=by_rdp, one_coordinate=one_coordinate
+    )  # label, vector, and their edges
     return Account(
         method, release, _printed(method, release), loss, loss, None, {"all": bounds}, _warnings(method, release)
     )

@@ -7,13 +7,12 @@ use the labels of training and validation nodes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.methods.base import Graph
 from curator.methods.references.references import Reference
 from curator.owned import OwnedGraph
 
@@ -26,16 +25,6 @@ class PublicGraph(Reference):
 
     paper: ClassVar[str] = "Sajadmanesh and Gatica-Perez, LPGNN (its references)"
     reads: ClassVar[tuple[str, ...]] = ("adjacency", "label")
-
-    def from_owned(self, owned: OwnedGraph) -> Graph:
-        """Return the graph with made-up features; TypeError for anything but owned data."""
-        if not isinstance(owned, OwnedGraph):
-            raise TypeError(f"{self.name} reads an OwnedGraph, not {type(owned).__name__}")
-        return super().from_owned(replace(owned, features=self.made_up(owned)))
-
-    def made_up(self, owned: OwnedGraph) -> Any:
-        """Return features (n, d)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ class RandomFeatures(PublicGraph):
 
     name: ClassVar[str] = "rnd"
 
-    def made_up(self, owned: OwnedGraph) -> Any:
+    def features(self, owned: OwnedGraph) -> Any:
         shape = (owned.facts.n, max(1, owned.facts.d))
         return np.random.default_rng(self.feature_seed).random(shape, np.float32)
 
@@ -62,7 +51,7 @@ class OneHotDegree(PublicGraph):
 
     name: ClassVar[str] = "ohd"
 
-    def made_up(self, owned: OwnedGraph) -> Any:
+    def features(self, owned: OwnedGraph) -> Any:
         n, d = owned.facts.n, max(1, owned.facts.d)
         degrees = np.bincount(owned.edges.ravel(), minlength=n)
         places = np.minimum(degrees, d - 1)

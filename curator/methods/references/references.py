@@ -49,8 +49,12 @@ class Reference(WithoutReports):
         known[split.labelled] = owned.labels[split.labelled]
         train, val = (nodes[known[nodes] >= 0] for nodes in (split.train, split.val))
         both = np.concatenate([edges, edges[::-1]], axis=1)
-        features: Any = scale_public(owned.features, self.scaling)
+        features: Any = scale_public(self.features(owned), self.scaling)
         return Graph(features, both, None, known, train, val, {"edges": edges.shape[1]})
+
+    def features(self, owned: OwnedGraph) -> Any:
+        """Return the features (n, d) before scaling."""
+        return owned.features
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
