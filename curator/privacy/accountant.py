@@ -90,9 +90,7 @@ def pate(release: LabelRelease, method: str = "pate-g") -> Account:
     holds = _votes(release)
     loss = round_up(SENSITIVITY * release.lambda_)
     by_rdp, one_coordinate = _vector_rdp(replace(release, gamma=1.0), "fresh"), _vector(release, "fresh", 1.0)
-    bounds = Bounds(
-        holds, holds, holds, holds, vector_rdp=by_rdp, one_coordinate=one_coordinate
-    )  # label, vector, and their edges
+    bounds = Bounds(holds, holds, holds, holds, vector_rdp=by_rdp, one_coordinate=one_coordinate)
     return Account(
         method, release, _printed(method, release), loss, loss, None, {"all": bounds}, _warnings(method, release)
     )
