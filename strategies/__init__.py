@@ -1,7 +1,7 @@
-"""Who asks what, when: strategies, engines and whole runs.
+"""Strategies, engines and whole runs: the order in which devices are asked.
 
 ``from strategies import RunOptions, simulate`` is the Python use of ``ldpsim run``.
-Importing this package is cheap; what needs Flower or torch is imported on first use.
+Importing this package is cheap: Flower and torch are imported on first use.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from strategies.setup.options import RunOptions
 if TYPE_CHECKING:
     from strategies.runs.simulate import Refused, RunFailed, RunResult, simulate
 
-# Nothing is told to anybody. Flower and Ray read these when they are imported, which comes
-# after this line.
+# No telemetry. Flower and Ray read these variables when they are imported, after this line.
 NO_TELEMETRY = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_USAGE_STATS_ENABLED": "0"}
 os.environ.update(NO_TELEMETRY)
 

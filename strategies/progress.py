@@ -1,4 +1,4 @@
-"""Progress of long work, told to a caller."""
+"""Progress of long work, reported to a caller."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ Progress = Callable[[str, float | None], None]
 
 
 def quiet(phase: str, share: float | None) -> None:
-    """Tell nobody."""
+    """Do nothing."""

@@ -1,13 +1,13 @@
-"""The Flower ``ServerApp``: what the curator runs, on whatever Grid Flower gives it.
+"""Flower's ``ServerApp``: the curator's side, on the Grid that Flower gives it.
 
-Three ways to be started, told apart by the run's configuration and the nodes' own word:
+The run's configuration and the nodes' answers decide what it does:
 
-- ``job`` names a folder: run the collection written there (:mod:`strategies.engines.flower_job`)
-  and write what came in. This is how ``ldpsim run --engine flower`` uses Flower.
-- Nothing is given and no node has a device of its own (``flwr run .`` on the simulation
-  runtime): one device is enrolled for every node, and the whole simulation is run.
-- Nodes have devices of their own (SuperNodes with ``state-dir`` in ``--node-config``):
-  the curator enrols nobody. ``state-dir`` or ``facts`` tells it what is public.
+- ``job`` names a folder: it runs the collection in this folder (:mod:`strategies.engines.flower_job`)
+  and writes the result there. ``ldpsim run --engine flower`` uses Flower in this way.
+- No job, and no node has a device of its own (``flwr run .`` on the simulation runtime): it
+  enrols one device for every node and runs the whole simulation.
+- Nodes have devices of their own (SuperNodes with ``state-dir`` in ``--node-config``): it enrols
+  nobody. ``state-dir`` or ``facts`` names what is public.
 """
 
 from __future__ import annotations
@@ -18,18 +18,16 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from strategies.engines.flower_job import Job, save_collected, save_failure
-from strategies.flower_app.roster import collection_of, introduce, wait_for_nodes
+from strategies.flower_app.roster import collection_of, introduce, ready_nodes
 from strategies.flower_app.training_job import is_training, run_training
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 
 app = ServerApp()
 
-_FIRST = 8  # nodes asked to introduce themselves before a collection is timed
-
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Run what the configuration asks for."""
+    """Run the job or the simulation that the configuration names."""
     run_on_grid(grid, context)
 
 
@@ -37,8 +35,8 @@ def run_on_grid(grid: Grid, context: Context) -> None:
     """Run a job, or everything, on the nodes of a Grid.
 
     Raises:
-        ValueError: for a person's mistake, in one line.
-        TimeoutError: where too few nodes connect.
+        ValueError: for a mistake of the user, in one line.
+        TimeoutError: if too few nodes connect.
     """
     if context.run_config.get("job"):
         run_job(grid, Path(str(context.run_config["job"])))
@@ -49,7 +47,7 @@ def run_on_grid(grid: Grid, context: Context) -> None:
 
 
 def run_job(grid: Grid, folder: Path) -> None:
-    """Run the collection (or the training) in a job's folder and write what came of it there."""
+    """Run the collection or the training of a job's folder and write its result there."""
     try:
         if is_training(folder):
             run_training(grid, folder)
@@ -64,16 +62,14 @@ def run_job(grid: Grid, folder: Path) -> None:
 def collect_on_grid(grid: Grid, job: Job) -> Collected:
     """Run a collection on nodes that Flower manages, one device a node.
 
-    Replies carry the device's public number, so where all devices are asked alike it does
-    not matter which node is which. Where they are not, the nodes are asked first.
-    Devices that no node stands for count as silent.
+    Replies carry the device's public number. If all devices get the same message, the server
+    need not know the device of a node; otherwise it asks the nodes first. Devices without a node
+    count as silent.
 
     Raises:
-        TimeoutError: where too few nodes connect.
+        TimeoutError: if too few nodes connect.
     """
-    nodes = wait_for_nodes(grid, job.devices)
-    # The first messages wait until the runtime is up; the collection's seconds should not.
-    introduce(grid, nodes[:_FIRST], timeout=job.timeout)
+    nodes = ready_nodes(grid, job.devices, timeout=job.timeout)
     if job.alike:
         strategy = CollectOnce(job.questions, nodes, roster=False, stages=job.stages)
     else:

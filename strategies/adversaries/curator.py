@@ -1,10 +1,10 @@
-"""The curator that asks again: a Flower strategy that every adversary here is a kind of."""
+"""Base of the adversaries: a Flower strategy that asks devices again and keeps their answers."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -12,26 +12,26 @@ from typing import ClassVar
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
-from flwr.serverapp.strategy import Strategy
 
 from devices.device import Refusal, unpack_report
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Mechanism
 from devices.query import Ask, Query
 from devices.wire import QUERY_TYPE, query_content, read_reply
-from strategies.adversaries.outcome import Outcome, Release
+from strategies.adversaries.attack_result import AttackResult, Release
 from strategies.adversaries.target import Target
+from strategies.rounds.collect_once import ReportStrategy
 
 
 @dataclass(frozen=True)
 class Shot:
-    """What one round sends.
+    """One message to several devices.
 
     Args:
-        query: The question, or None for content that is none.
-        content: The message's content; None makes it from the query.
-        kind: The message's type.
-        devices: Who gets it; None for everybody.
+        query: The question; None for content that is no question.
+        content: Content of the message; None makes it from the query.
+        kind: Type of the message.
+        devices: Devices that get it; None for all.
     """
 
     query: Query | None = None
@@ -40,32 +40,41 @@ class Shot:
     devices: range | None = None
 
 
-class AdversarialCurator(Strategy):
-    """A curator who sends whatever :meth:`rounds` says and keeps whatever comes back.
+Runs = Iterator[list[list[Shot]]]  # a run is a list of rounds; the messages of a round are sent together
+
+
+class AdversarialCurator(ReportStrategy):
+    """Curator that sends the messages of :meth:`runs` and keeps all replies.
+
+    Its class attributes are a row of the threat model: ``covered`` says that a device with the
+    published app gives at most one release of each attribute, within its policy. ``loss`` is the
+    loss of a person as a multiple of the one-query bound ("1x"), and ``test`` shows it.
 
     Args:
         target: The devices.
-        asks: How many times it asks, where that is free.
+        asks: Number of asks, for adversaries that ask as often as they like.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
     covered: ClassVar[bool] = True
+    loss: ClassVar[str] = "1x"
+    test: ClassVar[str] = "tests/strategies/adversaries/test_adversaries.py::test_nobody_gets_a_second_answer"
 
     def __init__(self, target: Target, *, asks: int = 25) -> None:
         self.target = target
         self.asks = asks
-        self.outcome = Outcome(self.name)
+        self.outcome = AttackResult(self.name)
         self.epoch = 0
         self._planned: list[list[Shot]] = []
         self._sent: list[tuple[Message, Query | None]] = []
 
     @abstractmethod
-    def runs(self) -> Iterator[list[list[Shot]]]:
-        """Yield runs; a run is a list of rounds, and what a round lists is sent at once."""
+    def runs(self) -> Runs:
+        """Yield the runs."""
 
-    def attack(self) -> Outcome:
-        """Do it all, and return what was learned."""
+    def attack(self) -> AttackResult:
+        """Carry out all runs and return what was learned."""
         for rounds in self.runs():
             with self.target.run() as grid:
                 self.fire(grid, rounds)
@@ -75,9 +84,6 @@ class AdversarialCurator(Strategy):
         """Send the rounds of one run under Flower's ``Strategy.start``."""
         self._planned = rounds
         self.start(grid, ArrayRecord(), num_rounds=len(rounds))
-
-    def summary(self) -> None:
-        """Print nothing."""
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -97,7 +103,7 @@ class AdversarialCurator(Strategy):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Keep what the devices said."""
+        """Keep the devices' answers."""
         asked = {message.metadata.message_id: (message, query) for message, query in self._sent}
         for reply in replies:
             message, query = asked[reply.metadata.reply_to_message_id]
@@ -126,31 +132,21 @@ class AdversarialCurator(Strategy):
                 return
             self.outcome.add(Release(device, query, name, part, self.epoch) for name, part in parts.items())
 
-    def configure_evaluate(
-        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
-    ) -> Iterable[Message]:
-        """Ask nothing more."""
-        return []
-
-    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
-        """Nothing was asked."""
-        return None
-
 
 def recollected(query: Query, collection: str) -> Query:
-    """The same question under another collection id."""
+    """Return the same question under another collection id."""
     return replace(query, collection=collection)
 
 
 def rebudgeted(query: Query, factor: float, facts: PublicFacts) -> Query:
-    """The same question at about ``factor`` times its budget; mechanisms without a budget stay as they are."""
-    if factor == 1:
-        return query
-    plan = tuple(
-        tuple(Ask(ask.attribute, tuple(_rebudgeted(m, factor, facts) for m in ask.mechanisms)) for ask in stage)
-        for stage in query.plan
-    )
-    return replace(query, plan=plan)
+    """Return the same question at about ``factor`` times its budget; mechanisms without a budget do not change."""
+    return query if factor == 1 else with_mechanisms(query, lambda mechanism: _rebudgeted(mechanism, factor, facts))
+
+
+def with_mechanisms(query: Query, change: Callable[[Mechanism], Mechanism]) -> Query:
+    """Return the same question with every mechanism changed."""
+    stages = (tuple(Ask(ask.attribute, tuple(map(change, ask.mechanisms))) for ask in stage) for stage in query.plan)
+    return replace(query, plan=tuple(stages))
 
 
 def _rebudgeted(mechanism: Mechanism, factor: float, facts: PublicFacts) -> Mechanism:
@@ -163,7 +159,7 @@ def _rebudgeted(mechanism: Mechanism, factor: float, facts: PublicFacts) -> Mech
         given["facts"] = facts
     if loss.delta:
         given["delta"] = loss.delta
-    # Some take the loss of a bit, some that of the vector: the one that gives this mechanism back.
+    # Some take the loss of a bit, some that of the vector: use the one that gives this mechanism again.
     for epsilon in (loss.vector, loss.bit):
         with suppress(TypeError, ValueError):  # an installed mechanism with other arguments, a budget it cannot have
             if math.isclose(make(epsilon, **given).loss().vector, loss.vector, rel_tol=1e-3):

@@ -1,16 +1,17 @@
-"""What may befall a device's state, and what a curator gains who asks another question after it.
+"""Faults of a device's state, and the gain of a curator that asks another question after one.
 
-:data:`FAULTS` is the table name -> :class:`Fault`. ``covered`` says that the device stays
-at the one-query bound by itself; ``counted``, that it does where its releases are counted
-in a second place (:mod:`devices.ledger.counter`). Where it does not, each time the fault strikes
-gives one more release: 2x after one, 3x after two.
+:data:`FAULTS` is the table of faults by name. ``covered`` says that the device alone stays at
+the one-query bound; ``counted``, that it does so if its releases are counted in a second place
+(:mod:`devices.ledger.counter`). Otherwise each strike of the fault gives one more release: 2x
+after one strike, 3x after two.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,8 +21,8 @@ from devices.client_app import release_states
 from devices.data.population import Population
 from devices.enrolment.state import State, enrol
 from devices.ledger.ledger import LedgerDamaged
-from strategies.adversaries.curator import AdversarialCurator, Shot, rebudgeted
-from strategies.adversaries.outcome import Outcome
+from strategies.adversaries.attack_result import AttackResult
+from strategies.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted
 from strategies.adversaries.target import Target
 from strategies.engines.collect import quiet_flower
 from strategies.engines.grids import LocalGrid
@@ -32,25 +33,23 @@ _POWER = "tests/devices/ledger/test_power_loss.py::"
 _FAULTS = "tests/strategies/adversaries/test_faults.py::"
 _STRIKES = _FAULTS + "test_what_a_fault_costs"
 
-# Gets the state folder as it stood when the machine stopped, and a copy from before the first
-# question; returns the folder that is served from then on.
-Strike = Callable[[Path, Path], Path]
+# Gets the state folder as it was when the machine stopped, and a copy from before the first
+# question; returns the folder that is served from then on (None: the same one).
+Strike = Callable[[Path, Path], Path | None]
 
 
 def _ledgers(folder: Path, ending: str = "") -> list[Path]:
     return sorted(folder.glob(f"ledger*.sqlite{ending}"))
 
 
-def _delete_ledgers(folder: Path, before: Path) -> Path:
+def _delete_ledgers(folder: Path, before: Path) -> None:
     for path in _ledgers(folder, "*"):
         path.unlink()
-    return folder
 
 
-def _delete_logs(folder: Path, before: Path) -> Path:
+def _delete_logs(folder: Path, before: Path) -> None:
     for path in _ledgers(folder, "-wal"):
         path.unlink()
-    return folder
 
 
 def _flip(paths: list[Path]) -> None:
@@ -61,45 +60,30 @@ def _flip(paths: list[Path]) -> None:
         path.write_bytes(data)
 
 
-def _flip_logs(folder: Path, before: Path) -> Path:
-    _flip(_ledgers(folder, "-wal"))
-    return folder
-
-
 def _settled(folder: Path) -> list[Path]:
-    # What was in the log goes into the file first, as a clean stop does.
+    # The log goes into the file first, as a clean stop does.
     release_states()
     state = State(folder)
     for first in range(0, len(state), state.shard):
-        with suppress(LedgerDamaged):  # by the fault's last strike
+        with suppress(LedgerDamaged):  # by an earlier strike of the fault
             state.ledger(first)
     state.close()
     return _ledgers(folder)
 
 
-def _flip_ledgers(folder: Path, before: Path) -> Path:
-    _flip(_settled(folder))
-    return folder
-
-
-def _truncate_ledgers(folder: Path, before: Path) -> Path:
+def _truncate_ledgers(folder: Path, before: Path) -> None:
     for path in _settled(folder):
-        data = path.read_bytes()
-        path.write_bytes(data[: len(data) // 2])
-    return folder
+        os.truncate(path, path.stat().st_size // 2)
 
 
-def _put_back(folder: Path, before: Path) -> Path:
+def _put_back(folder: Path, before: Path) -> None:
     _delete_ledgers(folder, before)
     for path in _ledgers(before):
         shutil.copy(path, folder / path.name)
-    return folder
 
 
 def _second_place(folder: Path, before: Path) -> Path:
-    copy = Path(tempfile.mkdtemp(dir=before.parent)) / "copy"
-    shutil.copytree(before, copy)
-    return copy
+    return Path(shutil.copytree(before, Path(tempfile.mkdtemp(dir=before.parent)) / "copy"))
 
 
 def _enrol_again(folder: Path, before: Path) -> Path:
@@ -108,10 +92,9 @@ def _enrol_again(folder: Path, before: Path) -> Path:
     return again
 
 
-def _replace_secrets(folder: Path, before: Path) -> Path:
+def _replace_secrets(folder: Path, before: Path) -> None:
     path = folder / "secrets.bin"
     path.write_bytes(bytes((byte + 1) % 256 for byte in path.read_bytes()))
-    return folder
 
 
 @dataclass(frozen=True)
@@ -119,14 +102,14 @@ class Fault:
     """One row of the threat model.
 
     Args:
-        name: Its name on the command line.
-        description: What happens, and what the device does then.
+        name: Name on the command line.
+        description: The fault, and the device's reaction.
         covered: Whether no second release follows.
-        counted: Whether none follows where releases are counted in a second place.
-        loss: What it costs a person where it is not covered, in one-query bounds.
+        counted: Whether no second release follows if releases are counted in a second place.
+        loss: Loss of a person in one-query bounds; 1x if it is covered.
         test: The test that shows it.
-        strike: Brings it about in a state folder; None where it needs a process or a file
-            system of its own, which the test has.
+        strike: Makes the fault in a state folder; None if it needs a process or a file system
+            of its own, which the test has.
     """
 
     name: str
@@ -137,11 +120,11 @@ class Fault:
     test: str
     strike: Strike | None = field(default=None, repr=False)
 
-    def attack(self, target: Target, *, asks: int = 2) -> Outcome:
-        """Ask, let the fault strike, and ask at another budget, ``asks`` times in all.
+    def attack(self, target: Target, *, asks: int = 2) -> AttackResult:
+        """Ask ``asks`` times in all, each time at another budget; the fault strikes in between.
 
         Raises:
-            ValueError: for a fault that cannot be brought about here, or devices that live elsewhere.
+            ValueError: for a fault that cannot be made here, or devices that are elsewhere.
         """
         if self.strike is None:
             raise ValueError(f"fault {self.name} needs a process or file system of its own ({self.test})")
@@ -149,13 +132,13 @@ class Fault:
 
 
 class AfterFault(AdversarialCurator):
-    """Asks at another budget whenever the fault has struck.
+    """Asks at another budget after each strike of a fault.
 
     Args:
-        target: Devices in a state folder that nobody was asked in yet.
-        fault: Its name.
-        strike: What brings it about.
-        asks: How many questions in all.
+        target: Devices in a state folder that were not asked yet.
+        fault: Name of the fault.
+        strike: Makes the fault.
+        asks: Number of questions in all.
     """
 
     name = "after-fault"
@@ -163,15 +146,15 @@ class AfterFault(AdversarialCurator):
 
     def __init__(self, target: Target, fault: str, strike: Strike, *, asks: int = 2) -> None:
         super().__init__(target, asks=asks)
-        self.outcome = Outcome(fault)
+        self.outcome = AttackResult(fault)
         self.strike = strike
 
-    def runs(self) -> Iterator[list[list[Shot]]]:
+    def runs(self) -> Runs:
         query, facts = self.target.query, self.target.facts
         yield from ([[Shot(rebudgeted(query, 1.0 - n / (self.asks + 1), facts))]] for n in range(self.asks))
 
-    def attack(self) -> Outcome:
-        """Stop the machine as it stands after each run, and strike."""
+    def attack(self) -> AttackResult:
+        """Stop the machine without a clean end after each run, and let the fault strike."""
         folder = self.target.home
         release_states()
         with tempfile.TemporaryDirectory() as scratch, quiet_flower():
@@ -183,7 +166,7 @@ class AfterFault(AdversarialCurator):
                     release_states()
                     for path, data in stopped.items():
                         path.write_bytes(data)
-                    folder = self.strike(folder, before)
+                    folder = self.strike(folder, before) or folder
                 connect = partial(LocalGrid, folder, self.target.devices)
                 self.target = replace(self.target, connect=connect, folder=folder)
                 self.fire(self.target.connect(), rounds)
@@ -191,7 +174,7 @@ class AfterFault(AdversarialCurator):
         return self.outcome
 
 
-_ALL: tuple[Fault, ...] = (
+FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (
     Fault("kill-before-claim", "kill -9 before the claim: nothing was released, the next question is the first",
           True, True, "1x", _CRASH),
     Fault("kill-before-commit", "kill -9 between claim and commit: SQLite undoes it, nothing was released",
@@ -211,10 +194,10 @@ _ALL: tuple[Fault, ...] = (
     Fault("ledger-truncated", "the ledger's file lost its second half: LEDGER_DAMAGED",
           True, True, "1x", _STRIKES, _truncate_ledgers),
     Fault("ledger-bit-flipped", "bits of the ledger's file flipped: LEDGER_DAMAGED (checks at opening, a seal a row)",
-          True, True, "1x", _STRIKES, _flip_ledgers),
+          True, True, "1x", _STRIKES, lambda folder, _: _flip(_settled(folder))),
     Fault("secrets-replaced", "the secrets are other ones: no seal fits, LEDGER_DAMAGED for who has released",
           True, True, "1x", _STRIKES, _replace_secrets),
-    Fault("clock-set-back", "the clock runs backwards: no decision looks at it",
+    Fault("clock-set-back", "the clock runs backwards: no decision depends on it",
           True, True, "1x", _FAULTS + "test_the_clock_plays_no_part"),
     Fault("two-processes", "two processes serve one ledger: a claim is one step, the second one sees it",
           True, True, "1x", "tests/devices/ledger/test_ledger.py::test_processes_that_claim_at_once"),
@@ -223,7 +206,7 @@ _ALL: tuple[Fault, ...] = (
     Fault("log-deleted", "the write-ahead log of a process that was killed is deleted: its releases are forgotten",
           False, True, "2x", _STRIKES, _delete_logs),
     Fault("log-bit-flipped", "bits of such a log flipped: SQLite drops the frames from there on and says nothing",
-          False, True, "2x", _STRIKES, _flip_logs),
+          False, True, "2x", _STRIKES, lambda folder, _: _flip(_ledgers(folder, "-wal"))),
     Fault("older-backup", "the ledger is put back from a backup: the releases since then are forgotten",
           False, True, "2x", _STRIKES, _put_back),
     Fault("second-place", "the folder is copied and served in a second place (counted: where both reach the counter)",
@@ -234,5 +217,4 @@ _ALL: tuple[Fault, ...] = (
           False, False, "everything", _FAULTS + "test_an_edited_app_reads_everything"),
     Fault("enrolled-again", "the person's data are enrolled a second time: another device, with another secret",
           False, False, "2x", _STRIKES, _enrol_again),
-)  # fmt: skip
-FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in _ALL}
+)}  # fmt: skip

@@ -1,17 +1,17 @@
-"""Bytes that are no question: a seeded source of malformed and hostile messages, and the curator who sends them."""
+"""Malformed and hostile messages from a seeded source, and the adversary that sends them."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
 from devices.query import InvalidQuery, Query
 from devices.wire import HANDOVER_TYPE, QUERY_TYPE
-from strategies.adversaries.curator import AdversarialCurator, Shot
+from strategies.adversaries.curator import AdversarialCurator, Runs, Shot
 
 _VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, 2**64, -(2**70), 0.0, -0.0, 0.5, 1e308, "", "report", "adjacency",
@@ -24,25 +24,22 @@ _KINDS = (
 
 
 def hostile_bytes(query: Query, rng: random.Random) -> bytes:
-    """Return bytes that no device may take for a question.
+    """Return bytes that are no question for a device.
 
-    Raw noise, cut and spliced queries, fields that are missing, unknown, of another type or
-    out of range, spellings that mean the same but are not canonical, deep and long JSON.
+    They are random bytes, cut and damaged queries, queries with fields that are missing, unknown,
+    of another type or out of range, other spellings of a query, and deep or long JSON.
     """
-    kinds: tuple[Callable[[Query, random.Random], bytes], ...] = (
-        _noise, _cut, _flipped, _changed_field, _changed_field, _changed_field, _unknown_field, _other_spelling, _deep,
-        _repeated_key, _foreign_json,
+    makers = (
+        lambda query, rng: rng.randbytes(rng.randrange(200)), _cut, _flipped, _changed_field, _changed_field,
+        _changed_field, _unknown_field, _other_spelling, _deep, lambda query, rng: query.to_bytes()[:-1] + b',"v":1}',
+        lambda query, rng: _spelled(rng.choice(_VALUES)),
     )  # fmt: skip
     while True:
-        data = rng.choice(kinds)(query, rng)
+        data: bytes = rng.choice(makers)(query, rng)
         try:
             Query.from_bytes(data)
         except InvalidQuery:
-            return data  # a change that happens to make another question is no malformed one
-
-
-def _noise(query: Query, rng: random.Random) -> bytes:
-    return rng.randbytes(rng.randrange(200))
+            return data  # else the change made another question
 
 
 def _cut(query: Query, rng: random.Random) -> bytes:
@@ -53,8 +50,7 @@ def _cut(query: Query, rng: random.Random) -> bytes:
 
 def _flipped(query: Query, rng: random.Random) -> bytes:
     data = bytearray(query.to_bytes())
-    # a control character, which no canonical query holds
-    data[rng.randrange(len(data))] = rng.randrange(0x20)
+    data[rng.randrange(len(data))] = rng.randrange(0x20)  # a control character, which no canonical query has
     return bytes(data)
 
 
@@ -101,40 +97,32 @@ def _deep(query: Query, rng: random.Random) -> bytes:
     return rng.choice((b"[" * size, b"[" * size + b"]" * size, b'{"v":' * size, b"9" * size, b'{"v":1e' + b"9" * size))
 
 
-def _repeated_key(query: Query, rng: random.Random) -> bytes:
-    return query.to_bytes()[:-1] + b',"v":1}'
-
-
-def _foreign_json(query: Query, rng: random.Random) -> bytes:
-    return _spelled(rng.choice(_VALUES))
-
-
 def hostile_shot(query: Query, rng: random.Random) -> Shot:
-    """Return a message that carries such bytes, or that is malformed itself."""
+    """Return a message with such bytes, or one that is malformed itself."""
     data = hostile_bytes(query, rng)
     good = query.to_bytes()
-    contents: tuple[Callable[[], RecordDict], ...] = (
-        lambda: RecordDict({"query": ConfigRecord({"query": data})}),
-        lambda: RecordDict(),
-        lambda: RecordDict({"query": ConfigRecord({"query": good, "also": 1})}),
-        lambda: RecordDict({"query": ConfigRecord({"query": good}), "also": ConfigRecord()}),
-        lambda: RecordDict({"query": ConfigRecord({"query": good.decode()})}),
-        lambda: RecordDict({"query": ConfigRecord({"query": [1, 2, 3]})}),
-        lambda: RecordDict({"query": MetricRecord({"query": 1})}),
-        lambda: RecordDict({"query": ArrayRecord({"query": Array("uint8", (1,), "numpy.ndarray", b"x")})}),
-        lambda: RecordDict({"report": ConfigRecord({"query": good})}),
+    records: tuple[dict[str, Any], ...] = (
+        {"query": ConfigRecord({"query": data})},
+        {},
+        {"query": ConfigRecord({"query": good, "also": 1})},
+        {"query": ConfigRecord({"query": good}), "also": ConfigRecord()},
+        {"query": ConfigRecord({"query": good.decode()})},
+        {"query": ConfigRecord({"query": [1, 2, 3]})},
+        {"query": MetricRecord({"query": 1})},
+        {"query": ArrayRecord({"query": Array("uint8", (1,), "numpy.ndarray", b"x")})},
+        {"report": ConfigRecord({"query": good})},
     )
     kind = rng.choice((QUERY_TYPE,) * 5 + _KINDS)
-    return Shot(content=rng.choice(contents[:1] * 8 + contents[1:])(), kind=kind)
+    return Shot(content=RecordDict(rng.choice(records[:1] * 8 + records[1:])), kind=kind)
 
 
-class Malformed(AdversarialCurator):
-    """Unknown fields, wrong types, cut and spliced questions, foreign records and message types."""
+class MalformedMessages(AdversarialCurator):
+    """Sends unknown fields, wrong types, damaged questions, foreign records and message types."""
 
     name = "malformed"
     description = "sends unknown or malformed fields, foreign records and unknown message types, before and after"
 
-    def runs(self) -> Iterator[list[list[Shot]]]:
+    def runs(self) -> Runs:
         rng = random.Random(self.asks)
         before = [[hostile_shot(self.target.query, rng)] for _ in range(self.asks)]
         after = [[hostile_shot(self.target.query, rng)] for _ in range(self.asks)]

@@ -1,9 +1,8 @@
-"""Curators who ask from several processes at the same moment."""
+"""Adversaries that ask from several processes at the same moment."""
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
 from functools import partial
 from multiprocessing.synchronize import Barrier
 
@@ -11,8 +10,8 @@ from flwr.app import Context, Message, RecordDict, UserConfig
 
 from devices.client_app import app
 from devices.wire import QUERY_TYPE, query_content
-from strategies.adversaries.curator import AdversarialCurator, Shot, rebudgeted, recollected
-from strategies.adversaries.outcome import Outcome
+from strategies.adversaries.attack_result import AttackResult
+from strategies.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted, recollected
 from strategies.adversaries.target import Target
 from strategies.engines.flower_internals import assume_identity, set_message_id
 from strategies.engines.pool import processes
@@ -27,27 +26,27 @@ def _begin(gate: Barrier) -> None:
 
 
 class Parallel(AdversarialCurator):
-    """Every process opens the devices' state for itself and asks at its own budget.
+    """Asks from processes that each open the devices' state and have a budget of their own.
 
-    A claim that is not one atomic step would be made twice.
+    If a claim were not one atomic step, two processes would both make it.
     """
 
     name = "parallel"
     description = "asks from several processes at the same moment, each at its own budget"
 
-    def attack(self) -> Outcome:
-        """Start the processes, let them ask at once, and pool what they heard."""
+    def attack(self) -> AttackResult:
+        """Start the processes, let them ask at the same moment, and add up their results."""
         gate = multiprocessing.get_context("spawn").Barrier(PROCESSES)
         with processes(PROCESSES, prepare=partial(_begin, gate)) as pool:
             for heard in pool.in_order(partial(_ask, type(self), self.target, self.asks), range(PROCESSES)):
                 self.outcome.merge(heard)
         return self.outcome
 
-    def runs(self) -> Iterator[list[list[Shot]]]:
+    def runs(self) -> Runs:
         yield from ()
 
     def bombard(self, number: int) -> None:
-        """What process ``number`` asks: devices one by one, so that the processes meet at each."""
+        """Ask as process ``number``: the devices one by one, so that the processes meet at each."""
         query = rebudgeted(self.target.query, 1.0 - number / 4, self.target.facts)
         rounds = [[Shot(query, devices=range(device, device + 1))] for device in range(self.target.devices)]
         again = [[Shot(recollected(query, f"process-{number}"))]] * max(1, min(4, self.asks // PROCESSES))
@@ -56,13 +55,13 @@ class Parallel(AdversarialCurator):
 
 
 class TwoSuperNodes(Parallel):
-    """Two SuperNodes were given one device's state: each calls the ClientApp with a context of its own."""
+    """Two SuperNodes with one device's state; each calls the ClientApp with a context of its own."""
 
     name = "two-supernodes"
     description = "two SuperNodes on one state folder answer the same devices at the same moment"
 
     def bombard(self, number: int) -> None:
-        """What SuperNode ``number`` is sent; it has its own node id, run and Flower context."""
+        """Ask as SuperNode ``number``, with a node id, run and Flower context of its own."""
         query = rebudgeted(self.target.query, 1.0 - number / 4, self.target.facts)
         content = query_content(query)
         for device in range(self.target.devices):
@@ -74,7 +73,7 @@ class TwoSuperNodes(Parallel):
             self.hear(app(message, Context(number + 1, node, config, RecordDict(), {})), device, query)
 
 
-def _ask(kind: type[Parallel], target: Target, asks: int, number: int) -> Outcome:
+def _ask(kind: type[Parallel], target: Target, asks: int, number: int) -> AttackResult:
     assume_identity(run_id=1)
     curator = kind(target, asks=asks)
     _gate[0].wait(_WAIT)

@@ -1,18 +1,14 @@
-"""Curators who ask the same question again, hoping for fresh noise on the same data."""
+"""Adversaries that ask the same question again, to get fresh noise on the same data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from devices.query import Query
-from strategies.adversaries.curator import AdversarialCurator, Shot, rebudgeted, recollected
-from strategies.adversaries.outcome import Outcome
-
-Runs = Iterator[list[list[Shot]]]
+from strategies.adversaries.attack_result import AttackResult
+from strategies.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted, recollected
 
 
 class Repeats(AdversarialCurator):
-    """The same bytes T times, one round after another in one run."""
+    """Sends the same bytes T times, in T rounds of one run."""
 
     name = "repeats"
     description = "asks the same question T times in one run"
@@ -22,7 +18,7 @@ class Repeats(AdversarialCurator):
 
 
 class NewRuns(AdversarialCurator):
-    """The same question in run after run, each with a Grid and a Flower context of its own."""
+    """Asks the same question in T runs, each with a Grid and a Flower context of its own."""
 
     name = "new-runs"
     description = "asks the same question once in each of T runs"
@@ -32,7 +28,7 @@ class NewRuns(AdversarialCurator):
 
 
 class NewCollections(AdversarialCurator):
-    """The same question under collection ids that no device has seen."""
+    """Asks the same question under collection ids that no device has seen."""
 
     name = "new-collections"
     description = "asks the same question under T collection ids"
@@ -42,24 +38,20 @@ class NewCollections(AdversarialCurator):
 
 
 class OneBatch(AdversarialCurator):
-    """All the questions at once, so that a device would have to answer before it has committed anything."""
+    """Sends all questions at once, so that a device would answer before its ledger has a row."""
 
     name = "one-batch"
     description = "sends repeats, other collections and other budgets to a device in one batch of messages"
 
     def runs(self) -> Runs:
         query, facts = self.target.query, self.target.facts
-        kinds = (
-            query,
-            recollected(query, "another"),
-            rebudgeted(query, 0.5, facts),
-            recollected(rebudgeted(query, 0.25, facts), "another"),
-        )
+        half, quarter = rebudgeted(query, 0.5, facts), rebudgeted(query, 0.25, facts)
+        kinds = (query, recollected(query, "another"), half, recollected(quarter, "another"))
         yield [[Shot(kinds[number % len(kinds)]) for number in range(self.asks)]]
 
 
 class RetryStorm(AdversarialCurator):
-    """Retries of an answered question, in floods: each is answered from the ledger."""
+    """Repeats an answered question very often; each retry is answered from the ledger."""
 
     name = "retry-storm"
     description = "floods devices with retries, sixteen a device in every batch"
@@ -69,21 +61,19 @@ class RetryStorm(AdversarialCurator):
 
 
 class Sybils(AdversarialCurator):
-    """Several curators with questions of their own who put together what each of them learned."""
+    """Several curators with questions of their own that add up their results."""
 
     name = "sybils"
     description = "curators with their own ids, budgets, devices and attributes ask in turn and pool the answers"
 
-    def attack(self) -> Outcome:
-        """Let each curator attack by itself, then pool."""
-        pooled = Outcome(self.name)
+    def attack(self) -> AttackResult:
+        """Let each curator attack alone, and add up the results."""
         for rounds in self.runs():
             curator = type(self)(self.target, asks=self.asks)
             with self.target.run() as grid:
                 curator.fire(grid, rounds)
-            pooled.merge(curator.outcome)
-        self.outcome = pooled
-        return pooled
+            self.outcome.merge(curator.outcome)
+        return self.outcome
 
     def runs(self) -> Runs:
         half = max(1, self.target.devices // 2)

@@ -1,4 +1,4 @@
-"""What an adversary is let loose on: enrolled devices, and the ways to reach them."""
+"""Target of an attack: enrolled devices, and the ways to reach them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from strategies.engines.grids import LocalGrid
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Enrolled devices as a curator sees them, and what a stress test may do beside.
+    """Enrolled devices as a curator sees them, with more rights for a stress test.
 
     Args:
-        query: The honest question, the one that the devices enrolled for.
+        query: The honest question, for which the devices are enrolled.
         facts: The public facts.
-        devices: How many there are.
-        connect: Makes the Grid of a new run. It is sent to other processes, so it has to be
+        devices: Number of devices.
+        connect: Makes the Grid of a new run. It is sent to other processes, so it must be
             picklable: ``functools.partial(LocalGrid, folder, devices)``.
         folder: The state folder, for attacks that need several SuperNodes or changed data.
     """
@@ -44,14 +44,14 @@ class Target:
         """Return the devices of a state folder, reached through the local Grid.
 
         Raises:
-            ValueError: where the folder holds no devices.
+            ValueError: if the folder has no devices.
         """
         state = State(folder)
         return cls(query, state.policy.facts, len(state), partial(LocalGrid, folder, len(state)), folder)
 
     @contextmanager
     def run(self) -> Iterator[Grid]:
-        """Open a run of its own: a new Grid, and nothing kept in memory from earlier ones."""
+        """Open a run with a new Grid; nothing of earlier runs is in memory."""
         with quiet_flower():
             try:
                 yield self.connect()
@@ -60,13 +60,13 @@ class Target:
 
     @property
     def home(self) -> Path:
-        """The state folder; ValueError where the devices live elsewhere."""
+        """The state folder; ValueError if the devices are elsewhere."""
         if self.folder is None:
             raise ValueError("this attack needs the devices' state folder")
         return self.folder
 
     def change_data(self) -> None:
-        """Let time pass: everybody's label and first feature change, and a neighbour is lost."""
+        """Change everybody's data: another label, one feature and one neighbour less."""
         folder = self.home / "population"
         release_states()
         old = Population.load(folder)

@@ -1,4 +1,4 @@
-"""Curators who vary the question: more budget, less, other attributes, other mechanisms, impossible sizes."""
+"""Adversaries that vary the question: budgets, attributes, mechanisms, impossible sizes."""
 
 from __future__ import annotations
 
@@ -26,22 +26,18 @@ from devices.mechanisms import (
 )
 from devices.mechanisms.base import ONE
 from devices.query import Ask, Query
-from strategies.adversaries.curator import AdversarialCurator, Shot, rebudgeted, recollected
-
-Runs = Iterator[list[list[Shot]]]
+from strategies.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted, recollected, with_mechanisms
 
 
 class GreedyFirst(AdversarialCurator):
-    """The very first question asks for nearly everything, before any honest one."""
+    """Asks for nearly everything in the first question, before any honest one."""
 
     name = "greedy-first"
     description = "one greedy first question: epsilon 40 (a threshold's limit) and 100 times the budget, wrong facts"
 
     def runs(self) -> Runs:
         query, facts = self.target.query, self.target.facts
-        greedy: list[Query] = []
-        for factor in (2.0, 100.0):
-            greedy.append(rebudgeted(query, factor, facts))
+        greedy = [rebudgeted(query, factor, facts) for factor in (2.0, 100.0)]
         sharpest: list[Ask] = []
         for ask in query.asks:
             if ask.attribute == "adjacency":
@@ -50,7 +46,7 @@ class GreedyFirst(AdversarialCurator):
                 sharpest.append(Ask("features", (OneBit(1, facts.d, facts.feature_low, facts.feature_high),)))
             elif facts.classes > 1:
                 sharpest.append(Ask("label", (GRR(1, facts.classes),)))
-        if sharpest:  # eps = ln(2**64 - 1) = 44.4, the most that a 64-bit threshold can say
+        if sharpest:  # eps = ln(2**64 - 1) = 44.4, the largest of a 64-bit threshold
             greedy.append(Query(query.collection, (tuple(sharpest),)))
         for wrong in (1, 2 * facts.n, 2 * facts.d, max(2, 2 * facts.classes)):
             greedy.append(_with_sizes(query, n=wrong, d=wrong, categories=max(2, wrong)))
@@ -66,12 +62,11 @@ def _with_sizes(query: Query, **sizes: int) -> Query:
         except ValueError:
             return mechanism
 
-    plan = tuple(tuple(Ask(a.attribute, tuple(map(changed, a.mechanisms))) for a in stage) for stage in query.plan)
-    return replace(query, plan=plan)
+    return with_mechanisms(query, changed)
 
 
 class GrowingBudgets(AdversarialCurator):
-    """Little by little: each question asks for more than the one before."""
+    """Asks each time for more than the time before."""
 
     name = "growing-budgets"
     description = "asks T times, each time at a larger budget"
@@ -80,16 +75,13 @@ class GrowingBudgets(AdversarialCurator):
         yield [[Shot(question)] for question in self.questions()]
 
     def questions(self) -> list[Query]:
-        """The questions, the smallest budget first."""
-        steps = [(number + 1) / self.asks for number in range(self.asks)]
-        return [
-            recollected(rebudgeted(self.target.query, step, self.target.facts), f"budget-{number}")
-            for number, step in enumerate(steps)
-        ]
+        """Return the questions, the smallest budget first."""
+        query, facts, asks = self.target.query, self.target.facts, self.asks
+        return [recollected(rebudgeted(query, (n + 1) / asks, facts), f"budget-{n}") for n in range(asks)]
 
 
 class ShrinkingBudgets(GrowingBudgets):
-    """The largest budget first: each later answer would cost less, but it would still cost."""
+    """Asks at the largest budget first; each later answer would cost less, but not nothing."""
 
     name = "shrinking-budgets"
     description = "asks T times, each time at a smaller budget"
@@ -99,7 +91,7 @@ class ShrinkingBudgets(GrowingBudgets):
 
 
 class AttributeByAttribute(AdversarialCurator):
-    """One attribute after another, and then all of them together, over and over."""
+    """Asks one attribute after another, then all together, many times."""
 
     name = "attribute-by-attribute"
     description = "asks each attribute alone, then all together, at changing budgets"
@@ -115,7 +107,7 @@ class AttributeByAttribute(AdversarialCurator):
 
 
 class Subsets(AdversarialCurator):
-    """Every subset of the attributes, joining what was released with what was not."""
+    """Asks every subset of the attributes, which joins released ones with others."""
 
     name = "subsets"
     description = "asks every subset of the attributes, in every order of their sizes, in old and new collections"
@@ -124,17 +116,15 @@ class Subsets(AdversarialCurator):
         query, facts = self.target.query, self.target.facts
         rounds: list[list[Shot]] = []
         for number in range(max(1, self.asks // 8)):
-            factor = 1.0 - (number % 4) / 8
-            question = rebudgeted(query, factor, facts)
-            for size in range(1, len(question.asks) + 1):
-                for chosen in itertools.combinations(question.asks, size):
-                    for collection in (query.collection, f"subset-{number}"):
-                        rounds.append([Shot(Query(collection, (chosen,)))])
+            asks = rebudgeted(query, 1.0 - (number % 4) / 8, facts).asks
+            chosen = [part for size in range(1, len(asks) + 1) for part in itertools.combinations(asks, size)]
+            ids = (query.collection, f"subset-{number}")
+            rounds += [[Shot(Query(collection, (part,)))] for part in chosen for collection in ids]
         yield rounds
 
 
 class OtherMechanisms(AdversarialCurator):
-    """The same attribute through every other randomiser that applies to it, degree and clear text included."""
+    """Asks an attribute through every other mechanism that applies to it, also degree and clear text."""
 
     name = "other-mechanisms"
     description = "asks an attribute through every other mechanism, in place of the honest one or joined to it"
@@ -153,7 +143,7 @@ class OtherMechanisms(AdversarialCurator):
 
 
 def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
-    """Yield each built-in randomiser of an attribute, at a small budget and with the right facts."""
+    """Yield each built-in mechanism of an attribute, at a small budget and with the right facts."""
     n, d, classes, low, high = facts.n, facts.d, facts.classes, facts.feature_low, facts.feature_high
     makers: dict[str, tuple[Callable[[], Mechanism], ...]] = {
         "adjacency": (
@@ -179,31 +169,26 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
 
 
 class BothEnds(AdversarialCurator):
-    """Devices that report one end of a pair only are asked for both."""
+    """Asks devices that report one end of a pair only for both ends."""
 
     name = "both-ends"
     description = "asks devices that report one end of each pair for the whole list, before and after the honest ask"
 
     def runs(self) -> Runs:
-        both = self._both(self.target.query)
-        yield [[Shot(both)], [Shot(self.target.query)]] + [[Shot(both)]] * max(1, self.asks - 2)
-
-    @staticmethod
-    def _both(query: Query) -> Query:
         def changed(mechanism: Mechanism) -> Mechanism:
-            if mechanism.reporting == "both":
-                return mechanism
-            return replace(mechanism, reporting="both")  # type: ignore[type-var]
+            return mechanism if mechanism.reporting == "both" else replace(mechanism, reporting="both")  # type: ignore[type-var]
 
-        plan = tuple(tuple(Ask(a.attribute, tuple(map(changed, a.mechanisms))) for a in stage) for stage in query.plan)
-        return replace(query, plan=plan)
+        both = with_mechanisms(self.target.query, changed)
+        yield [[Shot(both)], [Shot(self.target.query)]] + [[Shot(both)]] * max(1, self.asks - 2)
 
 
 class HugeParameters(AdversarialCurator):
-    """Parameters that would take all memory or time, were they used before the policy is asked."""
+    """Sends parameters that take all memory or time if they are used before the policy is checked."""
 
     name = "huge-parameters"
-    description = "asks with sizes of up to 2^62, the largest grids, groups and plans, and queries of megabytes"
+    description = (
+        "asks with sizes of up to 2^62, the largest grids, groups and numbers of stages, and queries of megabytes"
+    )
 
     def runs(self) -> Runs:
         query, facts = self.target.query, self.target.facts

@@ -17,7 +17,7 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from devices.device import Device, Refusal, Report, unpack_report
 from devices.facts import PublicFacts
 from devices.ledger.ledger import Ledger
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.policy.policy import Cap, Policy
+from devices.policy.policy import Cap, OnRequery, Policy
 from devices.query import Ask, Query
 
 N, D, CLASSES = 2001, 2000, 3
@@ -41,7 +41,7 @@ _COMPARISONS = 8
 _WIDE = Cap(bit=100.0, vector=1e9, user=1e9)
 _FACTS = PublicFacts(N, D, CLASSES)
 Make = Callable[[int, Record, bytes, Policy, Ledger], Device]
-Bits = NDArray[np.bool_]
+Flips = NDArray[np.bool_]
 
 
 def audit_device(make: Make = Device) -> list[AuditRow]:
@@ -50,13 +50,13 @@ def audit_device(make: Make = Device) -> list[AuditRow]:
     A check that raises fails: nothing may escape from a device.
     """
     rows = []
-    for name, check in _CHECKS.items():
+    for name, (check, meaning) in _CHECKS.items():
         with tempfile.TemporaryDirectory(prefix="ldpsim-audit-") as folder:
             try:
                 wrong = check(_Bench(make, Path(folder)))
             except Exception as error:
                 wrong = f"{type(error).__name__}: {error}"
-        rows.append(AuditRow("device", name, None, None, None, 1 - FALSE_ALARM, 0, not wrong, wrong or _MEANING[name]))
+        rows.append(AuditRow("device", name, None, None, None, 1 - FALSE_ALARM, 0, not wrong, wrong or meaning))
     return rows
 
 
@@ -93,13 +93,12 @@ class _Bench:
 
     @contextmanager
     def device(
-        self, record: Record, *, secret: str = "s", ledger: str | None = None, on_requery: str = "refuse"
+        self, record: Record, *, secret: str = "s", ledger: str | None = None, on_requery: OnRequery = "refuse"
     ) -> Iterator[Device]:
         name = ledger if ledger is not None else f"fresh-{next(self._numbers)}"
         policy = Policy("report", dict.fromkeys(("adjacency", "features", "label"), _WIDE),
-                        frozenset({"randomized_response", "one_bit", "grr"}), _FACTS)  # fmt: skip
-        if on_requery == "replay":
-            policy = replace(policy, on_requery="replay")
+                        frozenset({"randomized_response", "one_bit", "grr"}), _FACTS,
+                        on_requery=on_requery)  # fmt: skip
         opened = Ledger(self._folder / f"{name}.sqlite")
         try:
             yield self._make(INDEX, record, hashlib.sha256(secret.encode()).digest(), policy, opened)
@@ -114,8 +113,8 @@ class _Bench:
             raise AssertionError("a device with an empty ledger does not release")
         return unpack_report(answer.data, asked)
 
-    def flips(self, record: Record, asked: Query, **given: Any) -> dict[str, Bits]:
-        """The noise of a fresh device's report: where its bits differ from the data."""
+    def flips(self, record: Record, asked: Query, **given: Any) -> dict[str, Flips]:
+        """Return the noise of a fresh device's report: the places where its bits differ from the data."""
         told = self.told(record, asked, **given)
         found = {}
         for ask in asked.asks:
@@ -126,8 +125,8 @@ class _Bench:
         return found
 
 
-def shared(first: Bits, second: Bits, p: float, q: float) -> bool:
-    """Whether two noises flip together more, or less, often than independent ones would."""
+def shared(first: Flips, second: Flips, p: float, q: float) -> bool:
+    """Whether two noises flip together more often, or less often, than independent ones."""
     size = min(len(first), len(second))
     both = int(np.count_nonzero(first[:size] & second[:size]))
     return bool(binomtest(both, size, p * q).pvalue < FALSE_ALARM / _COMPARISONS)
@@ -137,25 +136,13 @@ def _p(epsilon: float) -> float:
     return float(1 / (1 + np.exp(epsilon)))
 
 
-def _secret(bench: _Bench) -> str:
-    one, other = (bench.flips(person("ordinary"), query(), secret=s) for s in ("s", "t"))
-    if any(shared(one[a], other[a], _p(1), _p(1)) for a in one):
-        return "two devices with different secrets draw the same noise: who knows the public id knows the noise"
-    return ""
-
-
-def _question(bench: _Bench) -> str:
-    one, other = (bench.flips(person("ordinary"), query(epsilon=e)) for e in (1.0, 2.0))
-    if any(shared(one[a], other[a], _p(1), _p(2)) for a in one):
-        return "two questions of different budgets share their noise: some pairs of answers are impossible"
-    return ""
-
-
-def _data(bench: _Bench) -> str:
-    one, other = (bench.flips(person(kind), query()) for kind in ("ordinary", "other"))
-    if any(shared(one[a], other[a], _p(1), _p(1)) for a in one):
-        return "reports of changed data share their noise: subtracting them shows what changed"
-    return ""
+def _shares_noise(bench: _Bench, wrong: str, *, kind: str = "ordinary", epsilon: float = 1.0, secret: str = "s") -> str:
+    """Compare the noise of the ordinary device with that of another person, budget or secret."""
+    one, other = (
+        bench.flips(person("ordinary"), query()),
+        bench.flips(person(kind), query(epsilon=epsilon), secret=secret),
+    )
+    return wrong if any(shared(one[a], other[a], _p(1), _p(epsilon)) for a in one) else ""
 
 
 def _attribute(bench: _Bench) -> str:
@@ -181,10 +168,12 @@ def _label(bench: _Bench) -> str:
         one, other = (bench.told(person("ordinary"), query("l", epsilon=e), secret=f"{number}") for e in (1.0, 1.1))
         apart += one["label"] != other["label"]
     # independent answers differ with probability 0.57: none in 120 has a chance below 1e-43
-    return "" if apart else "the label's noise does not hang on the question"
+    return "" if apart else "the label's noise does not depend on the question"
 
 
-def codes(bench: _Bench, record: Record, *, on_requery: str, ledger: str, changed: Record | None = None) -> list[str]:
+def codes(
+    bench: _Bench, record: Record, *, on_requery: OnRequery, ledger: str, changed: Record | None = None
+) -> list[str]:
     """Return a device's answers to a fixed list of questions; ``changed`` is its data from the middle on."""
     questions: list[bytes] = [
         query("af").to_bytes(), b"{}", query("af", n=N + 1).to_bytes(), query("af").to_bytes(),
@@ -220,20 +209,12 @@ EXPECTED = {
 }  # fmt: skip
 
 
-def _table(bench: _Bench, policy: str) -> str:
+def _table(bench: _Bench, policy: OnRequery) -> str:
     said = codes(bench, person("ordinary"), on_requery=policy, ledger="ordinary")
     if said != EXPECTED[policy]:
         place = next(i for i, (a, b) in enumerate(zip(said, EXPECTED[policy], strict=True)) if a != b)
         return f"question {place + 1}: {said[place]}, where {EXPECTED[policy][place]} is due"
     return ""
-
-
-def _refuses(bench: _Bench) -> str:
-    return _table(bench, "refuse")
-
-
-def _replays(bench: _Bench) -> str:
-    return _table(bench, "replay")
 
 
 def _silent(bench: _Bench) -> str:
@@ -245,25 +226,26 @@ def _silent(bench: _Bench) -> str:
     return ""
 
 
-_CHECKS: dict[str, Callable[[_Bench], str]] = {
-    "key: secret": _secret,
-    "key: question": _question,
-    "key: data": _data,
-    "key: attribute": _attribute,
-    "key: nothing else": _alone,
-    "key: label": _label,
-    "policy refuse": _refuses,
-    "policy replay": _replays,
-    "refusals say nothing": _silent,
-}
-_MEANING = {
-    "key: secret": "another secret, independent noise",
-    "key: question": "another budget, independent noise",
-    "key: data": "other data, independent noise",
-    "key: attribute": "each attribute has noise of its own",
-    "key: nothing else": "asked alone or elsewhere, the same bytes",
-    "key: label": "the label's noise hangs on the question",
-    "policy refuse": "22 questions, restarted before each",
-    "policy replay": "22 questions, restarted before each",
-    "refusals say nothing": "four kinds of data, the same answers",
-}
+_CHECKS: dict[str, tuple[Callable[[_Bench], str], str]] = {
+    "key: secret": (
+        partial(_shares_noise, wrong="devices with different secrets draw the same noise: the public id reveals it",
+                secret="t"),
+        "another secret, independent noise",
+    ),
+    "key: question": (
+        partial(_shares_noise, wrong="questions of different budgets share noise: some pairs of answers are impossible",
+                epsilon=2.0),
+        "another budget, independent noise",
+    ),
+    "key: data": (
+        partial(_shares_noise, wrong="reports of changed data share noise: subtracting them shows what changed",
+                kind="other"),
+        "other data, independent noise",
+    ),
+    "key: attribute": (_attribute, "each attribute has noise of its own"),
+    "key: nothing else": (_alone, "asked alone or elsewhere, the same bytes"),
+    "key: label": (_label, "the label's noise depends on the question"),
+    "policy refuse": (partial(_table, policy="refuse"), "22 questions, restarted before each"),
+    "policy replay": (partial(_table, policy="replay"), "22 questions, restarted before each"),
+    "refusals say nothing": (_silent, "four kinds of data, the same answers"),
+}  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from curator.methods.base import Question
@@ -62,17 +62,23 @@ def collect(
 
         return collect_with_flower(folder, questions, devices=devices, silent=silent, workers=workers, stages=stages)
     strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages)
-    with quiet_flower():
-        if chosen == "local":
-            try:
-                return run_collection(strategy, LocalGrid(folder, devices))
-            finally:
-                release_states()
-        grid = RayGrid(folder, devices, workers=workers, address=ray_address)
-        try:
-            return run_collection(strategy, grid)
-        finally:
-            grid.close()
+    with quiet_flower(), grid_for(folder, devices, engine=chosen, workers=workers, ray_address=ray_address) as grid:
+        return run_collection(strategy, grid)
+
+
+@contextmanager
+def grid_for(
+    folder: Path, devices: int, *, engine: str, workers: int | None, ray_address: str | None
+) -> Iterator[LocalGrid | RayGrid]:
+    """Open the Grid of the devices of a state folder, in this process or on Ray."""
+    if choose(engine, devices, ray_address) == "ray":
+        with closing(RayGrid(folder, devices, workers=workers, address=ray_address)) as grid:
+            yield grid
+        return
+    try:
+        yield LocalGrid(folder, devices)
+    finally:
+        release_states()
 
 
 @contextmanager

@@ -3,36 +3,27 @@
 The caller and the ``ServerApp`` are different processes, so they exchange files:
 
     job.json        the questions and their devices (written by the caller)
-    collected.npz   the result (written by the ServerApp, as a whole or not at all)
+    collected.json  the result (written by the ServerApp, as a whole or not at all)
     failed.json     or one line with the reason for a failure
 """
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from curator.methods.base import Question
-from curator.reports.reports import AnswersByDevice
-from devices.query import ATTRIBUTES
+from devices.atomic_files import write_atomically
 from devices.raw_record import read_question
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages
 
-FORMAT = 1
-_COUNTS = (
-    "asked", "reported", "replayed", "silent", "failed", "rounds", "messages", "downlink_bytes", "uplink_bytes",
-    "seconds",
-)  # fmt: skip
+FORMAT = 2
+RESULT, FAILURE = "collected.json", "failed.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,16 +51,14 @@ class Job:
 
     def save(self, folder: Path) -> None:
         """Write the job to its folder."""
-        asked = [
-            {
-                "query": question.query.to_bytes().decode("ascii"),
-                "devices": None if question.devices is None else question.devices.tolist(),
-            }
-            for question in self.questions
-        ]
-        head = {"format": FORMAT, "devices": self.devices, "timeout": self.timeout, "silent": sorted(self.silent)}
-        stages = None if self.stages is None else self.stages.to_dict()
-        _replace(folder / "job.json", json.dumps({**head, "questions": asked, "stages": stages}).encode())
+        head = {
+            "format": FORMAT, "devices": self.devices, "timeout": self.timeout, "silent": sorted(self.silent),
+            "questions": [
+                (question.query.to_bytes().decode("ascii"), question.devices) for question in self.questions
+            ],
+            "stages": None if self.stages is None else self.stages.to_dict(),
+        }  # fmt: skip
+        write_atomically(folder / "job.json", json.dumps(head, default=np.ndarray.tolist))
 
     @classmethod
     def load(cls, folder: Path) -> Job:
@@ -83,11 +72,8 @@ class Job:
             if head["format"] != FORMAT:
                 raise ValueError("unknown format")
             questions = tuple(
-                Question(
-                    read_question(asked["query"].encode("ascii")),
-                    None if asked["devices"] is None else np.array(asked["devices"], np.int64),
-                )
-                for asked in head["questions"]
+                Question(read_question(text.encode("ascii")), None if asked is None else np.array(asked, np.int64))
+                for text, asked in head["questions"]
             )
             stages = None if head["stages"] is None else Stages.from_dict(head["stages"])
             return cls(questions, int(head["devices"]), frozenset(head["silent"]), float(head["timeout"]), stages)
@@ -96,28 +82,9 @@ class Job:
 
 
 def save_collected(folder: Path, collected: Collected) -> None:
-    """Write the result of a collection, as a whole or not at all."""
-    counts = {name: getattr(collected, name) for name in _COUNTS} | {"refused": dict(collected.refused)}
-    parts = [
-        (device, ATTRIBUTES.index(attribute), part)
-        for device, attributes in sorted(collected.answers.items())
-        for attribute, given in attributes.items()
-        for part in given
-    ]
-    devices = sorted(collected.reports)
-    arrays: dict[str, NDArray[Any]] = {
-        "counts": np.frombuffer(json.dumps({"format": FORMAT, **counts}).encode(), np.uint8),
-        "report_device": np.array(devices, np.int64),
-        "answer_device": np.array([device for device, _, _ in parts], np.int64),
-        "answer_attribute": np.array([attribute for _, attribute, _ in parts], np.int64),
-        **_join("report", [collected.reports[device] for device in devices]),
-        **_join("answer", [part for _, _, part in parts]),
-        **({} if collected.grouping is None else {"grouping": np.array(collected.grouping, np.int64)}),
-    }
-    handle, name = tempfile.mkstemp(dir=folder, prefix=".collected-")
-    with os.fdopen(handle, "wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]  # keywords are arrays
-    os.replace(name, folder / "collected.npz")
+    """Write the result of a collection, as a whole or not at all; bytes are hexadecimal text."""
+    text = json.dumps({"format": FORMAT, **vars(collected)}, default=bytes.hex)
+    write_atomically(folder / RESULT, text)
 
 
 def load_collected(folder: Path) -> Collected:
@@ -127,51 +94,27 @@ def load_collected(folder: Path) -> Collected:
         FileNotFoundError: if there is no result.
         ValueError: if the file has another format.
     """
-    with np.load(folder / "collected.npz", allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    counts = json.loads(arrays["counts"].tobytes())
-    if counts.pop("format") != FORMAT:
+    found = json.loads((folder / RESULT).read_bytes())
+    if found.pop("format") != FORMAT:
         raise ValueError(f"{folder} holds a collection of another version")
-    refused = Counter({str(code): int(number) for code, number in counts.pop("refused").items()})
-    reports = dict(zip(arrays["report_device"].tolist(), _split("report", arrays), strict=True))
-    answers: AnswersByDevice = {}
-    who, what = arrays["answer_device"].tolist(), arrays["answer_attribute"].tolist()
-    for device, attribute, part in zip(who, what, _split("answer", arrays), strict=True):
-        given = answers.setdefault(device, {})
-        given[ATTRIBUTES[attribute]] = (*given.get(ATTRIBUTES[attribute], ()), part)
-    grouping = tuple(arrays["grouping"].tolist()) if "grouping" in arrays else None
-    return Collected(reports=reports, answers=answers, refused=refused, grouping=grouping, **counts)
+    found["refused"] = Counter(found["refused"])
+    found["reports"] = {int(device): bytes.fromhex(report) for device, report in found["reports"].items()}
+    found["answers"] = {
+        int(device): {attribute: tuple(map(bytes.fromhex, parts)) for attribute, parts in given.items()}
+        for device, given in found["answers"].items()
+    }
+    found["grouping"] = None if found["grouping"] is None else tuple(found["grouping"])
+    return Collected(**found)
 
 
 def save_failure(folder: Path, line: str) -> None:
     """Write the reason for a failed collection, one line."""
-    _replace(folder / "failed.json", json.dumps({"line": line}).encode())
+    write_atomically(folder / FAILURE, json.dumps({"line": line}))
 
 
 def load_failure(folder: Path) -> str | None:
     """Return the reason for a failed collection; None if there is none."""
     try:
-        return str(json.loads((folder / "failed.json").read_bytes())["line"])
+        return str(json.loads((folder / FAILURE).read_bytes())["line"])
     except FileNotFoundError:
         return None
-
-
-def _join(name: str, parts: Sequence[bytes]) -> dict[str, NDArray[Any]]:
-    return {
-        f"{name}_bytes": np.frombuffer(b"".join(parts), np.uint8),
-        f"{name}_length": np.array([len(part) for part in parts], np.int64),
-    }
-
-
-def _split(name: str, arrays: dict[str, NDArray[Any]]) -> Iterable[bytes]:
-    data, at = arrays[f"{name}_bytes"].tobytes(), 0
-    for length in arrays[f"{name}_length"].tolist():
-        yield data[at : at + length]
-        at += length
-
-
-def _replace(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    os.replace(name, path)

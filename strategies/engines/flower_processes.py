@@ -23,6 +23,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -37,6 +38,21 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
 # A socket's path has at most 107 characters; Ray's sockets need 68 of them below this folder.
 _RAY_FOLDER_LENGTH = 39
+
+
+_PROJECT = """\
+[project]
+name = "ldpsim"
+version = "0.0.0"
+description = "Reports under local differential privacy"
+license = "Apache-2.0"
+[tool.flwr.app]
+publisher = "ldpsim"
+[tool.flwr.app.components]
+serverapp = "strategies.server_app:app"
+clientapp = "devices.client_app:app"
+[tool.flwr.app.config]
+"""
 
 
 class FlowerFailed(RuntimeError):
@@ -169,10 +185,8 @@ class Flower:
             for signal_name in ("terminate", "kill", "kill"):
                 family = self.processes()
                 for process in family:
-                    try:
+                    with suppress(psutil.NoSuchProcess):
                         getattr(process, signal_name)()
-                    except psutil.NoSuchProcess:
-                        continue
                 deadline = time.monotonic() + _STOP_SECONDS
                 while time.monotonic() < deadline and any(_alive(process) for process in family):
                     time.sleep(0.02)
@@ -185,12 +199,9 @@ class Flower:
 
     def _environment(self) -> dict[str, str]:
         environment = {
-            **os.environ,
+            **os.environ,  # strategies.NO_TELEMETRY is in it
             MARK: self._mark,
             "FLWR_HOME": str(self.folder),
-            "FLWR_TELEMETRY_ENABLED": "0",
-            "FLWR_DISABLE_UPDATE_CHECK": "1",
-            "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
             "PYTHONUNBUFFERED": "1",
             # Flower's processes start one another by name, and talk over loopback.
@@ -227,21 +238,8 @@ def app_folder(folder: Path, config: Mapping[str, Any]) -> Path:
                 target = folder / package / path.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
-    lines = [
-        "[project]",
-        'name = "ldpsim"',
-        'version = "0.0.0"',  # an app for one run
-        'description = "Reports under local differential privacy"',
-        'license = "Apache-2.0"',
-        "[tool.flwr.app]",
-        'publisher = "ldpsim"',
-        "[tool.flwr.app.components]",
-        'serverapp = "strategies.server_app:app"',
-        'clientapp = "devices.client_app:app"',
-        "[tool.flwr.app.config]",
-        *(f"{key} = {json.dumps(value)}" for key, value in config.items()),
-    ]
-    (folder / "pyproject.toml").write_text("\n".join(lines) + "\n")
+    settings = "".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items())
+    (folder / "pyproject.toml").write_text(_PROJECT + settings)
     return folder
 
 

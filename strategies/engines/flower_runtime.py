@@ -11,11 +11,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from curator.methods.base import Question
-from strategies.engines.flower_job import Job, load_collected, load_failure
+from strategies.engines.flower_job import FAILURE, RESULT, Job, load_collected, load_failure
 from strategies.engines.flower_processes import Flower, FlowerFailed, app_folder
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages
@@ -53,16 +53,14 @@ def collect_with_flower(
         FlowerFailed: if the run brought no collection.
     """
     job_folder = Path(tempfile.mkdtemp(prefix="ldpsim-job-"))
-    try:
+    with ExitStack() as cleaning:
+        cleaning.callback(shutil.rmtree, job_folder, ignore_errors=True)
         Job(tuple(questions), devices, silent, timeout, stages).save(job_folder)
-        collected = _run_job(job_folder, folder.resolve(), devices=devices, workers=workers, timeout=timeout)
-    except FlowerFailed:
-        raise  # its text names the log in the job's folder
-    except BaseException:
-        shutil.rmtree(job_folder, ignore_errors=True)
-        raise
-    shutil.rmtree(job_folder, ignore_errors=True)
-    return collected
+        try:
+            return _run_job(job_folder, folder.resolve(), devices=devices, workers=workers, timeout=timeout)
+        except FlowerFailed:  # its text names the log in the job's folder
+            cleaning.pop_all()
+            raise
 
 
 def _run_job(folder: Path, state: Path, *, devices: int, workers: int | None, timeout: float) -> Collected:
@@ -74,7 +72,7 @@ def _run_job(folder: Path, state: Path, *, devices: int, workers: int | None, ti
         run = flower.start_run(app_folder(flower.folder / "app", config), config, federation=federation)
 
         def ended() -> bool:
-            return (folder / "collected.npz").exists() or (folder / "failed.json").exists()
+            return (folder / RESULT).exists() or (folder / FAILURE).exists()
 
         flower.wait_until(ended, run, "Flower's run ended without an answer", seconds=timeout + _START_SECONDS)
         # Ray leaves processes behind if it has no time to end them.

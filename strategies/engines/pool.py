@@ -23,7 +23,7 @@ from strategies.engines.ray_session import RaySession
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-Task = tuple[int, Any]
+NumberedTask = tuple[int, Any]
 
 
 class WorkerDied(RuntimeError):
@@ -52,15 +52,15 @@ class Pool:
         self.workers = workers
         self._executor: Executor | None = None
 
-    def each(self, function: Callable[[Any], Any], tasks: Iterable[Task]) -> Iterator[tuple[int, Future[Any]]]:
+    def each(self, function: Callable[[Any], Any], tasks: Iterable[NumberedTask]) -> Iterator[tuple[int, Future[Any]]]:
         """Yield (number, finished future) as tasks end.
 
         If a process dies, all unfinished tasks lose their process. Each of them runs once more,
         alone. If its process dies again, its future holds :class:`WorkerDied`.
         """
-        waiting, suspects = iter(tasks), list[Task]()
+        waiting, suspects = iter(tasks), list[NumberedTask]()
         while True:
-            lost: list[Task] = []
+            lost: list[NumberedTask] = []
             yield from self._until_broken(function, waiting, self.workers, lost)
             suspects += lost
             if not lost:
@@ -84,11 +84,11 @@ class Pool:
                 following += 1
 
     def _until_broken(
-        self, function: Callable[[Any], Any], tasks: Iterator[Task], at_once: int, lost: list[Task]
+        self, function: Callable[[Any], Any], tasks: Iterator[NumberedTask], at_once: int, lost: list[NumberedTask]
     ) -> Iterator[tuple[int, Future[Any]]]:
         """Yield finished tasks; add the unfinished ones to ``lost`` if a process dies."""
         self._executor = self._executor or self._start(self.workers)
-        running: dict[Future[Any], Task] = {}
+        running: dict[Future[Any], NumberedTask] = {}
         while True:
             for task in () if lost else islice(tasks, at_once - len(running)):
                 try:

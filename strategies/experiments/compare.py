@@ -12,11 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from curator.learning.training import TrainingSettings
 from curator.methods import find
 from devices.atomic_files import write_atomically
 from strategies.experiments.match_budgets import match
@@ -28,6 +27,7 @@ from strategies.results.levels import level_named
 from strategies.setup.fingerprint import config_hash, hashed_options
 from strategies.setup.options import GNNS, RunOptions
 from strategies.setup.run_setup import load_population
+from strategies.setup.settings import parameters_of
 
 FORMAT = 1
 
@@ -112,10 +112,8 @@ def compare(
         "methods": list(methods),
         "folders": [row.get("folder") for row in swept.rows],
         "failures": {name: failed[name].line for name in methods if name in failed},
-        "match": None if made is None else {
-            "level": made.level, "target": made.target, "unmatched": dict(made.unmatched),
-        },
-    }  # fmt: skip
+        "match": None if made is None else asdict(made),
+    }
     write_atomically(folder / run_folder.COMPARISON, json.dumps(document, indent=1) + "\n")
     failures = [(name, failed[name].line, failed[name].trace) for name in methods if name in failed]
     return Comparison(folder, swept.table, records, folders, failures, made, swept.found)
@@ -128,12 +126,7 @@ def _cells(methods: Sequence[str], options: RunOptions) -> list[Cell]:
         find(name)
         if name in methods[:place]:
             raise ValueError(f"{name} is named twice: a comparison has each method once")
-    of_training = {entry.name for entry in fields(TrainingSettings)} - {"gnn"}
-    own = {
-        name: {entry.name for entry in fields(find(name))}  # type: ignore[arg-type]
-        | of_training - (set() if find(name).common_selection else {"selection"})
-        for name in methods
-    }
+    own = {name: parameters_of(find(name)) for name in methods}
     for key in options.settings:
         if key not in set().union(*own.values()):
             raise ValueError(f"--set {key}: none of {', '.join(methods)} has such a parameter")
@@ -171,6 +164,3 @@ def _name(options: RunOptions) -> str:
     people = hashed_options(options, lambda spec: spec.people)
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(options.dataset).stem or "data")
     return f"compare-{plain}-{config_hash(people)}"
-
-
-__all__ = ["Comparison", "Match", "compare"]

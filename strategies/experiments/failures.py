@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from strategies.engines.pool import Pool, Task, WorkerDied
+from strategies.engines.pool import NumberedTask, Pool, WorkerDied
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def failure(error: BaseException) -> Failed:
     return Failed(f"{type(error).__name__}: {line}" if line else type(error).__name__, trace)
 
 
-def outcomes_of(pool: Pool, function: Callable[[Any], Any], tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
+def outcomes_of(pool: Pool, function: Callable[[Any], Any], tasks: Iterable[NumberedTask]) -> Iterator[tuple[int, Any]]:
     """Yield (number, result) as tasks end, :class:`Failed` for a task without a result."""
     for number, future in pool.each(function, tasks):
         error = future.exception()

@@ -58,12 +58,12 @@ def match(options: RunOptions, population: Population, level: str, target: float
         ValueError: for options that are wrong with any budget.
     """
     setup = set_up(options, population=population)
-    knob = _knob(setup)
+    method = setup.method
+    knob, start = ("lambda_", method.lambda_) if isinstance(method, LabelAnswers) else ("epsilon", setup.budget.epsilon)
 
     def at(value: float) -> dict[str, Any]:
         return held(guarantee_before(_with(setup, knob, value)).to_dict()["holds"], level)
 
-    start = _start(setup)
     first = at(start)
     if first["status"] != "bounded":
         return Matched(options, None, _unbounded(first, level))
@@ -74,15 +74,6 @@ def match(options: RunOptions, population: Population, level: str, target: float
     return Matched(_with(setup, knob, value).options, loss)
 
 
-def _knob(setup: RunSetup) -> str:
-    return "lambda_" if isinstance(setup.settings.method, LabelAnswers) else "epsilon"
-
-
-def _start(setup: RunSetup) -> float:
-    method = setup.settings.method
-    return method.lambda_ if isinstance(method, LabelAnswers) else setup.budget.epsilon
-
-
 def _with(setup: RunSetup, knob: str, value: float) -> RunSetup:
     """Return the set-up with another budget; the population is not loaded again."""
     if knob == "epsilon":
@@ -90,7 +81,7 @@ def _with(setup: RunSetup, knob: str, value: float) -> RunSetup:
             setup, options=replace(setup.options, epsilon=value), budget=replace(setup.budget, epsilon=value)
         )
     settings: Mapping[str, str] = {**setup.options.settings, knob: repr(value)}
-    method = replace(setup.settings.method, **{knob: value})  # type: ignore[type-var]
+    method = replace(setup.method, **{knob: value})  # type: ignore[type-var]
     return replace(setup, options=replace(setup.options, settings=settings),
                    settings=replace(setup.settings, method=method))  # fmt: skip
 
@@ -148,6 +139,3 @@ def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple
     if below < target * (1 - CLOSE):
         return f"no budget gives it: the most that it loses below {target:g} is {below:.4g}{complaint}"
     return best, below
-
-
-__all__ = ["Matched", "guarantee_before", "match"]

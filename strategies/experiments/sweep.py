@@ -19,7 +19,7 @@ from typing import Any
 from strategies.engines.pool import Pool, on_ray, processes
 from strategies.experiments.failures import Failed, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
-from strategies.experiments.sweep_table import Row, failed_row, row_of, write_tables
+from strategies.experiments.sweep_table import SweepRow, failed_row, row_of, write_tables
 from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
 from strategies.setup.options import RunOptions
@@ -40,7 +40,7 @@ class SweepResult:
         failures: (label, reason) of the cells that failed.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[SweepRow]
     folder: Path
     table: Path
     parquet: Path | None
@@ -205,7 +205,7 @@ def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], results: Re
     return known
 
 
-def _row(place: int, cell: Cell, digest: str | Failed, outcome: str | Failed, folder: Path) -> Row:
+def _row(place: int, cell: Cell, digest: str | Failed, outcome: str | Failed, folder: Path) -> SweepRow:
     if isinstance(outcome, Failed):
         return failed_row(place + 1, cell.options, digest if isinstance(digest, str) else None, outcome.line)
     record = json.loads((folder / outcome / "result.json").read_text())

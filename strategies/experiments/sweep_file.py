@@ -24,7 +24,7 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -188,15 +188,13 @@ def _shown(value: Any) -> str:
 
 
 def _distinct(cells: Iterator[Cell]) -> Iterator[Cell]:
-    seen: list[Cell] = []
     index: dict[str, Cell] = {}
     for cell in cells:
         # Equal values of different types (3 and 3.0) have become the same option.
         same = index.setdefault(repr(cell.options), cell)
         if same is not cell:
             raise ValueError(f"the same cell is listed twice ({same.label} and {cell.label})")
-        seen.append(cell)
-    yield from seen
+        yield cell
 
 
 def _check_settings(cells: tuple[Cell, ...]) -> None:
@@ -208,12 +206,9 @@ def _check_settings(cells: tuple[Cell, ...]) -> None:
     for cell in cells:
         for key in cell.options.settings:
             given.setdefault(key, set()).add(cell.options.method)
-    if not given:
-        return
-    from curator.learning.training import TrainingSettings
-
     for key, methods in given.items():
-        known = {entry.name for name in methods for entry in fields(find(name))}  # type: ignore[arg-type]
-        known |= {entry.name for entry in fields(TrainingSettings)} - {"gnn"}
+        from strategies.setup.settings import TRAINING, parameters_of
+
+        known = TRAINING.union(*(parameters_of(find(name)) for name in methods))
         if key not in known:
             raise ValueError(f"settings.{key}: {', '.join(sorted(methods))} has no such parameter{nearest(key, known)}")

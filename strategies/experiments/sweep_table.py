@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +14,7 @@ from devices.atomic_files import write_atomically
 from strategies.setup.option_spec import BUDGET, declared
 from strategies.setup.options import RunOptions, Seeds
 
-Row = dict[str, Any]
+SweepRow = dict[str, Any]
 # Measured values: they differ when the same cell runs again.
 MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "seconds_train", "seconds_total",
             "peak_rss_bytes")  # fmt: skip
@@ -26,7 +24,7 @@ _SEEDS = tuple(declared(Seeds))
 _FIRST = (
     "cell", "status", "method", "dataset", "gnn", "nodes", "edges", "features", "classes", *_OPTIONS,
     *(f"{name}_seed" for name in _SEEDS), "config_hash", "test", "val", "macro_f1", "std", "nonprivate_test", "trust",
-    "claimed", "holds", "collections",
+    "claimed", *(f"holds_{level}{part}" for level in LEVELS for part in ("", "_status", "_delta")), "collections",
     "asked", "answered", "refused", "silent", "failed", "rounds", "messages", "downlink_bytes", "uplink_bytes",
     "downlink_bytes_per_device", "uplink_bytes_per_device", "edge_precision", "edge_recall", "edges_kept",
     "feature_mae", "aggregate_mae", *MEASURED,
@@ -34,7 +32,7 @@ _FIRST = (
 _LAST = ("folder", "error")
 
 
-def failed_row(number: int, options: RunOptions, digest: str | None, line: str) -> Row:
+def failed_row(number: int, options: RunOptions, digest: str | None, line: str) -> SweepRow:
     """Return the row of a cell without a result: its options and the reason."""
     asked = asdict(options)
     return {
@@ -48,7 +46,7 @@ def failed_row(number: int, options: RunOptions, digest: str | None, line: str) 
     }
 
 
-def row_of(number: int, record: Mapping[str, Any], folder: str) -> Row:
+def row_of(number: int, record: Mapping[str, Any], folder: str) -> SweepRow:
     """Return the row of a result.
 
     Args:
@@ -58,7 +56,7 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> Row:
     """
     config, devices, communication = record["config"], record["devices"], record["communication"]
     made, privacy, found = record["dataset"], record["privacy"], record["reconstruction"]
-    row: Row = {
+    row: SweepRow = {
         "cell": number,
         "status": "done",
         "method": record["method"],
@@ -91,20 +89,12 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> Row:
     return row
 
 
-def columns(rows: Sequence[Row]) -> list[str]:
+def columns(rows: Sequence[SweepRow]) -> list[str]:
     """Return the columns of a table: the fixed ones, with the parameters of all cells before the last two."""
-    parameters = sorted({name for row in rows for name in row if name.startswith("param_")})
-    return [*_fixed(), *parameters, *_LAST]
+    return [*_FIRST, *sorted({name for row in rows for name in row if name.startswith("param_")}), *_LAST]
 
 
-def _fixed() -> list[str]:
-    """Return the columns of :data:`_FIRST`, with three for each level of guarantee in place of ``holds``."""
-    held = [f"holds_{level}{part}" for level in LEVELS for part in ("", "_status", "_delta")]
-    place = _FIRST.index("holds")
-    return [*_FIRST[:place], *held, *_FIRST[place + 1 :]]
-
-
-def typed(rows: Sequence[Row]) -> list[Row]:
+def typed(rows: Sequence[SweepRow]) -> list[SweepRow]:
     """Return rows with every column. A column has one type: numbers if all its values are, else text; None if empty."""
     names = columns(rows)
     full = [{name: row.get(name) for name in names} for row in rows]
@@ -117,7 +107,7 @@ def typed(rows: Sequence[Row]) -> list[Row]:
     return full
 
 
-def write_tables(folder: Path, rows: Sequence[Row]) -> tuple[Path, Path | None]:
+def write_tables(folder: Path, rows: Sequence[SweepRow]) -> tuple[Path, Path | None]:
     """Write ``table.csv`` and, if pyarrow is installed, ``table.parquet``; each completely or not at all.
 
     Returns:
@@ -125,30 +115,26 @@ def write_tables(folder: Path, rows: Sequence[Row]) -> tuple[Path, Path | None]:
         then removed, so that the two tables of a folder never disagree.
     """
     full = typed(rows)
-    names = columns(rows)
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([_plain(row[name]) for name in names] for row in full)
+    writer.writerow(columns(rows))
+    writer.writerows(
+        [str(value).lower() if isinstance(value, bool) else value for value in row.values()] for row in full
+    )
     write_atomically(folder / "table.csv", text.getvalue())
     return folder / "table.csv", _write_parquet(folder / "table.parquet", full)
 
 
-def _write_parquet(path: Path, rows: Sequence[Row]) -> Path | None:
+def _write_parquet(path: Path, rows: Sequence[SweepRow]) -> Path | None:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
         path.unlink(missing_ok=True)
         return None
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    os.close(handle)
-    try:
-        parquet.write_table(pyarrow.Table.from_pylist(list(rows)), temporary)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    content = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows)), content)
+    write_atomically(path, content.getvalue())
     return path
 
 
@@ -162,7 +148,3 @@ def _read(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _plain(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value

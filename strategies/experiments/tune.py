@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from curator.learning.training import TrainingSettings
 from curator.methods import Question, Reference, find
 from curator.methods.owner.owner import OwnerMethod
 from curator.names import nearest
@@ -24,10 +25,10 @@ from strategies.progress import Progress, quiet
 from strategies.runs.set_up import set_up
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
-from strategies.setup.settings import Settings, resolve
+from strategies.setup.settings import TRAINING, Settings, resolve
 
 Values = Mapping[str, Any]
-Grid = Mapping[str, Sequence[Any]]
+ValueGrid = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class SearchResult:
         return self.candidates[0]
 
 
-def built_in(options: RunOptions, query: Grid | None = None) -> tuple[Grid, ...]:
+def built_in(options: RunOptions, query: ValueGrid | None = None) -> tuple[ValueGrid, ...]:
     """Return the method's own grid, in stages, without parameters that ``--set`` or the query's grid gives."""
     stages = find(options.method).search_grid
     elsewhere = {*options.settings, *(query or {})}
@@ -73,7 +74,7 @@ def built_in(options: RunOptions, query: Grid | None = None) -> tuple[Grid, ...]
     return tuple(stage for stage in left if stage) or ({},)
 
 
-def query_values(method: str, given: Mapping[str, Sequence[str] | None]) -> Grid:
+def query_values(method: str, given: Mapping[str, Sequence[str] | None]) -> ValueGrid:
     """Return the grid of ``--tune-query``: the given values, or the method's own for a name alone.
 
     Raises:
@@ -90,8 +91,8 @@ def query_values(method: str, given: Mapping[str, Sequence[str] | None]) -> Grid
 
 def search(
     options: RunOptions,
-    stages: Sequence[Grid],
-    query: Grid | None = None,
+    stages: Sequence[ValueGrid],
+    query: ValueGrid | None = None,
     *,
     collect: Callable[[RunOptions], Sequence[Trial]] | None = None,
     progress: Progress = quiet,
@@ -103,7 +104,7 @@ def search(
             the query.
         stages: Grids over parameters of the curator. The first is tried with every query, the
             next ones with the best query and the best values so far.
-        query: Grid over ``feature_share`` and those parameters of the method that change the
+        query: ValueGrid over ``feature_share`` and those parameters of the method that change the
             questions.
         collect: Asks people; by default ``options.repeats`` times.
         progress: Told the phase and the share of it that is done.
@@ -116,7 +117,7 @@ def search(
     collect = collect or (lambda asked: [gather(asked, repeat) for repeat in range(asked.repeats)])
     queries = list(_products(query or {}))
     setups = _setups(options, stages, queries, query or {})
-    nobody = isinstance(setups[0].settings.method, Reference)
+    nobody = isinstance(setups[0].method, Reference)
     tried: dict[tuple[str, str], Candidate] = {}
     best: Candidate | None = None
     kept: Sequence[Trial] = ()
@@ -154,7 +155,9 @@ def search(
     return SearchResult(ordered, _settings(setup, best.values), collections)
 
 
-def _setups(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Values], query: Grid) -> list[RunSetup]:
+def _setups(
+    options: RunOptions, stages: Sequence[ValueGrid], queries: Sequence[Values], query: ValueGrid
+) -> list[RunSetup]:
     """Return the checked set-up of every query."""
     method = find(options.method)
     of_method = {entry.name for entry in fields(method)}  # type: ignore[arg-type]
@@ -192,17 +195,13 @@ def _setups(options: RunOptions, stages: Sequence[Grid], queries: Sequence[Value
     return setups
 
 
-class _named:  # noqa: N801 - used like a function, in a `with` statement
+@contextmanager
+def _named(option: str) -> Iterator[None]:
     """Make the error message name the option that was used, and not ``--set``."""
-
-    def __init__(self, option: str) -> None:
-        self.option = option
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, ValueError) and str(error).startswith("--set "):
-            raise ValueError(str(error).replace("--set", self.option, 1)) from None
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(re.sub("^--set ", f"{option} ", str(error))) from None
 
 
 def _with_query(options: RunOptions, values: Values) -> RunOptions:
@@ -233,20 +232,21 @@ def _same(ours: Sequence[Question], theirs: Sequence[Question]) -> bool:
     )
 
 
-def _products(grid: Grid) -> Iterator[Values]:
+def _products(grid: ValueGrid) -> Iterator[Values]:
     for values in itertools.product(*grid.values()):
         yield dict(zip(grid, values, strict=True))
 
 
-def _size(grid: Grid) -> int:
+def _size(grid: ValueGrid) -> int:
     return math.prod(len(values) for values in grid.values())
 
 
-def _score(setup: RunSetup, trials: Sequence[Trial], query: Values, base: Values, stage: Grid) -> Iterator[Candidate]:
+def _score(
+    setup: RunSetup, trials: Sequence[Trial], query: Values, base: Values, stage: ValueGrid
+) -> Iterator[Candidate]:
     """Yield one candidate per combination; each graph is made once for all trainings on it."""
-    of_training = {entry.name for entry in fields(TrainingSettings)}
-    by_method = {key: values for key, values in stage.items() if key not in of_training}
-    by_training = {key: values for key, values in stage.items() if key in of_training}
+    by_method = {key: values for key, values in stage.items() if key not in TRAINING}
+    by_training = {key: values for key, values in stage.items() if key in TRAINING}
     for ours in _products(by_method):
         method = _settings(setup, {**base, **ours}).method
         graphs = [trial.reconstruct(method) for trial in trials]

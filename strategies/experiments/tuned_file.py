@@ -11,14 +11,14 @@ from typing import Any
 from curator.methods import find
 from curator.methods.base import Budget
 from devices.atomic_files import write_atomically
-from strategies.experiments.tune import Grid, SearchResult
+from strategies.experiments.tune import SearchResult, ValueGrid
 from strategies.setup.options import RunOptions
 
 Setting = dict[str, Any]
 _VALUE_KEYS = ("feature_share", "provenance", "source", "collections", "values")  # not conditions
 
 
-def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[Grid], query: Grid) -> Setting:
+def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueGrid], query: ValueGrid) -> Setting:
     """Return the stored form of a search: conditions, values and source.
 
     The parameters of ``--set`` are among the values, since the search compared with them.
@@ -94,7 +94,7 @@ def _conditions(setting: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in setting.items() if key not in _VALUE_KEYS}
 
 
-def _words(grid: Grid) -> str:
+def _words(grid: ValueGrid) -> str:
     return ", ".join(f"{key} {' '.join(str(value) for value in values)}" for key, values in grid.items()) or "defaults"
 
 

@@ -1,20 +1,19 @@
-"""A whole run inside Flower: what ``flwr run .`` does with no job to do.
+"""Whole run inside Flower: ``flwr run .`` without a job.
 
-On the simulation runtime every SuperNode gets a device that is enrolled here. Where the
-nodes have devices of their own, nobody is enrolled: ``state-dir`` tells the curator of a
-rehearsal on one machine where they live, ``facts`` the curator of a deployment what is
-public.
+On the simulation runtime every SuperNode gets a device that is enrolled here. If the nodes have
+devices of their own, nobody is enrolled. Then ``state-dir`` names their folder (a rehearsal on
+one machine), or ``facts`` names the file of public facts (a deployment).
 
-The keys of the run's configuration, empty or 0 where not given, are the options of a run that
-are declared for Flower (:mod:`strategies.setup.options`), with these words of their own:
+The keys of the run's configuration, empty or 0 if not given, are the options of a run that are
+declared for Flower (:mod:`strategies.setup.options`), and these:
 
     state-dir      folder of the enrolled devices; in a simulation they are enrolled there
     facts          file with what is public (:mod:`strategies.flower_app.deployed`)
-    eps-labels     given, labels are private and asked for
-    collection     id of an interrupted collection from a deployment, to go on with it
-    minimum-nodes  how many nodes to wait for (default: one a device)
+    eps-labels     if given, labels are private and asked for
+    collection     id of an interrupted collection of a deployment, to continue it
+    minimum-nodes  number of nodes to wait for (default: one a device)
     timeout        seconds after which a device that has not answered counts as silent
-    out            default: beside the simulation's devices
+    out            default: the parent folder of the simulation's devices
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ def run_alone(grid: Grid, context: Context) -> None:
     """Run everything on the nodes of a Grid and print the result.
 
     Raises:
-        ValueError: for a person's mistake, in one line.
-        TimeoutError: where too few nodes connect.
-        Refused: where every device refused.
+        ValueError: for a mistake of the user, in one line.
+        TimeoutError: if too few nodes connect.
+        Refused: if every device refused.
     """
     config = context.run_config
     timeout = float(config.get("timeout") or 3600.0)

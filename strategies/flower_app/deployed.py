@@ -1,15 +1,15 @@
-"""A curator who has nothing but public facts: collection from devices that live elsewhere.
+"""Collection from deployed devices, by a curator that knows public facts only.
 
-No truth is at hand, so nothing is evaluated: what comes out are the reports, a model and
-its predictions for everybody.
+The truth is not known, so nothing is evaluated. The result is the reports, a model and its
+predictions for everybody.
 
 The facts are a JSON file:
 
     {"facts": {"n": 4, "d": 256, "classes": 5}, "labels": {"0": 3, "2": 1}}
 
-``facts`` are those the devices enrolled with (``enrolment.json`` has them under
-``policy``; ``devices/enrolment/record_file.py`` says which may be left out); ``labels`` are the public
-labels. Without any, labels are asked for under randomised response, at ``eps-labels``.
+``facts`` are those of the devices' enrolment (``enrolment.json`` has them under ``policy``;
+``devices/enrolment/record_file.py`` documents the optional ones). ``labels`` are the public labels.
+Without public labels, devices are asked for theirs under randomised response, at ``eps-labels``.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PublicFile:
-    """What is public in a deployment.
+    """Public facts and labels of a deployment.
 
     Args:
         facts: Sizes, ranges and domains.
-        labels: int64 (n,), the public labels, -1 where there is none.
+        labels: int64 (n,), the public labels, -1 for people without one.
     """
 
     facts: PublicFacts
@@ -53,7 +53,7 @@ class PublicFile:
         """Read the file.
 
         Raises:
-            ValueError: one line, where it is missing or not of this form.
+            ValueError: one line, if it is missing or not of this form.
         """
         try:
             given = json.loads(path.read_text())
@@ -70,9 +70,10 @@ class PublicFile:
         return cls(facts, labels)
 
     def split(self, seed: int) -> Split:
-        """Two thirds of the people with a public label train, one third validates; the others are only predicted.
+        """Return the division: two thirds of the people with a public label train, one third validates.
 
-        Without public labels half of all people train and a quarter validates.
+        The others are only predicted. Without public labels half of all people train and a quarter
+        validates.
         """
         known = np.flatnonzero(self.labels >= 0)
         share = 2 / 3
@@ -129,18 +130,18 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[type[Meth
 
 
 def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, collect: Callable[..., Collected]) -> Path:
-    """Collect, reconstruct, train, and write it all to a folder of the collection's own.
+    """Collect reports, reconstruct the graph, train, and write the result to a folder of its own.
 
     Args:
         config: The run's configuration (:mod:`strategies.flower_app.alone`). ``collection``
-            goes on with a collection that was interrupted, under the id that it printed.
-        public: What is public.
+            continues an interrupted collection by the id that it printed.
+        public: Public facts and labels.
         out: Parent of the folder.
-        collect: Takes questions to the devices.
+        collect: Sends questions to the devices.
 
     Raises:
-        ValueError: for a person's mistake, in one line.
-        Refused: where nobody reported.
+        ValueError: for a mistake of the user, in one line.
+        Refused: if no device reported.
     """
     from curator.learning.training import TrainingSettings
     from curator.reports.reports import Reports

@@ -1,6 +1,6 @@
-"""Which nodes are connected, and which device each of them is.
+"""Roster of the connected nodes and their devices.
 
-Flower's node id is never an identity: a node that is asked says which device it stands for.
+Flower's node id is never an identity: each node is asked for the number of its device.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from strategies.rounds.collect_once import CollectOnce
 NODES_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _NOWHERE = -1
+_FIRST = 8  # nodes of the first messages
 
 
 def collection_of(job: Job, known: dict[int, tuple[int, bool]]) -> CollectOnce:
-    """Return the strategy for nodes that said which device they are; the other devices are silent."""
+    """Return the strategy for nodes with a known device; the other devices are silent."""
     node_of = {device: node for node, (device, _) in sorted(known.items(), reverse=True) if device < job.devices}
     absent = frozenset(range(job.devices)) - set(node_of)
     nodes = [node_of.get(device, _NOWHERE) for device in range(job.devices)]
@@ -31,10 +32,10 @@ def collection_of(job: Job, known: dict[int, tuple[int, bool]]) -> CollectOnce:
 def wait_for_nodes(grid: Grid, minimum: int, *, seconds: float = NODES_SECONDS) -> list[int]:
     """Return the ids of the connected nodes once there are at least ``minimum``.
 
-    ``Strategy.start`` on a Grid without nodes asks nobody and calls it a success.
+    ``Strategy.start`` on a Grid without nodes asks nobody and reports no error.
 
     Raises:
-        TimeoutError: where there are fewer after ``seconds``.
+        TimeoutError: if there are fewer after ``seconds``.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -46,11 +47,18 @@ def wait_for_nodes(grid: Grid, minimum: int, *, seconds: float = NODES_SECONDS) 
         time.sleep(_POLL_SECONDS)
 
 
-def introduce(grid: Grid, nodes: Sequence[int], *, timeout: float) -> dict[int, tuple[int, bool]]:
-    """Ask nodes which device they are: node id -> (device, whether its state is its own).
+def ready_nodes(grid: Grid, minimum: int, *, timeout: float) -> list[int]:
+    """Return the connected nodes after some of them answered.
 
-    A node that does not say is left out.
+    The first messages wait until the runtime is up; later work can be timed without that.
     """
+    nodes = wait_for_nodes(grid, minimum)
+    introduce(grid, nodes[:_FIRST], timeout=timeout)
+    return nodes
+
+
+def introduce(grid: Grid, nodes: Sequence[int], *, timeout: float) -> dict[int, tuple[int, bool]]:
+    """Return (device, whether its state is its own) by node id; nodes without an answer are left out."""
     asked = [Message(RecordDict(), node, WHOAMI_TYPE) for node in nodes]
     replies = grid.send_and_receive(asked, timeout=timeout)
     told = {reply.metadata.src_node_id: read_introduction(reply) for reply in replies}

@@ -1,8 +1,8 @@
-"""A federated training handed to Flower's own runtime or to a deployment: rounds of FedAvg on all nodes.
+"""Federated training on Flower's own runtime or in a deployment: rounds of FedAvg on all nodes.
 
-As with a collection (:mod:`strategies.engines.flower_job`) a job is a folder: ``training.json`` and
-``start.npy`` are written by the one who asks, ``trained.json`` and ``trained.npy`` by the
-ServerApp. The same task, ClientApp and strategy as on our own engines.
+As for a collection (:mod:`strategies.engines.flower_job`), a job is a folder. The caller writes
+``training.json`` and ``start.npy``, the ServerApp ``trained.json`` and ``trained.npy``. Task,
+ClientApp and strategy are those of our own engines.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 from flwr.serverapp import Grid
+from flwr.serverapp.strategy import FedAvg
 
 from devices.atomic_files import write_atomically
 from devices.network import FloatArray
 from devices.training_task import Task
-from strategies.flower_app.roster import introduce, wait_for_nodes
-from strategies.rounds.fedavg import run_rounds
+from strategies.flower_app.roster import ready_nodes
+from strategies.rounds.fedavg import EVERYBODY, run_rounds
 from strategies.rounds.training_grid import TrainingGrid
-
-_FIRST = 8  # nodes asked to introduce themselves before rounds are timed
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +30,11 @@ class TrainingJob:
     """Rounds of FedAvg-MLP on every node that connects.
 
     Args:
-        task: What devices are asked.
+        task: The task of the devices.
         weights: The initial weights.
-        nodes: How many nodes to wait for.
-        rounds: How many rounds.
-        timeout: Seconds after which a round's silent nodes are given up.
+        nodes: Number of nodes to wait for.
+        rounds: Number of rounds.
+        timeout: Seconds to wait for the nodes in a round.
     """
 
     task: Task
@@ -65,14 +64,13 @@ def is_training(folder: Path) -> bool:
 
 
 def run_training(grid: Grid, folder: Path) -> None:
-    """Run a training job and write what came of it; TimeoutError where too few nodes connect."""
+    """Run a training job and write its result; TimeoutError if too few nodes connect."""
     job = TrainingJob.load(folder)
-    nodes = wait_for_nodes(grid, job.nodes)
-    introduce(grid, nodes[:_FIRST], timeout=job.timeout)  # the first messages wait until the runtime is up
+    nodes = ready_nodes(grid, job.nodes, timeout=job.timeout)
     training = TrainingGrid(grid, train=lambda number: nodes)
     ends: list[float] = []
     weights = run_rounds(
-        _strategy(), training, job.weights, job.task.to_bytes(), rounds=job.rounds,
+        FedAvg(**EVERYBODY), training, job.weights, job.task.to_bytes(), rounds=job.rounds,
         after=lambda number, weights: ends.append(time.perf_counter()),
     )  # fmt: skip
     np.save(folder / "trained.npy", weights, allow_pickle=False)
@@ -82,11 +80,3 @@ def run_training(grid: Grid, folder: Path) -> None:
         "phases": {name: phase.to_dict() for name, phase in training.tally.phases.items()},
     }
     write_atomically(folder / "trained.json", json.dumps(found))
-
-
-def _strategy() -> Any:
-    from flwr.serverapp.strategy import FedAvg
-
-    from strategies.rounds.fedavg import EVERYBODY
-
-    return FedAvg(**EVERYBODY)

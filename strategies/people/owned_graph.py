@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from scipy.sparse import csr_array
 
 from curator.owned import OwnedGraph, Trust
 from devices.data.population import Population
-from devices.facts import Split
+from devices.facts import IntArray, Split
 
 
 def sparse_features(population: Population) -> Any:
@@ -17,6 +19,12 @@ def sparse_features(population: Population) -> Any:
         (population.feature_values, population.feature_indices, population.feature_indptr),
         shape=(population.facts.n, population.facts.d),
     )
+
+
+def joined(parts: Sequence[np.ndarray], kind: type) -> tuple[IntArray, np.ndarray]:
+    """Return rows of different lengths as one array, after the places where each row starts and the last ends."""
+    ends = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    return ends, np.concatenate([np.zeros(0, kind), *parts]).astype(kind)
 
 
 def own(population: Population, split: Split, *, trust: Trust) -> OwnedGraph:

@@ -11,7 +11,7 @@ from curator.teachers.graph import PlainGraph
 from devices.data.population import Population
 from devices.facts import PublicFacts, Split
 from devices.raw_record import read_record
-from strategies.people.owned_graph import sparse_features
+from strategies.people.owned_graph import joined, sparse_features
 from strategies.people.private_and_public import Division
 
 
@@ -43,12 +43,11 @@ def handed_over(facts: PublicFacts, division: Division, answers: AnswersByDevice
     """
     people = np.array(sorted(answers), np.int64)
     records = [read_record(answers[person]) for person in people.tolist()]
-    counts = np.array([len(record.feature_indices) for record in records], np.int64)
-    columns = np.concatenate([record.feature_indices for record in records])
+    starts, columns = joined([record.feature_indices for record in records], np.int32)
     values = np.concatenate([record.feature_values for record in records])
-    features = csr_array((values, columns, np.concatenate([[0], np.cumsum(counts)])), shape=(len(people), facts.d))
-    degree = [len(record.neighbours) for record in records]
-    ends = np.stack([np.repeat(people, degree), np.concatenate([record.neighbours for record in records])])
+    features = csr_array((values, columns, starts), shape=(len(people), facts.d))
+    starts, neighbours = joined([record.neighbours for record in records], np.int64)
+    ends = np.stack([np.repeat(people, np.diff(starts)), neighbours])
     number = np.full(facts.n, -1, np.int64)
     number[people] = np.arange(len(people))
     listed = number[ends]

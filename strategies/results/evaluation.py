@@ -1,7 +1,7 @@
-"""Against the truth: accuracy, and how well a graph was reconstructed.
+"""Comparison with the truth: accuracy, and errors of a reconstructed graph.
 
-Only a simulation can do this. It happens here and not in ``curator``, which has no way
-to reach true labels or edges.
+Only a simulation can do this. ``curator`` cannot reach true labels or edges, so the comparison
+is made here.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from curator.methods.base import Graph
 from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.facts import Split
+from strategies.people.owned_graph import sparse_features
 
 _BLOCK = 256  # columns at a time: n x d is never copied whole
 # Degrees one by one up to 16, then four bins a doubling: under 90 bins for 10^6 people.
@@ -49,16 +50,16 @@ def reconstruction(graph: Graph, population: Population, *, own_features: bool =
     """Compare a reconstructed graph with the true one.
 
     Args:
-        graph: What was reconstructed.
+        graph: The reconstructed graph.
         population: The truth.
         own_features: The graph carries the true features (public ones, or a reference),
             only scaled: then the errors are those of the edges alone.
 
     Returns:
-        ``edge_precision`` and ``edge_recall`` over undirected edges (None where there is
-        none to count), ``edges`` kept, ``feature_mae`` = mean |x^ - x| over all entries
-        and ``aggregate_mae`` = the same after one mean over the neighbours, each with its
-        own graph. Features are compared in their own units, before any standardisation.
+        ``edge_precision`` and ``edge_recall`` over undirected edges (None without edges to
+        count), ``edges`` kept, ``feature_mae`` = mean |x^ - x| over all entries and
+        ``aggregate_mae`` = the same after one mean over the neighbours, each with its own
+        graph. Features are compared in their own units, before any standardisation.
     """
     n = len(population)
     left, right = graph.edge_index
@@ -77,14 +78,14 @@ def reconstruction(graph: Graph, population: Population, *, own_features: bool =
 
 
 def degrees(graph: Graph, population: Population, reports: Reports | None = None) -> dict[str, list[float] | None]:
-    """Return how many people have how many neighbours: in truth, as reported, and as reconstructed.
+    """Return histograms of the numbers of neighbours: true, reported and reconstructed.
 
     Args:
-        graph: What was reconstructed; a directed edge counts where it arrives.
+        graph: The reconstructed graph; a directed edge counts at its target.
         population: The truth.
-        reports: What came in, None where nobody was asked. Of reported bits a person's degree
-            is the number of ones about their own pairs: in their own row, or, where one end
-            of a pair reports it, in their row and column. People who were silent are left out.
+        reports: The reports; None if nobody was asked. The reported degree of a person is the
+            number of ones about their own pairs: in their row, or in their row and column if
+            one end of a pair reports it. Silent people are left out.
 
     Returns:
         ``from``: smallest degree of each bin, a bin ending where the next starts; ``true``,
@@ -111,7 +112,7 @@ def _reported_degrees(reports: Reports) -> np.ndarray | None:
         return None
     own = np.diff(bits.indptr)
     ask = reports.asks["adjacency"]
-    if any(getattr(mechanism, "reporting", "both") == "one-end" for mechanism in ask.mechanisms):
+    if any(mechanism.reporting == "one-end" for mechanism in ask.mechanisms):
         own = own + np.bincount(bits.indices, minlength=len(own))
     return own[reports.reported("adjacency")]
 
@@ -131,9 +132,7 @@ def _feature_errors(graph: Graph, population: Population, own_features: bool) ->
     n, d = population.facts.n, population.facts.d
     if graph.features.shape != (n, d):
         return None, None
-    truth = csr_array(
-        (population.feature_values, population.feature_indices, population.feature_indptr), shape=(n, d)
-    ).tocsc()
+    truth = sparse_features(population).tocsc()
     guessed_mean = _mean_operator(graph.edge_index, n)
     true_mean = _mean_operator(np.concatenate([population.edges, population.edges[::-1]], axis=1), n)
     centre, scale = graph.notes.get("feature_centre"), graph.notes.get("feature_scale")

@@ -1,25 +1,27 @@
-"""The folder of a run: its name, its files, and how an interrupted run is found again.
+"""Folder of a run: its name, its files, and the continuation of an interrupted run.
 
-``<out>/<method>-<dataset>-<config_hash>-<seed>/`` holds result.json, model.safetensors,
-config.toml and log.txt, and the devices where ``--state`` named no other folder. A
-folder without result.json belongs to a run that was interrupted: the same command goes
-on in it. One that has a result is left alone.
+``<out>/<method>-<dataset>-<config_hash>-<seed>/`` has result.json, model.safetensors,
+config.toml and log.txt, and the devices unless ``--state`` names another folder. A folder
+without result.json belongs to an interrupted run: the same command continues in it. A folder
+with a result is not changed.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from devices.atomic_files import write_atomically
 
-COMPARISON = "compare.json"  # what a comparison's folder says beside its results
+COMPARISON = "compare.json"  # summary in the folder of a comparison
 log = logging.getLogger("ldpsim")
 
 
@@ -27,16 +29,12 @@ def choose_folder(out: Path, *, method: str, dataset: str, digest: str, seed: in
     """Return the folder of a run: an interrupted one of the same command, or the first free name."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(dataset).stem if "/" in dataset else dataset)
     base = f"{method}-{plain}-{digest}-{seed}"
-    number = 1
-    while True:
-        folder = out / (base if number == 1 else f"{base}-{number}")
-        if not (folder / "result.json").exists():
-            return folder
-        number += 1
+    names = itertools.chain([base], (f"{base}-{number}" for number in itertools.count(2)))
+    return next(out / name for name in names if not (out / name / "result.json").exists())
 
 
 def prepare(folder: Path) -> None:
-    """Make the folder and see that it can be written.
+    """Create the folder and check that it can be written.
 
     Raises:
         ValueError: one line naming the folder.
@@ -93,23 +91,19 @@ def write_model(folder: Path, tensors: Mapping[str, Any]) -> None:
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / "model.safetensors")
 
 
-class LogFile:
-    """Collect the program's log lines in log.txt while a run goes on."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._handler: logging.Handler | None = None
-        if folder is not None:
-            self._handler = logging.FileHandler(folder / "log.txt")
-            self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-
-    def __enter__(self) -> LogFile:
-        if self._handler is not None:
-            log.setLevel(logging.INFO)
-            log.propagate = False
-            log.addHandler(self._handler)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._handler is not None:
-            log.removeHandler(self._handler)
-            self._handler.close()
+@contextmanager
+def log_file(folder: Path | None) -> Iterator[None]:
+    """Collect the program's log lines in log.txt during a run; None collects nothing."""
+    if folder is None:
+        yield
+        return
+    handler = logging.FileHandler(folder / "log.txt")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        handler.close()

@@ -1,4 +1,4 @@
-"""The levels at which results are compared, made of the levels of guarantee.
+"""Levels at which results are compared, made of the levels of guarantee.
 
 ``bit`` is one entry of a person's record, a neighbour or a feature: the worse of
 ``bit_adjacency`` and ``bit_feature``. The others are those of :mod:`curator.privacy.levels`.
@@ -12,7 +12,7 @@ from typing import Any
 
 from curator.privacy.levels import LEVELS, MERGED
 
-CLOSE = 0.01  # relative: losses that were made equal may stay this far below, where they come in steps
+CLOSE = 0.01  # relative: equal losses may be this far below the target if they come in steps
 
 
 def compared_levels() -> dict[str, tuple[str, ...]]:
@@ -30,13 +30,9 @@ def shown_levels(most: int | None = None) -> dict[str, tuple[str, str]]:
         most: Number of levels; those of the first ranks stay. None for all.
     """
     ranks = {name: LEVELS[parts[0]].rank for name, parts in compared_levels().items()}
-    kept = sorted((rank, name) for name, rank in ranks.items() if rank is not None)[:most]
-    found = {}
-    for name, parts in compared_levels().items():
-        if any(name == other for _, other in kept):
-            spec = LEVELS[parts[0]]
-            found[name] = MERGED.get(name, (spec.heading, spec.changes))
-    return found
+    kept = {name for _, name in sorted((rank, name) for name, rank in ranks.items() if rank is not None)[:most]}
+    specs = {name: LEVELS[parts[0]] for name, parts in compared_levels().items() if name in kept}
+    return {name: MERGED.get(name, (spec.heading, spec.changes)) for name, spec in specs.items()}
 
 
 def level_named(text: str) -> str:
@@ -54,8 +50,8 @@ def level_named(text: str) -> str:
 def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
     """Return the guarantee at a level, as ``{status, value, delta, detail}``.
 
-    One unprotected part leaves the level unprotected; parts that were not asked about lose
-    nothing. ``value`` is None unless the status is ``bounded``.
+    One unprotected part makes the level unprotected; parts that were not asked lose nothing.
+    ``value`` is None unless the status is ``bounded``.
 
     Args:
         holds: ``privacy.holds`` of a result.

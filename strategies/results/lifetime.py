@@ -1,4 +1,4 @@
-"""The lifetime loss of devices, read from their ledgers and not from a plan."""
+"""Lifetime loss of devices, read from their ledgers."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], 
                             largest = Loss(bit, vector, max(largest.delta, answer.delta))
                         for level, loss in losses_of(answer, specs):
                             levels[level][device] += loss
-                except LedgerDamaged:  # what stands before the break was released; of the rest nothing is known
+                except LedgerDamaged:  # the rows before the break were released; the rest is unknown
                     complete = False
         except LedgerDamaged:
             complete = False

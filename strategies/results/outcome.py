@@ -1,4 +1,4 @@
-"""Outcome of one repeat: what a kind of run returns, and what every run adds to it."""
+"""Outcome of one repeat, as its kind of run returns it, and its score."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from curator.privacy.guarantee import Guarantee
-from devices.facts import IntArray, Split
+from devices.facts import IntArray
 from strategies.rounds.collect_once import Collected
-from strategies.setup.options import Seeds
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,20 +21,20 @@ NO_GRAPH: Mapping[str, Any] = dict.fromkeys(
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What the work of one repeat came to.
+    """Outcome of the work of one repeat.
 
     Args:
-        guarantee: What is claimed and what holds, for all that was really answered.
+        guarantee: The claim, and the guarantee that holds for the answers that were given.
         seconds: ``collect``, ``reconstruct`` and ``train``.
-        predictions: int64 (n,), everybody's class, -1 for people without one; None where there
-            is no single network.
-        accuracy: Given where there is no single network; else it follows from ``predictions``.
-        model: The trained network, None where there is no single one.
+        predictions: int64 (n,), everybody's class, -1 for people without one; None without a
+            single network.
+        accuracy: Given without a single network; else it follows from ``predictions``.
+        model: The trained network; None without a single one.
         collected: Counts of the devices and their messages.
         reconstruction: The graph against the truth.
         null_predictions: Everybody's class by methods that use less of the same reports, by name.
-        lifetime: Losses of the devices' lifetime where the work has read the ledgers already.
-        phases: Communication by phase; None: all of it is the collection.
+        lifetime: Losses of the devices' lifetime, if the work has read the ledgers already.
+        phases: Communication by phase; None if all of it is the collection.
         extra: Further sections of the record, by name (``teachers``, ``federated``).
     """
 
@@ -57,17 +56,14 @@ class Repeat:
     """One repeat, scored against the truth.
 
     Args:
-        seeds, split: What it started from.
-        outcome: What its work came to.
+        outcome: Outcome of its work.
         accuracy: On test and validation people, and macro F1.
-        reference: Test accuracy of the same network without noise, None where it was not trained.
+        reference: Test accuracy of the same network without noise; None if it was not trained.
         nulls: Test accuracy of the null models, by name.
         lifetime: Losses of the devices' lifetime, from their ledgers.
-        seeded: Whether the devices' secrets come from a seed; None where nobody was asked.
+        seeded: Whether the devices' secrets come from a seed; None if nobody was asked.
     """
 
-    seeds: Seeds
-    split: Split
     outcome: Outcome
     accuracy: Mapping[str, float | None]
     reference: float | None

@@ -1,4 +1,4 @@
-"""From the repeats of a run to the content of result.json (schema 1)."""
+"""Content of result.json (schema 1), made from the repeats of a run."""
 
 from __future__ import annotations
 
@@ -12,32 +12,21 @@ from typing import Any
 import numpy as np
 
 from curator.learning.training import choose_device
-from curator.methods.base import Budget
-from devices.data.population import Population
 from devices.facts import Split
 from devices.noise import SAMPLER_VERSION
 from strategies.engines import collect as engines
 from strategies.results.evaluation import mean_degrees
 from strategies.results.outcome import Repeat
 from strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
-from strategies.setup.options import RunOptions
-from strategies.setup.settings import Settings
+from strategies.setup.run_setup import RunSetup
 
-PHASES = ("collect", "reconstruct", "train")  # of the time that a repeat takes
+PHASES = ("collect", "reconstruct", "train")  # of the duration of a repeat
 
 
-def assemble(
-    options: RunOptions,
-    population: Population,
-    settings: Settings,
-    budget: Budget,
-    repeats: Sequence[Repeat],
-    *,
-    digest: str,
-    seconds: Mapping[str, float],
-) -> dict[str, Any]:
+def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float]) -> dict[str, Any]:
     """Return the record of a run."""
-    first, last = repeats[0], repeats[-1]
+    options, population, settings = setup.options, setup.population, setup.settings
+    first, last = setup.repeats[0], repeats[-1]
     tests = [repeat.accuracy["test"] for repeat in repeats]
     asked = last.seeded is not None
     engine = engines.choose(options.engine, len(population), options.ray_address) if asked else options.engine
@@ -52,7 +41,7 @@ def assemble(
         "simulation_seeded": all(repeat.seeded is not False for repeat in repeats),
         "engine": engine,
         "device": choose_device(options.device).type,
-        "config_hash": digest,
+        "config_hash": setup.digest,
         "dataset": {
             "name": population.name,
             "digest": population.digest,
@@ -60,9 +49,9 @@ def assemble(
             "edges": population.edges.shape[1],
             "features": population.facts.d,
             "classes": population.facts.classes,
-            "homophily": _number(population.homophily),
+            "homophily": population.homophily if np.isfinite(population.homophily) else None,
             "split": {name: len(getattr(first.split, name)) for name in ("train", "val", "test")},
-            "scored_sha256": [_digest(repeat.split) for repeat in repeats],
+            "scored_sha256": [_digest(repeat.split) for repeat in setup.repeats],
         },
         "devices": _devices(repeats),
         "accuracy": {
@@ -90,7 +79,7 @@ def assemble(
         **{name: dict(section) for name, section in last.outcome.extra.items()},
         "config": {
             **{name: _plain(value) for name, value in configuration(options).items()},
-            "budget": asdict(budget),
+            "budget": asdict(setup.budget),
             "parameters": settings.parameters(),
             "reference_training": asdict(settings.reference),
             "provenance": dict(settings.provenance),
@@ -100,12 +89,12 @@ def assemble(
 
 
 def _digest(split: Split) -> str:
-    """Digest of who is scored: two results with the same one can be compared."""
+    """Return the digest of the scored people; results with the same one can be compared."""
     return hashlib.sha256(np.sort(split.test).astype("<i8").tobytes()).hexdigest()
 
 
 def _devices(repeats: Sequence[Repeat]) -> dict[str, Any]:
-    """Numbers of the first repeat; every repeat asks as many devices of its own."""
+    """Return the numbers of the first repeat; every repeat asks as many devices of its own."""
     collected = repeats[0].outcome.collected
     return {
         "asked": collected.asked,
@@ -128,14 +117,16 @@ def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
         "downlink_bytes": collected.downlink_bytes,
         "uplink_bytes": collected.uplink_bytes,
     }
-    # What silos and their server say to one another is in the totals, and no device pays for it.
     phases = repeats[0].outcome.phases
-    everything = phase if not phases else {name: sum(part[name] for part in phases.values()) for name in phase}
+    if phases is None:
+        phases = {"collect": phase} if collected.asked else {}
+    # The totals have the traffic between silos and their server; no device pays for it.
+    everything = {name: sum(part[name] for part in phases.values()) for name in phase} if phases else phase
     return {
         **everything,
         "downlink_bytes_per_device": collected.downlink_bytes / per_device,
         "uplink_bytes_per_device": collected.uplink_bytes / per_device,
-        "by_phase": _phases(repeats[0], phase),
+        "by_phase": {name: dict(part) for name, part in phases.items()},
     }
 
 
@@ -146,12 +137,6 @@ def _reconstruction(repeats: Sequence[Repeat]) -> dict[str, Any]:
     figures = {name: mean([each[name] for each in found]) for name in found[0] if name != "degrees"}
     counted = [each["degrees"] for each in found if each.get("degrees") is not None]
     return {**figures, "degrees": mean_degrees(counted) if counted else None}
-
-
-def _phases(repeat: Repeat, everything: dict[str, int]) -> dict[str, Any]:
-    if repeat.outcome.phases is None:
-        return {"collect": everything} if repeat.outcome.collected.asked else {}
-    return {name: dict(phase) for name, phase in repeat.outcome.phases.items()}
 
 
 def peak_rss() -> int:
@@ -166,13 +151,9 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 
 def _spread(values: Sequence[float | None]) -> float | None:
-    """Sample standard deviation; one figure has no spread."""
+    """Return the sample standard deviation; None for one figure."""
     known = [value for value in values if value is not None]
     return float(np.std(known, ddof=1)) if len(known) > 1 else None
-
-
-def _number(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def _plain(value: Any) -> Any:

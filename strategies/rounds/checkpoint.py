@@ -19,7 +19,7 @@ import logging
 import os
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -205,8 +205,8 @@ def run_kept_rounds(
         if number > start.done:
             kept.add_model(weights)
         # Saved before the first message of a round: every round that is asked has a checkpoint to return to.
-        kept.save(Standing(weights, number, start.best, grid.tally, server_state(strategy), None, start.again,
-                           start.lost))  # fmt: skip
+        kept.save(replace(start, weights=weights, done=number, tally=grid.tally, server=server_state(strategy),
+                          randomness=None))  # fmt: skip
         if number > start.done:
             after(number, weights)
 

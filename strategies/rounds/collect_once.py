@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -62,7 +62,24 @@ class Collected:
         return reports_digest(self.reports)
 
 
-class CollectOnce(Strategy):
+class ReportStrategy(Strategy):
+    """Base of the strategies that ask for reports: nothing is evaluated, no summary is printed."""
+
+    def summary(self) -> None:
+        """Print nothing: the caller shows the result."""
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Ask no device: an evaluation on a device would be another release."""
+        return []
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Return None: nothing was asked."""
+        return None
+
+
+class CollectOnce(ReportStrategy):
     """Strategy that asks each device one question and keeps its report.
 
     Args:
@@ -97,9 +114,6 @@ class CollectOnce(Strategy):
         self.silent = silent
         self.collected = Collected()
         self._before: dict[int, int] = {}
-
-    def summary(self) -> None:
-        """Print nothing: the caller shows the result."""
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -187,16 +201,6 @@ class CollectOnce(Strategy):
             collected.reported += 1
         return True
 
-    def configure_evaluate(
-        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
-    ) -> Iterable[Message]:
-        """Ask no device: an evaluation on a device would be another release."""
-        return []
-
-    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
-        """Return None: nothing was asked."""
-        return None
-
 
 def run_collection(strategy: CollectOnce, grid: Grid, *, timeout: float = 3600) -> Collected:
     """Run a collection on a Grid under Flower's ``Strategy.start`` and time it."""
@@ -204,15 +208,3 @@ def run_collection(strategy: CollectOnce, grid: Grid, *, timeout: float = 3600) 
     strategy.start(grid, ArrayRecord(), num_rounds=strategy.rounds, timeout=timeout)
     strategy.collected.seconds = time.perf_counter() - started
     return strategy.collected
-
-
-def device_nodes(nodes: Mapping[int, int]) -> list[int]:
-    """Return the node ids in the order of the device numbers.
-
-    Raises:
-        ValueError: if a device is missing.
-    """
-    missing = [device for device in range(len(nodes)) if device not in nodes]
-    if missing:
-        raise ValueError(f"device {missing[0]} is not connected")
-    return [nodes[device] for device in range(len(nodes))]

@@ -22,33 +22,30 @@ from devices.federated.wire import WEIGHTS, weights_record
 Aggregate = tuple[ArrayRecord | None, MetricRecord | None]
 
 
-class FixedClipping(DifferentialPrivacyServerSideFixedClipping):
-    """Flower's wrapper for fixed clipping, with noise for the number of replies.
+class _NoiseForReplies(Strategy):
+    """Mixin for Flower's wrappers: noise for the number of replies.
 
     Flower divides the noise by the number of sampled devices, but the sum of updates by the
     number of replies. If devices drop out, the noise is then too small for the mean. Here
     both numbers are the number of replies.
     """
 
+    current_arrays: ArrayRecord
+    num_sampled_clients: int
+
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Clip, average and add noise; a round without replies is no release."""
-        heard = list(replies)
-        if not heard:
-            return None, None
+        heard = [_moved(reply, self.current_arrays) for reply in replies]
         self.num_sampled_clients = len(heard)
-        return super().aggregate_train(server_round, [_moved(reply, self.current_arrays) for reply in heard])
+        return super().aggregate_train(server_round, heard) if heard else (None, None)  # type: ignore[safe-super]
 
 
-class AdaptiveClipping(DifferentialPrivacyServerSideAdaptiveClipping):
+class FixedClipping(_NoiseForReplies, DifferentialPrivacyServerSideFixedClipping):
+    """Flower's wrapper for fixed clipping, with noise for the number of replies."""
+
+
+class AdaptiveClipping(_NoiseForReplies, DifferentialPrivacyServerSideAdaptiveClipping):
     """Flower's wrapper for adaptive clipping, with noise for the number of replies."""
-
-    def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
-        """Clip, average and add noise; a round without replies is no release."""
-        heard = list(replies)
-        if not heard:
-            return None, None
-        self.num_sampled_clients = len(heard)
-        return super().aggregate_train(server_round, [_moved(reply, self.current_arrays) for reply in heard])
 
 
 def _moved(reply: Message, current: ArrayRecord) -> Message:

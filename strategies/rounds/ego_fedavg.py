@@ -61,24 +61,21 @@ class EgoFedAvg(FedAvg):
     ) -> Iterable[Message]:
         """Return a message to every node: train, or send a representation."""
         config["server-round"] = server_round
-        training, dtype = set(grid.get_node_ids()), arrays[WEIGHTS].dtype
-        self._dtype = dtype
-        return [
-            Message(round_content(arrays, config, self.own(node, dtype)), node,
-                    MessageType.TRAIN if node in training else EXCHANGE_TYPE)
-            for node in self.everybody
-        ]  # fmt: skip
+        training, self._dtype = set(grid.get_node_ids()), arrays[WEIGHTS].dtype
+        kinds = {node: MessageType.TRAIN if node in training else EXCHANGE_TYPE for node in self.everybody}
+        return self._messages(arrays, config, kinds)
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Return evaluation messages with the neighbours' rows."""
         config["server-round"] = server_round
-        dtype = arrays[WEIGHTS].dtype
-        return [
-            Message(round_content(arrays, config, self.own(node, dtype)), node, MessageType.EVALUATE)
-            for node in grid.get_node_ids()
-        ]
+        return self._messages(arrays, config, dict.fromkeys(grid.get_node_ids(), MessageType.EVALUATE))
+
+    def _messages(self, arrays: ArrayRecord, config: ConfigRecord, kinds: Mapping[int, str]) -> list[Message]:
+        """Return a message of its kind to each node, with the rows of the node's neighbours."""
+        rows = {node: self.own(node, arrays[WEIGHTS].dtype) for node in kinds}
+        return [Message(round_content(arrays, config, rows[node]), node, kind) for node, kind in kinds.items()]
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]

@@ -5,7 +5,7 @@ Paper: Yao et al. 2023, https://arxiv.org/abs/2201.12433.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from flwr.app import ConfigRecord, Message
@@ -32,17 +32,12 @@ def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], trained:
         nodes: All nodes (node = device + 1).
         trained: Nodes that get sums.
     """
-    config = ConfigRecord({"task": task.to_bytes()})
-    content = round_content(None, config)
-    replies = grid.exchange([Message(content, node, EXCHANGE_TYPE) for node in nodes], "contribution")
     n = len(nodes)
     columns, values, counts, ends = [], [], np.zeros(n, np.int64), []
-    for reply in replies:
-        sender = read_sender(reply)
-        assert sender is not None
-        device = reply.metadata.src_node_id - 1
+    for node, told in _contributions(grid, task, nodes):
+        device = node - 1
         try:
-            neighbours, own_columns, own_values = read_contribution(sender[1] or b"")
+            neighbours, own_columns, own_values = read_contribution(told)
         except ValueError:
             continue
         bounds = ((neighbours, n), (own_columns, task.d))
@@ -57,18 +52,18 @@ def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], trained:
     size = (n, task.d)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     features = csr_array((np.concatenate(values), np.concatenate(columns), indptr), shape=size)
-    told = adjacency_matrix(n, np.concatenate(ends, axis=1))
-    spread = gcn_matrix(csr_array(told.minimum(told.T)))
+    listed = adjacency_matrix(n, np.concatenate(ends, axis=1))
+    spread = gcn_matrix(csr_array(listed.minimum(listed.T)))
     sums = csr_array(spread @ features)
     sums.sort_indices()
-    messages = []
+    sent = {}
     for node in trained.tolist():
         a, b = spread.indptr[node - 1], spread.indptr[node]
         rows = sums[spread.indices[a:b]]
         own = Sums(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float32),
                    spread.data[a:b].astype(np.float32))  # fmt: skip
-        messages.append(Message(round_content(None, config, own.to_bytes()), node, RECEIVE_TYPE))
-    grid.exchange(messages, "sums")
+        sent[node] = own.to_bytes()
+    _send(grid, task, sent)
 
 
 def exchange_silo_sums(grid: TrainingGrid, task: SiloTask, nodes: Sequence[int], people: int) -> None:
@@ -77,24 +72,35 @@ def exchange_silo_sums(grid: TrainingGrid, task: SiloTask, nodes: Sequence[int],
     A silo divides a member's features by the root of the member's degree plus one. The server
     divides each row once more, by the root of the degree plus one of the row's own person.
     """
-    config = ConfigRecord({"task": task.to_bytes()})
-    content = round_content(None, config)
     total, degrees = csr_array((people, task.d), dtype=np.float32), np.zeros(people, np.int64)
     wanted: dict[int, IntArray] = {}
-    for reply in grid.exchange([Message(content, node, EXCHANGE_TYPE) for node in nodes], "contribution"):
-        sender = read_sender(reply)
-        assert sender is not None and sender[1] is not None
-        ids, rows, known = read_rows(sender[1], task.d)
+    for node, contribution in _contributions(grid, task, nodes):
+        ids, rows, known = read_rows(contribution, task.d)
         # The first half are the global ids of the members, the second half their degrees.
         members, told = known[: len(known) // 2], known[len(known) // 2 :]
         spread = csr_array((np.ones(len(ids), np.float32), (ids, np.arange(len(ids)))), shape=(people, len(ids)))
         total = csr_array(total + spread @ rows)
         degrees[members] = told
-        wanted[reply.metadata.src_node_id] = ids
+        wanted[node] = ids
     scale = (1 / np.sqrt(degrees + 1.0)).astype(np.float32)
-    messages = []
+    sent = {}
     for node, ids in wanted.items():
         rows = csr_array(total[ids].multiply(scale[ids][:, None]))
-        own = pack_rows(ids, rows, degrees=degrees[ids])
-        messages.append(Message(round_content(None, config, own), node, RECEIVE_TYPE))
+        sent[node] = pack_rows(ids, rows, degrees=degrees[ids])
+    _send(grid, task, sent)
+
+
+def _contributions(grid: TrainingGrid, task: Task | SiloTask, nodes: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+    """Ask the nodes for their contributions; yield (node, bytes)."""
+    content = round_content(None, ConfigRecord({"task": task.to_bytes()}))
+    for reply in grid.exchange([Message(content, node, EXCHANGE_TYPE) for node in nodes], "contribution"):
+        sender = read_sender(reply)
+        assert sender is not None
+        yield reply.metadata.src_node_id, sender[1] or b""
+
+
+def _send(grid: TrainingGrid, task: Task | SiloTask, sums: Mapping[int, bytes]) -> None:
+    """Send each node its sums."""
+    config = ConfigRecord({"task": task.to_bytes()})
+    messages = [Message(round_content(None, config, own), node, RECEIVE_TYPE) for node, own in sums.items()]
     grid.exchange(messages, "sums")

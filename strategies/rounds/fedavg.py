@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
-from flwr.serverapp import Grid
+from flwr.app import ArrayRecord, ConfigRecord
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx, Strategy
 
 from curator.methods.federated.fedavg import Federated
@@ -37,42 +36,15 @@ def strategy_for(method: Federated) -> FedAvg:
     return FedAvg(**EVERYBODY)
 
 
-class _Continued(Strategy):
-    """Strategy that continues the round numbers of an earlier start; ``Strategy.start`` begins with 1.
+def _continued(strategy: Strategy, done: int) -> Strategy:
+    """Make a strategy count its rounds from ``done`` + 1; ``Strategy.start`` begins with 1."""
 
-    Args:
-        strategy: The strategy that does the work.
-        done: Number of rounds that were run before.
-    """
+    def later(step: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda server_round, *rest: step(server_round + done, *rest)
 
-    def __init__(self, strategy: Strategy, done: int) -> None:
-        self.strategy, self.done = strategy, done
-
-    def summary(self) -> None:
-        """Log the strategy's summary."""
-        self.strategy.summary()
-
-    def configure_train(
-        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
-    ) -> Iterable[Message]:
-        """Return the strategy's messages."""
-        return self.strategy.configure_train(server_round + self.done, arrays, config, grid)
-
-    def aggregate_train(
-        self, server_round: int, replies: Iterable[Message]
-    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Return the strategy's aggregate."""
-        return self.strategy.aggregate_train(server_round + self.done, replies)
-
-    def configure_evaluate(
-        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
-    ) -> Iterable[Message]:
-        """Return the strategy's messages."""
-        return self.strategy.configure_evaluate(server_round + self.done, arrays, config, grid)
-
-    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
-        """Return the strategy's aggregate."""
-        return self.strategy.aggregate_evaluate(server_round + self.done, replies)
+    for name in ("configure_train", "aggregate_train", "configure_evaluate", "aggregate_evaluate"):
+        setattr(strategy, name, later(getattr(strategy, name)))
+    return strategy
 
 
 @dataclass
@@ -126,7 +98,7 @@ def run_rounds(
         grid.accuracy = None
         after(number + done, last)
 
-    (_Continued(strategy, done) if done else strategy).start(
+    (_continued(strategy, done) if done else strategy).start(
         grid, weights_record(weights), num_rounds=rounds - done, train_config=ConfigRecord({"task": task}),
         evaluate_config=ConfigRecord({"task": task}), evaluate_fn=note,
     )  # fmt: skip

@@ -51,16 +51,14 @@ class Stages:
         """
         # The id of a collection is a valid file name: the query checks its characters.
         path = self.kept / f"grouping-{questions[0].query.collection}-{stage}.json"
-        if path.is_file():
-            return at_stage(questions, stage, _read(path))
-        reports = Reports.from_bytes(self.facts, questions, answers)
-        made = self.method.regroup(reports, stage=stage)
-        if made is not None and (made.shape != (self.facts.n,) or made.min(initial=0) < 0):
-            raise ValueError(f"{self.method.name}: a grouping needs one group for every person")
-        grouping = None if made is None else tuple(np.asarray(made, np.int64).tolist())
-        self.kept.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(grouping))
-        return at_stage(questions, stage, grouping)
+        if not path.is_file():
+            made = self.method.regroup(Reports.from_bytes(self.facts, questions, answers), stage=stage)
+            if made is not None and (made.shape != (self.facts.n,) or made.min(initial=0) < 0):
+                raise ValueError(f"{self.method.name}: a grouping needs one group for every person")
+            self.kept.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, json.dumps(None if made is None else np.asarray(made, np.int64).tolist()))
+        grouping = json.loads(path.read_text())
+        return at_stage(questions, stage, None if grouping is None else tuple(grouping))
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, for a ServerApp in another process."""
@@ -83,8 +81,3 @@ def at_stage(questions: Sequence[Question], stage: int, grouping: Grouping | Non
 def stages_of(questions: Sequence[Question]) -> int:
     """Return the largest number of stages of a question."""
     return max(len(question.query.plan) for question in questions)
-
-
-def _read(path: Path) -> Grouping | None:
-    found = json.loads(path.read_text())
-    return None if found is None else tuple(found)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
@@ -23,6 +24,14 @@ from devices.wire import read_reply
 from strategies.rounds.collect_once import Collected
 
 Sampler = Callable[[int], Sequence[int]]
+
+
+def draw_nodes(nodes: Sequence[int], share: float, seed: Sequence[int]) -> Sequence[int]:
+    """Draw a fixed number of nodes without replacement, at least one; all of them for a share of 1."""
+    wanted = max(1, round(share * len(nodes)))
+    if wanted == len(nodes):
+        return nodes
+    return sorted(np.random.default_rng(seed).choice(nodes, wanted, replace=False).tolist())
 
 
 @dataclass
@@ -99,18 +108,26 @@ class TrainingGrid(Grid):
         inner: Grid that takes messages to their nodes.
         train: Returns the nodes that train in round r (from 1).
         evaluate: Returns the nodes that evaluate after round r; by default none.
-        drops: Returns whether a node stays silent in round r; r is 0 in an exchange before the rounds.
+        dropping: Probability that a node stays silent in a round.
+        seed: Seed of these dropouts.
+        silent: Nodes that never answer.
     """
 
     def __init__(
-        self, inner: Grid, *, train: Sampler, evaluate: Sampler = lambda r: (),
-        drops: Callable[[int, int], bool] = lambda node, r: False,
+        self, inner: Grid, *, train: Sampler, evaluate: Sampler = lambda r: (), dropping: float = 0.0, seed: int = 0,
+        silent: frozenset[int] = frozenset(),
     ) -> None:  # fmt: skip
         self.inner, self.tally = inner, RoundTally()
         self._samplers = {MessageType.TRAIN: train, MessageType.EVALUATE: evaluate}
-        self._drops = drops
+        self._dropping, self._seed, self._silent = dropping, seed, silent
         self._round, self._next = 1, MessageType.TRAIN
         self.accuracy: float | None = None
+
+    def drops(self, node: int, number: int) -> bool:
+        """Whether a node stays silent in a round; the exchange before the rounds has number 0."""
+        if node in self._silent:
+            return True
+        return bool(self._dropping) and np.random.default_rng([self._seed, number, node]).random() < self._dropping
 
     def go_on(self, done: int, tally: RoundTally) -> None:
         """Continue after ``done`` rounds that were counted in ``tally``."""
@@ -146,7 +163,7 @@ class TrainingGrid(Grid):
             tally.asked.add(message.metadata.dst_node_id)
             cost.downlink_bytes += _size(message.content, sizes)
         cost.messages += len(messages)
-        heard = [message for message in messages if not self._drops(message.metadata.dst_node_id, number)]
+        heard = [message for message in messages if not self.drops(message.metadata.dst_node_id, number)]
         heard.sort(key=lambda message: message.metadata.dst_node_id)
         valid = []
         for reply in self.inner.send_and_receive(heard):

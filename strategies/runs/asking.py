@@ -1,4 +1,4 @@
-"""From a scene to reports: ask the enrolled devices once."""
+"""One collection: ask the enrolled devices of a scene once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from strategies.setup.options import RunOptions
 def public_knowledge(
     population: Population, split: Split, options: RunOptions, method: Method | None = None
 ) -> PublicKnowledge:
-    """Return what the curator knows before anybody is asked; test labels are never in it.
+    """Return the curator's knowledge before anybody is asked; it never has test labels.
 
-    ``method`` has the parameters of the run, on which it may depend what is public; None
-    is the one of the options with its defaults.
+    ``method`` has the parameters of the run, and they may decide what is public. None is the
+    method of the options with its defaults.
     """
     method = method or find(options.method)()
     labels = np.full(len(population), -1, np.int64)
@@ -36,11 +36,11 @@ def ask_devices(scene: Scene) -> tuple[tuple[Question, ...], Collected]:
     """Ask the devices of a scene its questions.
 
     Returns:
-        The questions as they stand at the last stage, and what came in.
+        The questions at the last stage, and the result of the collection.
 
     Raises:
-        Refused: where no device reported or replayed and at least one refused.
-        RunFailed: where nobody answered at all, or Flower's runtime failed.
+        Refused: if no device reported or replayed and at least one refused.
+        RunFailed: if no device answered, or Flower's runtime failed.
     """
     setup, questions = scene.setup, scene.questions
     people = setup.population

@@ -1,32 +1,25 @@
-"""Run of a federated method: devices enrolled to train, rounds of Flower's strategies, a network.
+"""Run of a federated method: devices that train, rounds of Flower's strategies, a network.
 
     devices (federated mode) -> [one exchange] -> rounds -> weights
 
-A run that was killed goes on after its last finished round (:mod:`strategies.rounds.checkpoint`). The
-round of the kill is asked again, in the same collection: devices that had answered answer
-twice, their ledgers count both answers, and the guarantee is made of what the ledgers say.
+A killed run continues after its last finished round (:mod:`strategies.rounds.checkpoint`). The
+round of the kill is asked again in the same collection. A device that had answered answers twice,
+its ledger counts both answers, and the guarantee is computed from the ledgers.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, cast
-
-from flwr.serverapp import Grid
 
 from curator.methods import Question
 from curator.methods.federated.fedavg import Federated
-from curator.methods.federated.private import LDPFedAvg
+from curator.methods.federated.private import DPFedAvg, LDPFedAvg
 from curator.privacy.guarantee import Guarantee
-from devices.client_app import release_states
 from devices.facts import Split
 from devices.policy.policy import Mode, Policy, policy_for_training
 from devices.training_task import GaussianUpdate, Task
 from strategies.engines import collect as engines
-from strategies.engines.grids import LocalGrid, RayGrid
 from strategies.results.lifetime import read_ledgers
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import CheckpointFile
@@ -39,7 +32,7 @@ from strategies.setup.run_setup import RunSetup
 
 
 class InRounds(Run):
-    """What all trainings in rounds share before anybody is asked."""
+    """Base of the trainings in rounds: checks, and the guarantee before anybody is asked."""
 
     mode: Mode = "federated"
 
@@ -48,15 +41,12 @@ class InRounds(Run):
         check_federated_run(setup.options, setup.settings, setup.population, setup.repeats[0].split)
 
     def guarantee_before(self, setup: RunSetup, split: Split) -> Guarantee:
-        """Return what holds when every round is answered."""
-        method = setup.method
-        after: Any = getattr(method, "guarantee_after", None)
-        if after is None:
+        """Return the guarantee if every round is answered."""
+        method, people = setup.method, len(split.train)
+        if not isinstance(method, DPFedAvg):
             return super().guarantee_before(setup, split)
-        # Noise on a trained model hides the more, the more people train.
-        people = len(split.train)
-        multiplier = method.multiplier(people, setup.budget)  # type: ignore[attr-defined]
-        return cast(Guarantee, after(people, method.rounds, multiplier))  # type: ignore[attr-defined]
+        # The more people train, the better the noise on a trained model hides each of them.
+        return method.guarantee_after(people, method.rounds, method.multiplier(people, setup.budget))
 
 
 class FederatedRun(InRounds):
@@ -75,27 +65,26 @@ class FederatedRun(InRounds):
 
         Raises:
             ValueError: for a dp-fedavg that was killed and has no checkpoint.
-            Refused: where nobody took part and at least one device refused.
-            RunFailed: where nobody answered at all.
+            Refused: if no device took part and at least one refused.
+            RunFailed: if no device answered.
         """
         setup, state, method = scene.setup, scene.state, scene.setup.method
         assert isinstance(method, Federated) and state is not None
         task = task_of(setup, scene.collection)
         before = read_ledgers(state, scene.collection)[1].total if scene.resumed else 0
         state.close()  # the rounds open the ledgers in processes of their own
-        key = (setup.digest, scene.collection)
-        kept = CheckpointFile(scene.folder if setup.options.out is not None else None, scene.number, key)
+        options, kept = setup.options, checkpoint_of(scene)
+        grid = engines.grid_for(scene.home, len(setup.population), engine=options.engine, workers=options.workers,
+                                ray_address=options.ray_address)  # fmt: skip
         started = time.perf_counter()
         try:
-            with _grid(scene) as inner, engines.quiet_flower(), seeded(scene.seeds.training):
+            with grid as inner, engines.quiet_flower(), seeded(scene.seeds.training):
                 training = Training(scene, task, inner, kept, before)
                 weights = training.run()
         except Refused:
             if not before:  # nobody answered: there is no collection to continue
                 scene.end_collection()
             raise
-        finally:
-            release_states()
         seconds = time.perf_counter() - started
         tally = training.grid.tally
         lifetime, answers = read_ledgers(state, scene.collection)
@@ -114,11 +103,7 @@ class FederatedRun(InRounds):
         }
         return Outcome(
             guarantee=guarantee,
-            seconds={
-                "collect": training.exchange_seconds,
-                "reconstruct": 0.0,
-                "train": seconds - training.exchange_seconds,
-            },
+            seconds=phase_seconds(training.exchange_seconds, seconds - training.exchange_seconds),
             predictions=predict(weights, task, setup.population),
             model=TwoLayers(weights, task.shape),
             collected=collected,
@@ -128,35 +113,24 @@ class FederatedRun(InRounds):
         )
 
 
+def checkpoint_of(scene: Scene, *more: str) -> CheckpointFile:
+    """Return the checkpoint of a repeat; its key is the set-up, the collection and ``more``."""
+    folder = scene.folder if scene.setup.options.out is not None else None
+    return CheckpointFile(folder, scene.number, (scene.setup.digest, scene.collection, *more))
+
+
+def phase_seconds(collect: float, train: float) -> dict[str, float]:
+    """Return the seconds of the phases of a run that reconstructs no graph."""
+    return {"collect": collect, "reconstruct": 0.0, "train": train}
+
+
 def task_of(setup: RunSetup, collection: str) -> Task:
-    """Return the task that a federated method's devices are asked."""
+    """Return the task of a federated method's devices."""
     method, facts, training = setup.method, setup.population.facts, setup.settings.training
     assert isinstance(method, Federated)
     noise = None
     if isinstance(method, LDPFedAvg):
         epsilon, delta = method.each(facts, setup.budget)
         noise = GaussianUpdate.from_epsilon(epsilon, clip=method.clip, delta=delta)
-    return Task(
-        collection,
-        method.sees,
-        facts.d,
-        training.hidden,
-        facts.classes,
-        float(training.lr),
-        method.local_steps,
-        scaling=method.scaling,
-        noise=noise,
-    )
-
-
-@contextmanager
-def _grid(scene: Scene) -> Iterator[Grid]:
-    options, home, devices = scene.setup.options, scene.home, len(scene.setup.population)
-    if engines.choose(options.engine, devices, options.ray_address) == "ray":
-        grid = RayGrid(home, devices, workers=options.workers, address=options.ray_address)
-        try:
-            yield grid
-        finally:
-            grid.close()
-    else:
-        yield LocalGrid(home, devices)
+    return Task(collection, method.sees, facts.d, training.hidden, facts.classes, float(training.lr),
+                method.local_steps, scaling=method.scaling, noise=noise)  # fmt: skip

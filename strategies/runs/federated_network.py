@@ -1,4 +1,4 @@
-"""Network of a federated training: flat weights as a torch module, and what it says of everybody."""
+"""Network of a federated training: flat weights as a torch module, and its predictions for all people."""
 
 from __future__ import annotations
 

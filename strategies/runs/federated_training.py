@@ -1,4 +1,4 @@
-"""The rounds of one repeat of a federated method: who is asked, what goes on after a kill, what holds."""
+"""Rounds of one repeat of a federated method: samples, continuation after a kill, and the guarantee."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from strategies.rounds.dp_fedavg import private
 from strategies.rounds.ego_fedavg import EgoFedAvg
 from strategies.rounds.feature_sums import exchange_sums
 from strategies.rounds.fedavg import strategy_for
-from strategies.rounds.training_grid import TrainingGrid
+from strategies.rounds.training_grid import TrainingGrid, draw_nodes
 from strategies.runs.run import Refused, RunFailed, Scene
 
 log = logging.getLogger("ldpsim")
 
 
 class Training:
-    """The rounds of one repeat.
+    """Rounds of one repeat.
 
     Args:
         scene: The repeat; its seeds draw the initial weights, samples and dropouts.
-        task: What devices are asked.
-        inner: Takes messages to the devices.
+        task: The task of the devices.
+        inner: Grid that takes messages to the devices.
         kept: The checkpoint.
-        before: How many answers the devices gave in this collection before this start, by their ledgers.
+        before: Number of answers in this collection before this start, by the devices' ledgers.
 
     Raises:
-        ValueError: for a dp-fedavg whose devices answered before and whose checkpoint is gone.
+        ValueError: for a dp-fedavg whose devices answered before and that has no checkpoint.
     """
 
     def __init__(self, scene: Scene, task: Task, inner: Grid, kept: CheckpointFile, before: int) -> None:
@@ -58,17 +58,12 @@ class Training:
         self.start = self._start(found)
         self.notes: dict[str, Any] = {}
         self.exchange_seconds = 0.0
-        silent, dropping = scene.silent, method.dropping
-
-        def drops(node: int, number: int) -> bool:
-            if node - 1 in silent:
-                return True
-            return bool(dropping) and np.random.default_rng([self.seeds.split, number, node]).random() < dropping
-
-        self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, drops=drops)
+        silent = frozenset(device + 1 for device in scene.silent)
+        self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, dropping=method.dropping,
+                                 seed=scene.seeds.split, silent=silent)  # fmt: skip
 
     def _start(self, found: Standing | None) -> Standing:
-        """The training as its checkpoint has it, or a new one."""
+        """Return the state of the checkpoint, or a new one."""
         start = found or Standing(self.task.shape.initial(self.seeds.training))
         if found is None and self.before and isinstance(self.method, DPFedAvg):
             raise ValueError(
@@ -77,8 +72,8 @@ class Training:
                 "--state, or another --out"
             )
         if self.before > start.tally.heard + start.lost:
-            # More answers stand in the ledgers than the finished rounds and earlier kills account
-            # for: a round was begun and not finished. It is asked again.
+            # The ledgers have more answers than the finished rounds and earlier kills explain: a
+            # round was begun and not finished. It is asked again.
             start.again, start.lost = start.again + 1, self.before - start.tally.heard
             if isinstance(self.method, DPFedAvg):
                 # The server's noise may have been added to the lost round, and its model handed to
@@ -96,27 +91,23 @@ class Training:
         return start
 
     def sample(self, number: int) -> Sequence[int]:
-        """The training devices of a round: a fixed number drawn without replacement, or those whose turn it is."""
+        """Return the training devices of a round: drawn without replacement, or in turns for ldp-fedavg."""
         nodes = (self.split.train + 1).tolist()
         if isinstance(self.method, LDPFedAvg):
             turns = round(1 / self.method.fraction)
             order = np.random.default_rng(self.seeds.training).permutation(nodes)
             return sorted(order[(number - 1) % turns :: turns].tolist())
-        wanted = max(1, round(self.method.fraction * len(nodes)))
-        if wanted == len(nodes):
-            return list(nodes)
-        drawn = [self.seeds.training, number]
+        seed = [self.seeds.training, number]
         if self.start.again and number == self.start.done + 1 and isinstance(self.method, DPFedAvg):
-            drawn.append(self.start.again)
-        rng = np.random.default_rng(drawn)
-        return sorted(rng.choice(nodes, wanted, replace=False).tolist())
+            seed.append(self.start.again)
+        return draw_nodes(nodes, self.method.fraction, seed)
 
     def _judges(self, number: int) -> Sequence[int]:
         every = self.method.evaluate_every
         return (self.split.val + 1).tolist() if every and number % every == 0 else ()
 
     def strategy(self) -> Strategy:
-        """Flower's strategy for the method."""
+        """Return Flower's strategy for the method."""
         strategy = strategy_for(self.method)
         if not isinstance(self.method, DPFedAvg):
             return strategy
@@ -154,7 +145,7 @@ class Training:
         return run_kept_rounds(strategy, self.grid, start, task, rounds=self.method.rounds, kept=self.kept, after=after)
 
     def _check(self) -> None:
-        """Stop where everybody refuses; a round in which nobody answers is only a lost round."""
+        """Raise Refused if all devices refuse; a round without answers is only a lost round."""
         tally = self.grid.tally
         if not tally.answered and tally.refused and not self.before:
             raise self._refused()
@@ -167,11 +158,11 @@ class Training:
         return Refused(f"refused: none of {len(tally.asked):,} devices takes part ({told}{gave})")
 
     def guarantee(self, rounds: int, answers: TrainingAnswers) -> Guarantee:
-        """What holds after the rounds that were answered, and the answers that the ledgers have.
+        """Return the guarantee for the answered rounds and the answers in the ledgers.
 
         Raises:
-            Refused: where no round was answered, and devices refused.
-            RunFailed: where no round was answered for another reason.
+            Refused: if no round was answered, and devices refused.
+            RunFailed: if no round was answered for another reason.
         """
         if not rounds:
             if self.grid.tally.refused:

@@ -12,7 +12,7 @@ from devices.federated.local_steps import Inputs
 from devices.policy.policy import Policy
 from strategies.results import evaluation
 from strategies.results.outcome import Outcome
-from strategies.runs.federated import InRounds, task_of
+from strategies.runs.federated import InRounds, phase_seconds, task_of
 from strategies.runs.federated_network import scaled_features
 from strategies.runs.run import Scene
 from strategies.setup.run_setup import RunSetup
@@ -41,17 +41,10 @@ class IsolatedRun(InRounds):
             people = split.train[start : start + _ALONE]
             rows = [slice(indptr[person], indptr[person + 1]) for person in people]
             alone = [
-                Inputs(
-                    np.array([0, row.stop - row.start]),
-                    columns[row].astype(np.int64),
-                    values[row],
-                    one,
-                    nothing,
-                    nothing,
-                    int(population.labels[person]),
-                )
+                Inputs(np.array([0, row.stop - row.start]), columns[row].astype(np.int64), values[row], one, nothing,
+                       nothing, int(population.labels[person]))
                 for row, person in zip(rows, people, strict=True)
-            ]
+            ]  # fmt: skip
             for flat in Stack(alone, task).train(weights):
                 w1, b1, w2, b2 = task.shape.parts(flat)
                 predictions = (np.maximum(inputs @ w1 + b1, 0) @ w2 + b2).argmax(axis=1)
@@ -60,7 +53,7 @@ class IsolatedRun(InRounds):
                         scores[name].append(value)
         return Outcome(
             guarantee=setup.method.guarantee(population.facts, (), setup.budget),
-            seconds={"collect": 0.0, "reconstruct": 0.0, "train": time.perf_counter() - started},
+            seconds=phase_seconds(0.0, time.perf_counter() - started),
             accuracy={name: float(np.mean(found)) if found else None for name, found in scores.items()},
             phases={},
             extra={"federated": {"rounds": 0, "rounds_answered": 0, "checkpoint": 0, "trained_on": len(split.train)}},

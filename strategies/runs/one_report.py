@@ -1,4 +1,4 @@
-"""Run of a local method: one private report a device, a graph, a network. References ask nobody.
+"""Run of a local method (one private report a device, a graph, a network) or of a reference (no report).
 
 devices -> reports -> graph -> network
 """
@@ -21,7 +21,7 @@ from strategies.setup.run_setup import RunSetup
 
 
 class OneReportRun(Run):
-    """One question to every device, once; with ``--from-reports`` the answers of an earlier run."""
+    """One question to every device; with ``--from-reports``, the answers of an earlier run."""
 
     def check(self, setup: RunSetup) -> None:
         """Check that the method's questions can be asked, or that kept reports are of these people."""
@@ -80,7 +80,7 @@ class OneReportRun(Run):
         )
 
     def _reports(self, scene: Scene) -> tuple[tuple[Question, ...], Collected, Reports | None]:
-        """Return the questions, what came in, and the reports; none for a reference."""
+        """Return the questions, the result of the collection, and the reports (None for a reference)."""
         options, facts = scene.setup.options, scene.setup.population.facts
         if isinstance(scene.setup.method, Reference):
             return (), Collected(), None

@@ -2,8 +2,8 @@
 
     devices (owner mode) -> OwnedGraph -> teachers or votes -> noisy labels -> student on the public graph
 
-Each private device hands its record over once; a run that was killed goes on with the
-stored hand-over and with the chunks of teachers that are finished.
+Each private device hands its record over once. A killed run continues with the stored records
+and with the finished chunks of teachers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from strategies.setup.run_setup import RunSetup
 
 
 class OwnerRun(Run):
-    """Private people hand their records over once; baselines read the owner's graph and ask nobody."""
+    """Private people hand their records over once; baselines read the owner's graph without asking."""
 
     mode: Mode = "owner"
 
@@ -124,20 +124,15 @@ class OwnerRun(Run):
         public = public_graph(population, division, labelled=isinstance(setup.method, Baseline))
         asked = np.searchsorted(division.public, division.asked)
         with one_thread():
-            return method.predictions(
-                owned_people(population, division),
-                public,
-                asked,
-                sage_settings(setup.settings.training),
-                classes=population.facts.classes,
-                seed=scene.seeds.training,
-            )
+            return method.predictions(owned_people(population, division), public, asked,
+                                      sage_settings(setup.settings.training), classes=population.facts.classes,
+                                      seed=scene.seeds.training)  # fmt: skip
 
 
 def _release(
     scene: Scene, method: LabelAnswers, private: PlainGraph, public: PlainGraph, division: Division
 ) -> tuple[Account, IntArray, IntArray, dict[str, Any]]:
-    """Return what the release costs, the noisy labels, the public nodes they are of, and the record's section."""
+    """Return the cost of the release, the noisy labels, their public nodes, and the section of the record."""
     setup, seeds = scene.setup, scene.seeds
     options, classes = setup.options, setup.population.facts.classes
     noise_seed = _noise_seed(scene)
@@ -145,7 +140,6 @@ def _release(
     order = query_order(public, candidates, method.query_selection, seed=seeds.split)
     nodes = order[: method.queries]
     scene.tell("teachers", 0.0)
-    given: dict[str, Any] = {}
     cost = method.account(len(private), classes)
     if isinstance(method, PrivGnn):
         teaching = method.teaching(
@@ -157,8 +151,7 @@ def _release(
         values = room.posteriors(
             method.queries, workers=options.workers, ray_address=options.ray_address, tell=scene.tell
         )
-        labels = method.labels(values, noise_seed=noise_seed)
-        given = {
+        given: dict[str, Any] = {
             "trained": method.queries,
             "reused": reused,
             "labels_released_in_all": room.note_release(method.lambda_, method.queries, of=method.scores),
@@ -167,21 +160,11 @@ def _release(
     else:
         assert isinstance(method, Pate)
         with one_thread():
-            values = method.votes(
-                private,
-                public,
-                nodes,
-                sage_settings(setup.settings.training),
-                classes=classes,
-                noise_seed=noise_seed,
-                training_seed=seeds.training,
-            )
-        labels = method.labels(values, noise_seed=noise_seed)
-        given = {
-            "trained": method.teachers,
-            "labels_released_in_all": method.queries,
-            "epsilon_in_all": cost.holds.label,
-        }
+            values = method.votes(private, public, nodes, sage_settings(setup.settings.training), classes=classes,
+                                  noise_seed=noise_seed, training_seed=seeds.training)  # fmt: skip
+        given = {"trained": method.teachers, "labels_released_in_all": method.queries,
+                 "epsilon_in_all": cost.holds.label}  # fmt: skip
+    labels = method.labels(values, noise_seed=noise_seed)
     truth = setup.population.labels[division.public[nodes]]
     section = {
         "division": division.rule,
@@ -203,7 +186,7 @@ def _release(
 
 
 def _in_all(room: Classroom, cost: Account) -> float | None:
-    """What all labels lose together that these teachers gave, this release among them; None where nothing bounds it."""
+    """Return the loss of all labels that these teachers released, with this release; None if it is not bounded."""
     lambdas, on_posteriors = room.released()
     asked = cost.release
     if not on_posteriors or len(lambdas) > MOST_LAMBDAS:
@@ -216,7 +199,7 @@ def _in_all(room: Classroom, cost: Account) -> float | None:
 
 
 def _noise_seed(scene: Scene) -> int:
-    """Seed of samples and noise: the run's, or one of the operating system's, kept for a run that is taken up again."""
+    """Return the seed of samples and noise: the run's, or a random one that is saved for a run that continues."""
     if scene.seeds.noise is not None:
         return scene.seeds.noise
     path = scene.folder / f"owner-seed-{scene.number}"

@@ -1,8 +1,8 @@
-"""One kind of run, and the scene of one repeat of it.
+"""Base of the kinds of run, and the scene of one repeat.
 
-:func:`strategies.runs.simulate.simulate` owns what all kinds share: the state folder,
-enrolment or an interrupted collection, accuracy, null models, the reference, the lifetime
-losses and the record. A kind says who is asked what, and does the work between.
+:func:`strategies.runs.simulate.simulate` does the common part: state folder, enrolment or
+continuation of a collection, accuracy, null models, reference, lifetime losses and record. A kind
+of run makes the questions and does the work between enrolment and score.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from strategies.setup.run_setup import RunSetup
 
 
 class Refused(Exception):
-    """Nobody reported and somebody refused; the text is one line with the codes."""
+    """Error of a run without reports in which devices refused; one line with the codes."""
 
 
 class RunFailed(Exception):
-    """The run could not be finished; the text is one line."""
+    """Error of a run that could not be finished, in one line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +41,11 @@ class Scene:
         number: The repeat, from 0.
         folder: The run's folder.
         home: Folder of the devices.
-        state: The enrolled devices; None where nobody is asked.
-        collection: Id of the collection, that of an interrupted run where there was one.
+        state: The enrolled devices; None if nobody is asked.
+        collection: Id of the collection; an interrupted run keeps its id.
         resumed: Whether the collection was open already.
-        questions: What is asked in this collection.
-        tell: Told a phase and the share done of it.
+        questions: The questions of this collection.
+        tell: Called with a phase and the share of it that is done.
     """
 
     setup: RunSetup
@@ -78,14 +78,14 @@ class Scene:
         return self.folder / (name if self.number == 0 else f"{name}-{self.number}")
 
     def end_collection(self) -> None:
-        """Close the collection and the ledgers: there is nothing to continue."""
+        """Close the collection and the ledgers; a later run starts a new collection."""
         if self.state is not None:
             self.state.close_collection(self.setup.digest)
             self.state.close()
 
 
 class Run:
-    """A kind of run. The defaults are those of a run that asks one private report."""
+    """Kind of run. The defaults are those of a run that asks one private report."""
 
     mode: Mode = "report"
 
@@ -93,15 +93,15 @@ class Run:
         """Check options, method and people against one another; ValueError of one line."""
 
     def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
-        """Return who trains, validates and is scored."""
+        """Return the training, validation and test people."""
         return make_split(options.split, population, seeds.split, options.label_rate)
 
     def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
-        """Return what is asked in a collection; empty where nobody is asked for a report."""
+        """Return the questions of a collection; empty if nobody is asked for a report."""
         return ()
 
     def policy(self, setup: RunSetup, questions: tuple[Question, ...]) -> Policy | None:
-        """Return what devices agree to that are enrolled for these questions; None: nobody is asked."""
+        """Return the policy of devices that are enrolled for these questions; None if nobody is asked."""
         if not questions:
             return None
         options = setup.options
@@ -115,22 +115,22 @@ class Run:
         )
 
     def guarantee_before(self, setup: RunSetup, split: Split) -> Guarantee:
-        """Return what the run will guarantee, before anybody is asked; ValueError for parameters that do not fit."""
+        """Return the guarantee before anybody is asked; ValueError for parameters that do not fit."""
         questions = self.questions(setup, split, "before")
         return setup.method.guarantee(setup.population.facts, questions, setup.budget)
 
     def work(self, scene: Scene) -> Outcome:
-        """Ask the devices, learn, and return what came of it.
+        """Ask the devices, train, and return the outcome.
 
         Raises:
-            Refused: where no device answered and at least one refused.
-            RunFailed: where the run could not be finished for another reason.
+            Refused: if no device answered and at least one refused.
+            RunFailed: if the run could not be finished for another reason.
         """
         raise NotImplementedError
 
     def reference(self, scene: Scene) -> IntArray | None:
         """Return everybody's class by the same network on the same graph, without noise or protection.
 
-        None where the run has no reference.
+        None if the run has no reference.
         """
         return without_noise(scene.setup, scene.split, scene.seeds.training)

@@ -1,4 +1,4 @@
-"""Set up a run and each of its repeats: checks first, then devices and their collection."""
+"""Set-up of a run, and of each repeat: checks first, then devices and their collection."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def run_of(method: Method) -> Run:
 
 
 def set_up(options: RunOptions, collect: Collect | None = None, *, population: Population | None = None) -> RunSetup:
-    """Check a run and load its population, where it is not given; nothing is written.
+    """Check a run and load its population unless it is given; nothing is written.
 
     Args:
         options: The run.
-        collect: Takes the questions to the devices; None: the engine of the options.
-        population: Its people, where they are loaded already.
+        collect: Sends the questions to the devices; None for the engine of the options.
+        population: Its people, if they are loaded already.
 
     Raises:
-        ValueError: one line, for whatever does not fit or cannot be used.
+        ValueError: one line, for options that do not fit, or folders and data that cannot be used.
     """
     method = find(options.method)
     population = population or load_population(options)
@@ -90,17 +90,17 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
 
 
 def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Progress) -> Scene:
-    """Enrol the devices of a repeat, or find them, and open their collection.
+    """Enrol the devices of a repeat, unless they are enrolled, and open their collection.
 
-    A collection that was interrupted is opened again: devices that answered give the stored
-    bytes, or, in rounds, go on.
+    An interrupted collection is opened again: devices that answered repeat the stored bytes, or
+    continue in rounds.
 
     Args:
         setup: The run.
         number: The repeat, from 0.
         folder: The run's folder.
-        home: Folder of the devices, made where it is missing.
-        tell: Told a phase and the share done of it.
+        home: Folder of the devices; created if it is missing.
+        tell: Called with a phase and the share of it that is done.
 
     Raises:
         ValueError: for devices with the data of another population, or a folder that cannot be written.
@@ -125,7 +125,7 @@ def _devices(setup: RunSetup, number: int, home: Path, policy: Policy) -> State:
         return state
     try:
         if policy.mode == "owner":
-            # The records handed over lie here in clear: a new folder is its owner's alone.
+            # The folder will hold raw records: only its owner may read it.
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
         return enrol(home, setup.population, policy, seed=setup.repeats[number].seeds.noise)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Run of a silo method: members hand their records over, silos train together.
+"""Run of a silo method: people hand their records over to silos, and the silos train together.
 
     devices (owner mode) -> silos -> [one exchange of sums] -> rounds -> weights
 
@@ -23,14 +23,15 @@ from devices.policy.policy import Mode
 from devices.raw_record import hand_over, read_record
 from strategies.engines import collect as engines
 from strategies.engines.grids import SiloGrid
+from strategies.people.owned_graph import joined
 from strategies.people.silos import divide_into_silos
 from strategies.results.outcome import Outcome
-from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
+from strategies.rounds.checkpoint import Standing, run_kept_rounds
 from strategies.rounds.feature_sums import exchange_silo_sums
 from strategies.rounds.fedavg import seeded, strategy_for
-from strategies.rounds.training_grid import Phase, TrainingGrid
+from strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes
 from strategies.runs.asking import ask_devices
-from strategies.runs.federated import InRounds
+from strategies.runs.federated import InRounds, checkpoint_of, phase_seconds
 from strategies.runs.federated_network import TwoLayers
 from strategies.runs.run import RunFailed, Scene
 from strategies.setup.run_setup import RunSetup
@@ -46,7 +47,7 @@ class SiloRun(InRounds):
         return (Question(hand_over(collection)),)
 
     def work(self, scene: Scene) -> Outcome:
-        """Collect the records, settle them in silos and run the rounds."""
+        """Collect the records, store them in silos and run the rounds."""
         setup, split, tell, seeds = scene.setup, scene.split, scene.tell, scene.seeds
         population, method, training = setup.population, setup.method, setup.settings.training
         assert isinstance(method, Silos)
@@ -57,39 +58,25 @@ class SiloRun(InRounds):
         silos = _settle(collected.answers, member_of, split, rooms, method)
         collected.answers.clear()
         task = SiloTask(
-            scene.collection,
-            method.sums,
-            population.facts.d,
-            training.hidden,
-            population.facts.classes,
-            float(training.lr),
-            method.local_steps,
-            float(training.weight_decay),
-            float(training.gnn_dropout),
+            scene.collection, method.sums, population.facts.d, training.hidden, population.facts.classes,
+            float(training.lr), method.local_steps, float(training.weight_decay), float(training.gnn_dropout),
             seeds.training,
-        )
+        )  # fmt: skip
         nodes = list(range(1, method.silos + 1))
         learners = [node for node in nodes if silos[node - 1].training.any()]
 
-        def sample(round_: int) -> Sequence[int]:
-            wanted = max(1, round(method.fraction * len(learners)))
-            rng = np.random.default_rng([seeds.training, round_])
-            return learners if wanted == len(learners) else sorted(rng.choice(learners, wanted, replace=False).tolist())
+        def sample(number: int) -> Sequence[int]:
+            return draw_nodes(learners, method.fraction, [seeds.training, number])
 
-        def drops(node: int, round_: int) -> bool:
-            rng = np.random.default_rng([seeds.split, round_, node])
-            return bool(method.dropping) and rng.random() < method.dropping
-
-        # Other answers (of a device that failed before) would make other silos: the key tells their checkpoints apart.
-        key = (setup.digest, scene.collection, collected.reports_sha256)
-        kept = CheckpointFile(scene.folder if setup.options.out is not None else None, scene.number, key)
+        # Other answers (of a device that failed before) make other silos, which need a checkpoint of their own.
+        kept = checkpoint_of(scene, collected.reports_sha256)
         found = kept.load()
         start = found or Standing(task.shape.initial(seeds.training))
         if found is not None and start.done < method.rounds:
-            start.again += 1  # silos keep no ledger: nobody says whether they had answered, and nothing is promised
+            start.again += 1  # silos have no ledger, so it is not known whether they had answered; nothing is promised
         started = time.perf_counter()
         with engines.quiet_flower(), seeded(seeds.training):
-            grid = TrainingGrid(SiloGrid(rooms, method.silos), train=sample, drops=drops)
+            grid = TrainingGrid(SiloGrid(rooms, method.silos), train=sample, dropping=method.dropping, seed=seeds.split)
             exchanged = 0.0
             if found is None and method.sums:
                 tell("exchange", None)
@@ -98,12 +85,10 @@ class SiloRun(InRounds):
             if found is None:
                 start.tally = grid.tally
 
-            def after(round_: int, weights: FloatArray) -> None:
-                tell("rounds", round_ / method.rounds)
-
             weights = run_kept_rounds(
-                strategy_for(method), grid, start, task.to_bytes(), rounds=method.rounds, kept=kept, after=after
-            )
+                strategy_for(method), grid, start, task.to_bytes(), rounds=method.rounds, kept=kept,
+                after=lambda number, _: tell("rounds", number / method.rounds),
+            )  # fmt: skip
         if not grid.tally.rounds_answered:
             raise RunFailed(f"none of {method.silos} silos answered in {method.rounds} rounds")
         seconds = time.perf_counter() - started
@@ -125,7 +110,7 @@ class SiloRun(InRounds):
         }
         return Outcome(
             guarantee=method.guarantee(population.facts, questions, setup.budget),
-            seconds={"collect": collected.seconds + exchanged, "reconstruct": 0.0, "train": seconds - exchanged},
+            seconds=phase_seconds(collected.seconds + exchanged, seconds - exchanged),
             predictions=_predict(silos, rooms, task, weights, len(population)),
             model=TwoLayers(weights, task.shape),
             collected=collected,
@@ -139,22 +124,18 @@ def _per_silo(phase: Phase, silos: int) -> dict[str, float]:
 
 
 def _settle(answers: AnswersByDevice, member_of: IntArray, split: Split, rooms: Path, method: Silos) -> list[Silo]:
-    """Give each silo a folder with the records that its members handed over."""
+    """Create a folder for each silo with the records of its members."""
     learners = np.zeros(len(member_of), bool)
     learners[split.train] = True
     silos = []
     for number in range(method.silos):
         members = np.array([person for person in np.flatnonzero(member_of == number) if person in answers], np.int64)
         records = [read_record(answers[person]) for person in members.tolist()]
-        values = []
-        for record in records:
-            values.append(record.feature_values / np.float32(_size(record.feature_values, method.scaling)))
-        columns = [record.feature_indices.astype(np.int64) for record in records]
-        neighbours = [record.neighbours.astype(np.int64) for record in records]
+        values = [rec.feature_values / np.float32(_size(rec.feature_values, method.scaling)) for rec in records]
         labels = np.array([record.label for record in records], np.int64)
         silo = Silo(
-            members, _ends(columns), _joined(columns, np.int64), _joined(values, np.float32), _ends(neighbours),
-            _joined(neighbours, np.int64), labels, learners[members] & (labels >= 0),
+            members, *joined([record.feature_indices for record in records], np.int64), joined(values, np.float32)[1],
+            *joined([record.neighbours for record in records], np.int64), labels, learners[members] & (labels >= 0),
         )  # fmt: skip
         silo.save(rooms / f"silo-{number}")
         silos.append(silo)
@@ -165,14 +146,6 @@ def _size(values: np.ndarray, scaling: str) -> float:
     if scaling == "none":
         return 1.0
     return float(np.abs(values).sum() if scaling == "row" else np.sqrt((values * values).sum())) or 1.0
-
-
-def _ends(parts: Sequence[np.ndarray]) -> IntArray:
-    return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-
-
-def _joined(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
-    return np.concatenate([np.zeros(0, kind), *parts]).astype(kind)
 
 
 def _predict(silos: Sequence[Silo], rooms: Path, task: SiloTask, weights: FloatArray, people: int) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""One run, from a population to a result: what ``ldpsim run`` does.
+"""One run, from a population to a result (``ldpsim run``).
 
     options -> population -> devices (enrolled) -> collection -> reports -> graph -> GNN -> result
 
-Repeats ask freshly enrolled devices each. Whatever the person got wrong is a
-``ValueError`` of one line, raised before anything is written.
+Each repeat enrols devices of its own. A mistake of the user is a ``ValueError`` of one line,
+raised before anything is written.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ log = logging.getLogger("ldpsim")
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run came to.
+    """Result of a run.
 
     Args:
         record: The content of result.json.
-        folder: The run's folder, None where nothing was to be written.
-        extra: What is printed beside and is no part of the record: ``lp_and_test``, the
+        folder: The run's folder; None if nothing was written.
+        extra: Figures that are printed and are no part of the record: ``lp_and_test``, the
             accuracy of label propagation on pairs whose two bits are both 1.
     """
 
@@ -54,23 +54,23 @@ def simulate(options: RunOptions, *, progress: Progress | None = None, collect: 
     """Run a simulation and return (and write) its result.
 
     Args:
-        options: What to do.
-        progress: Called with a phase and the share done of it, None where unknown.
-        collect: Takes the questions to the devices instead of :func:`engines.collect`; called
+        options: The run.
+        progress: Called with a phase and the share of it that is done; None if unknown.
+        collect: Sends the questions to the devices instead of :func:`engines.collect`; called
             with the state folder, the questions, ``devices`` and ``silent``.
 
     Raises:
-        ValueError: for options that make no sense, data that are missing or damaged, or
+        ValueError: for options that do not fit, data that are missing or damaged, or
             folders that cannot be used; one line each, with nothing written.
-        Refused: where no device reported or replayed and at least one refused.
-        RunFailed: where nobody answered at all.
+        Refused: if no device reported or replayed and at least one refused.
+        RunFailed: if no device answered.
     """
     tell = progress or quiet
     started = time.perf_counter()
     tell("population", None)
     setup = set_up(options, collect)
     seconds = {"population": time.perf_counter() - started}
-    with _folder_for(setup) as folder, run_folder.LogFile(folder if options.out is not None else None):
+    with _folder_for(setup) as folder, run_folder.log_file(folder if options.out is not None else None):
         people = setup.population
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
         scenes, repeats = [], []
@@ -80,7 +80,7 @@ def simulate(options: RunOptions, *, progress: Progress | None = None, collect: 
             repeats.append(_repeat(scenes[-1]))
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
         seconds["total"] = time.perf_counter() - started
-        record = assemble(options, people, setup.settings, setup.budget, repeats, digest=setup.digest, seconds=seconds)
+        record = assemble(setup, repeats, seconds)
         if options.out is not None:
             model = repeats[-1].outcome.model
             if model is not None:
@@ -115,8 +115,6 @@ def _repeat(scene: Scene) -> Repeat:
         scene.tell("reference", None)
         reference = run.reference(scene)
     return Repeat(
-        seeds=scene.seeds,
-        split=scene.split,
         outcome=outcome,
         accuracy=accuracy,
         reference=None if reference is None else score(reference)["test"],
@@ -128,7 +126,7 @@ def _repeat(scene: Scene) -> Repeat:
 
 @contextmanager
 def _folder_for(setup: RunSetup) -> Iterator[Path]:
-    """The run's folder; a temporary one with ``out`` None. What a refused run made is removed again."""
+    """Open the run's folder, a temporary one if ``out`` is None; remove a new folder of a refused run."""
     options = setup.options
     if options.out is None:
         with tempfile.TemporaryDirectory(prefix="ldpsim-") as temporary:
@@ -143,7 +141,7 @@ def _folder_for(setup: RunSetup) -> Iterator[Path]:
     try:
         yield folder
     except (Refused, ValueError):
-        # Nobody answered in a folder made just now: there is nothing to continue.
+        # No device answered, and the folder is new: there is nothing to continue.
         if folder in made:
             shutil.rmtree(folder)
             for parent in made[1:]:

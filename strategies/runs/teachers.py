@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -34,10 +34,10 @@ from curator.teachers.graph import PlainGraph, save_array
 from devices.atomic_files import write_atomically
 from devices.facts import IntArray
 from strategies.engines.pool import available_cores, on_ray, processes
+from strategies.progress import Progress, quiet
 
 CHUNK = 20
 FORMAT = 1
-Tell = Callable[[str, float | None], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Classroom:
         return room
 
     def posteriors(
-        self, queries: int, *, workers: int | None = None, ray_address: str | None = None, tell: Tell | None = None
+        self, queries: int, *, workers: int | None = None, ray_address: str | None = None, tell: Progress = quiet
     ) -> NDArray[np.float64]:
         """Return float64 (queries, classes) for the first queries; train the missing teachers.
 
@@ -103,8 +103,7 @@ class Classroom:
         chunks = range(-(-queries // CHUNK))
         missing = [chunk for chunk in chunks if not self.path(chunk).is_file()]
         for done, _ in enumerate(self._train(missing, workers, ray_address), start=len(chunks) - len(missing) + 1):
-            if tell is not None:
-                tell("teachers", done / len(chunks))
+            tell("teachers", done / len(chunks))
         return np.concatenate([np.load(self.path(chunk), allow_pickle=False) for chunk in chunks])[:queries]
 
     def trained(self, queries: int) -> int:
@@ -123,11 +122,11 @@ class Classroom:
 
     def note_release(self, lambda_: float, queries: int, *, of: str) -> int:
         """Record a release of labels; return the number of labels that these teachers released in all."""
-        path, given = self._released, self._given()
+        given = self._given()
         name = f"{of} {lambda_:.17g}"
         # The same lambda gives the same noise to the same queries: the longer list contains the shorter.
         given[name] = max(given.get(name, 0), queries)
-        write_atomically(path, json.dumps(given))
+        write_atomically(self.folder / "released.json", json.dumps(given))
         return sum(given.values())
 
     def released(self) -> tuple[dict[float, int], bool]:
@@ -141,12 +140,9 @@ class Classroom:
                 all_of_them = False
         return found, all_of_them
 
-    @property
-    def _released(self) -> Path:
-        return self.folder / "released.json"
-
     def _given(self) -> dict[str, int]:
-        return dict(json.loads(self._released.read_text())) if self._released.is_file() else {}
+        path = self.folder / "released.json"
+        return dict(json.loads(path.read_text())) if path.is_file() else {}
 
     def _train(self, chunks: Sequence[int], workers: int | None, ray_address: str | None) -> Iterator[int]:
         tasks = [(str(self.folder), chunk, self.numbered(chunk), self.teaching, self.device) for chunk in chunks]
@@ -161,10 +157,7 @@ class Classroom:
                 yield future.result()
 
 
-Task = tuple[str, int, list[tuple[int, int]], Teaching, str]
-
-
-def train_chunk(task: Task) -> int:
+def train_chunk(task: tuple[str, int, list[tuple[int, int]], Teaching, str]) -> int:
     """Train a chunk's teachers and write their posteriors; return the chunk's number."""
     folder, chunk, queries, teaching, device = task
     private, public = _graphs(folder)

@@ -16,10 +16,10 @@ from strategies.setup.settings import Settings
 
 
 def check_federated_run(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:
-    """See whether options fit the method and the population.
+    """Check that options fit the method and the population.
 
     Raises:
-        ValueError: one line, where they do not.
+        ValueError: one line, if they do not fit.
     """
     method = settings.method
     assert isinstance(method, Federated)
@@ -40,7 +40,7 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
 
 
 def check_owner_run(options: RunOptions, settings: Settings, population: Population, division: Division) -> None:
-    """See whether an owner's run makes sense before anything is written.
+    """Check that the options of an owner's run fit, before anything is written.
 
     Raises:
         ValueError: for options that do not fit the method or the population.

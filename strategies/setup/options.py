@@ -38,7 +38,12 @@ _COUNT: dict[str, Any] = {"allows": lambda count: count >= 1, "must": "must be 1
 
 @dataclass(frozen=True)
 class Seeds:
-    """The four named seeds of a run. With ``noise`` None the operating system gives the devices' secrets."""
+    """The four named seeds of a run. With ``noise`` None the operating system gives the devices' secrets.
+
+    >>> seeds = Seeds.derive(7, noise=None)
+    >>> seeds.noise is None and seeds.split == Seeds.derive(7).split != Seeds.derive(8).split
+    True
+    """
 
     population: int = option(help="Of the graph.", panel=REPETITION, metavar="N")
     split: int = option(help="Of the split.", panel=REPETITION, metavar="N")
@@ -68,8 +73,13 @@ class RunOptions:
 
     A new option is one field, and the code that uses it.
 
-    >>> RunOptions(method="blink", clients=500, epsilon=4.0).dataset
-    'generated'
+    >>> options = RunOptions(method="blink", clients=500, epsilon=4.0)
+    >>> options.dataset, options.seeds_of(0) == RunOptions().seeds_of(0)
+    ('generated', True)
+    >>> RunOptions(clients=3)
+    Traceback (most recent call last):
+        ...
+    ValueError: --clients 3: at least 4 devices are needed
     """
 
     method: str = option(

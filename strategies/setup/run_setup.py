@@ -1,6 +1,6 @@
 """Set-up of a run: options, people, budget, settings and repeats that were checked together.
 
-:func:`strategies.runs.set_up.set_up` makes it; nothing is written before.
+:func:`strategies.runs.set_up.set_up` makes it and writes nothing.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Collect = Callable[..., Collected]
 
 @dataclass(frozen=True, eq=False)
 class RepeatSetup:
-    """What one repeat starts from.
+    """Start of one repeat.
 
     Args:
         seeds: Its four seeds.
-        split: Who trains, validates and is scored.
+        split: Training, validation and test people.
         silent: Devices that never answer (``--dropout``).
     """
 
@@ -41,16 +41,16 @@ class RepeatSetup:
 
 @dataclass(frozen=True, eq=False)
 class RunSetup:
-    """What a run will do.
+    """Checked set-up of a run.
 
     Args:
-        options: As given.
-        population: Whose data they are.
-        budget: What may be spent.
-        settings: The method and how its network is trained.
+        options: The options as given.
+        population: The people.
+        budget: The budget.
+        settings: The method, and the settings of its training.
         digest: ``config_hash`` of all that can change the result.
-        collect: Takes the questions to the devices.
-        repeats: One entry a repeat.
+        collect: Sends the questions to the devices.
+        repeats: One entry for each repeat.
     """
 
     options: RunOptions
@@ -79,7 +79,7 @@ def load_population(options: RunOptions) -> Population:
 
 
 def budget_of(options: RunOptions, *, public_features: bool) -> Budget:
-    """Return what a run may spend; ValueError for a budget that is not allowed."""
+    """Return the budget of a run; ValueError for one that is not allowed."""
     given = {"epsilon": options.epsilon, "feature_share": options.feature_share}
     return Budget(
         **{name: value for name, value in given.items() if value is not None},

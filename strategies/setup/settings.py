@@ -14,6 +14,7 @@ from curator.tuned import stored
 from strategies.setup.options import RunOptions
 
 _WHOLE = ("hidden", "epochs", "gat_heads")
+TRAINING = {f.name for f in fields(TrainingSettings)} - {"gnn"}
 
 
 @dataclass(frozen=True)
@@ -68,22 +69,25 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
         collections = found.collections
     values.update(options.settings)
     provenance.update(dict.fromkeys(options.settings, "--set"))
-    of_training = {f.name for f in fields(TrainingSettings)} - {"gnn"}
-    of_method = {f.name for f in fields(method)}  # type: ignore[arg-type]
     for key in values:
-        if key not in of_training | of_method:
-            known = sorted(of_training | of_method)
+        if key not in TRAINING | _defaults(method).keys():
+            known = sorted(TRAINING | _defaults(method).keys())
             raise ValueError(f"--set {key}: no such parameter{nearest(key, known)} (there are {', '.join(known)})")
     for key in ("gat_heads", "gat_loops", "gat_weights"):
         if key in values and gnn != "gat":
             raise ValueError(f"--set {key}: a {gnn} has no attention heads (--gnn gat)")
     if "selection" in values and not method.common_selection:
         raise ValueError(f"--set selection: {options.method} chooses its epoch by a rule of its own")
-    made = method.from_settings({key: value for key, value in values.items() if key in of_method})
-    chosen = {key: _number(key, value) for key, value in values.items() if key in of_training}
+    made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})
+    chosen = {key: _number(key, value) for key, value in values.items() if key in TRAINING}
     training = TrainingSettings(gnn=gnn, **{**method.training_defaults, **chosen})
     reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
     return Settings(made, training, reference, provenance, collections, share)
+
+
+def parameters_of(method: type[Method]) -> set[str]:
+    """Return the names of all parameters that ``--set`` takes for a method."""
+    return {*_defaults(method), *(TRAINING if method.common_selection else TRAINING - {"selection"})}
 
 
 def _defaults(method: type[Method]) -> dict[str, Any]:

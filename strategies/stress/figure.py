@@ -1,7 +1,7 @@
-"""The figure of a stress test: what is recovered against the number of asks, beside theory.
+"""Figure of a stress test: recovery by number of asks, beside theory.
 
-One panel an attribute and one for the edges. A line is a protection, under the adversary
-that got most from it.
+It has one panel for each attribute and one for the edges. A line is a protection, under the
+adversary that recovered most.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from curator.attacks.recovery import bit_recovery, label_recovery
 from strategies.stress.options import StressResult
 
 TITLES = {"adjacency": "neighbour lists", "features": "features", "label": "labels"}
-# Dark to light, solid to dotted: the lines are told apart in grey as well.
+# Dark to light, solid to dotted: the lines differ in grey too.
 _STYLES: dict[str, dict[str, Any]] = {
     "none": {"color": "#b3261e", "marker": "o", "linestyle": "-", "markersize": 7, "markerfacecolor": "none"},
     "context-state": {"color": "#e08a00", "marker": "x", "linestyle": "--", "markersize": 6},
@@ -45,7 +45,7 @@ def worst(rows: list[dict[str, Any]], protection: str, attribute: str) -> dict[i
 
 
 def draw(result: StressResult, path: Path) -> None:
-    """Draw the figure as a small PNG (a palette of 64 colours is plenty)."""
+    """Draw the figure as a small PNG with a palette of 64 colours."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from PIL import Image
@@ -84,7 +84,7 @@ def _theory(result: StressResult, attribute: str, rows: list[dict[str, Any]]) ->
     right = 1 / (1 + math.exp(-result.settings["epsilon_bit"]))
     if abs(rows[0]["one_query_bound"] - right) < 1e-6:
         return asks, [float(bit_recovery(right, t)) for t in asks]
-    # features inside their range are told less well than those at its ends: what the rows say
+    # features inside their range are recovered less well than those at its ends: take theory from the rows
     known = {row["asks"]: row["theory"] for row in rows}
     return sorted(known), [known[t] for t in sorted(known)]
 
@@ -126,7 +126,7 @@ def _frame(axis: Any, result: StressResult) -> None:
     axis.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"], fontsize=8)
     marks = [result.settings["asks"][-1]]
     for mark in reversed(result.settings["asks"]):
-        if mark * 2 <= marks[-1]:  # what is nearer would be written over its neighbour
+        if mark * 2 <= marks[-1]:  # a nearer mark would overlap its neighbour
             marks.append(mark)
     axis.set_xticks(marks, [f"{mark:,}" for mark in marks], fontsize=8)
     axis.minorticks_off()

@@ -1,20 +1,20 @@
-"""Where the messages to devices without a ledger go: Flower's order of reading and writing state.
+"""Grid for devices without a ledger, with Flower's order of reading and writing state.
 
-What Flower 1.41 does with ``Context.state`` (each line measured on its own runtimes):
+Flower 1.41 treats ``Context.state`` as follows (each line measured on its own runtimes):
 
-- one message after another in one run: the second sees what the first left;
-- several messages at once to one node, simulation runtime: all start from one copy, and
-  the last writer's copy is kept (``copy-then-write``);
-- another ``flwr run``: the state starts empty, since it is kept by run.
+- one message after another in one run: the second sees the state of the first;
+- several messages at once to one node, simulation runtime: all start from one copy, and the
+  copy that is written last stays (``copy-then-write``);
+- another ``flwr run``: the state starts empty, because each run has its own.
 
-The simulation runtime itself is quadratic in its clients, so these three rules are
-replayed here, in this process.
+The work of the simulation runtime grows with the square of the number of clients. So this
+module follows the three rules in this process.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -32,7 +32,7 @@ class UnguardedGrid(LocalGrid):
     Args:
         app: The client app.
         size: Number of nodes.
-        order: How messages that are pushed together meet the state of their node.
+        order: Order in which messages that are sent together read and write the state of their node.
     """
 
     def __init__(self, app: UnguardedApp, size: int, *, order: Order = "serial") -> None:
@@ -42,7 +42,7 @@ class UnguardedGrid(LocalGrid):
         self._states: dict[int, RecordDict] = {}
 
     def new_run(self) -> None:
-        """Begin another run on the same nodes: every state starts empty."""
+        """Start another run on the same nodes: every state is empty."""
         self._states.clear()
 
     def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
@@ -63,15 +63,3 @@ class UnguardedGrid(LocalGrid):
             else:
                 written[node] = context.state
         self._states |= written
-
-
-def start_run(grid: LocalGrid) -> None:
-    """Begin another run on a grid: real devices have nothing that a run could renew."""
-    if isinstance(grid, UnguardedGrid):
-        grid.new_run()
-
-
-def batches(devices: int, asks: int, *, most: int = 1 << 15) -> Iterable[range]:
-    """Slices of devices such that ``asks`` messages to each are at most ``most`` together."""
-    width = max(1, most // asks)
-    return (range(first, min(first + width, devices)) for first in range(0, devices, width))

@@ -1,15 +1,15 @@
-"""kill -9 in the middle of collections, a thousand times: nobody gives two reports, nobody's record is lost.
+"""Kill test of collections: a thousand times kill -9; no device gives two reports, no ledger row is lost.
 
     python -m strategies.stress.kill [--kills 1000] [--devices 500] [--seed 0]
 
-A collection is begun, killed ten times and begun again each time; then it is let finish.
-Every reply is written down the moment it leaves. In half of the collections the runs take
-turns between two budgets, so that a device whose record were lost would answer the other
-one too; the other half ask one question throughout and must end with the reports that
-they would have had without a kill. A run is killed at a random moment, or kills itself at
-a named step: before a claim, between claim and commit, after a commit, while replies leave.
+A collection is started, killed ten times and started again each time. Then it runs to its end.
+Every reply is logged when it leaves. In half of the collections the runs alternate between two
+budgets: a device with a lost row would answer both. The other half asks one question only and
+must end with the reports of a collection without a kill. A run is killed at a random moment, or
+kills itself at a named step: before a claim, between claim and commit, after a commit, while
+replies leave.
 
-The process forks what it kills; run it by itself.
+The process forks the runs that it kills, so it must run alone.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ BATCH = 16
 
 
 @dataclass
-class Record:
-    """What came of it.
+class KillRecord:
+    """Result of a kill test.
 
     Args:
-        kills: How many runs were killed before they were through, by moment.
-        collections: How many collections there were.
-        reports: How many different devices reported, over all collections.
+        kills: Number of runs that were killed before their end, by moment.
+        collections: Number of collections.
+        reports: Number of devices that reported, over all collections.
         faults: One line for each device or collection that broke the promise.
     """
 
@@ -88,24 +88,25 @@ def _questions(devices: int, d: int) -> tuple[Query, Query]:
 
 def torture(
     kills: int, devices: int, *, seed: int = 0, spoil: Callable[[], None] | None = None, folder: Path | None = None
-) -> Record:
+) -> KillRecord:
     """Kill collections of ``devices`` devices ``kills`` times in all, and check them.
 
     Args:
-        kills: How many runs die before they are through.
-        devices: How many people are asked.
-        seed: Of the moments.
-        spoil: Called in every run that is to be killed; breaks something, to see it found.
-        folder: Where to work; None for a temporary folder.
+        kills: Number of runs that die before their end.
+        devices: Number of devices.
+        seed: Seed of the moments.
+        spoil: Called in every run that will be killed; it breaks something that must be found.
+        folder: Parent of the working folder; None for the system's.
     """
     assume_identity(run_id=1)
-    record, rng, began = Record(), random.Random(seed), time.monotonic()
+    record, rng, began = KillRecord(), random.Random(seed), time.monotonic()
     population = generate(devices, 64, 4, seed=seed, words=8.0)
     questions = _questions(devices, 64)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         fresh, log = Path(scratch) / "fresh", Path(scratch) / "log"
         enrol(fresh, population, policy_for(questions, population.facts), seed=seed).close()
-        expected = _undisturbed(Path(shutil.copytree(fresh, Path(scratch) / "whole")), questions[0], devices)
+        whole = Path(shutil.copytree(fresh, Path(scratch) / "whole"))
+        expected = collect(whole, [Question(questions[0])], devices=devices, engine="local").reports
         span = _span(fresh, Path(scratch), questions[0], devices)
         while record.kills.total() < kills:
             state = Path(shutil.copytree(fresh, Path(scratch) / "state"))
@@ -115,7 +116,7 @@ def torture(
             for number in range(min(KILLS_EACH, kills - record.kills.total())):
                 moment = STEPS[0] if number % 2 else STEPS[rng.randrange(len(STEPS))]
                 run = _Run(state, log, rivals[number % len(rivals)], devices, moment, rng.randrange(1 << 30), spoil)
-                while not run.killed(rng.uniform(0, span)):  # it was through before: that is no kill
+                while not run.killed(rng.uniform(0, span)):  # it ended before: that is no kill
                     run = _Run(state, log, run.question, devices, moment, rng.randrange(1 << 30), spoil)
                 record.kills[moment] += 1
             _check(record, state, log, questions, expected if len(rivals) == 1 else None, devices)
@@ -124,12 +125,8 @@ def torture(
     return record
 
 
-def _undisturbed(folder: Path, question: Query, devices: int) -> dict[int, bytes]:
-    return collect(folder, [Question(question)], devices=devices, engine="local").reports
-
-
 def _span(fresh: Path, scratch: Path, question: Query, devices: int) -> float:
-    """Seconds that a run takes when nobody kills it."""
+    """Return the seconds of a run without a kill."""
     spans = []
     for number in range(3):
         folder = Path(shutil.copytree(fresh, scratch / f"timed-{number}"))
@@ -142,7 +139,7 @@ def _span(fresh: Path, scratch: Path, question: Query, devices: int) -> float:
 
 
 class _Run:
-    """A curator's process that asks every device, begun at once and killed by :meth:`killed`."""
+    """Process of a curator that asks every device; it starts at once, and :meth:`killed` kills it."""
 
     def __init__(
         self, folder: Path, log: Path, question: Query, devices: int, moment: str, seed: int,
@@ -170,7 +167,7 @@ class _Run:
         os.close(ready)
 
     def killed(self, after: float) -> bool:
-        """Kill it after so many seconds (or let it kill itself), and say whether it died of that."""
+        """Kill it after some seconds, or let it kill itself; return whether that ended it."""
         if self.moment == STEPS[0]:
             deadline = time.monotonic() + after
             while (left := deadline - time.monotonic()) > 0:
@@ -189,7 +186,7 @@ def _die() -> None:
 
 
 def _die_at(moment: str, rng: random.Random, devices: int) -> None:
-    """Arm this process to kill itself at a step of the ledger's, when it comes for the n-th time."""
+    """Make this process kill itself at a step of the ledger, the n-th time that it comes there."""
     decide, transaction = Ledger.decide, Ledger.transaction
     left = rng.randrange(devices if moment == "before a claim" else -(-devices // BATCH))
 
@@ -230,10 +227,10 @@ def _ask(folder: Path, log: Path, question: Query, devices: int, moment: str, rn
 
 
 def _check(
-    record: Record, folder: Path, log: Path, questions: tuple[Query, Query], expected: dict[int, bytes] | None,
+    record: KillRecord, folder: Path, log: Path, questions: tuple[Query, Query], expected: dict[int, bytes] | None,
     devices: int,
 ) -> None:  # fmt: skip
-    """Let the collection finish; compare what left, what is in the ledgers and what the curator now holds."""
+    """Finish the collection; compare the logged replies, the ledgers and the reports of the curator."""
     said: dict[int, set[str]] = defaultdict(set)
     for line in log.read_text().splitlines():
         name, what = line.split()
@@ -263,7 +260,7 @@ def _check(
 
 
 def main() -> int:
-    """Run it from the command line; 1 where anything was found."""
+    """Run the kill test; return 1 if a fault was found."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--devices", type=int, default=500)

@@ -1,4 +1,4 @@
-"""What a stress test compares, and what comes of it."""
+"""Options and result of a stress test."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from pathlib import Path
 from typing import Any
 
 from curator.names import nearest
+from strategies.adversaries import ADVERSARIES
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 from strategies.stress.protections import PROTECTIONS
-from strategies.stress.registered import STRIKING, names
+from strategies.stress.registered import STRIKING
 from strategies.stress.repeating import PLAIN
 from strategies.stress.tallies import milestones
 
 
 @dataclass(frozen=True, kw_only=True)
 class StressOptions:
-    """What to compare.
+    """Options of a stress test.
 
     Args:
         dataset, clients, data_dir: The population, as in :class:`strategies.RunOptions`.
-        seed: Of the population, of the devices' secrets and of the noise of devices without.
+        seed: Seed of the population, of the devices' secrets and of the noise without a ledger.
         protections: Some of ``none``, ``context-state``, ``refuse``, ``replay``.
-        adversaries: Names; empty for all of them, or for none where faults are named.
-        faults: Names; empty for all of them, or for none where adversaries are named.
+        adversaries: Names; empty for all, or for none if faults are given.
+        faults: Names; empty for all, or for none if adversaries are given.
         asks: Numbers of asks after which recovery is measured.
         epsilon_bit: Loss of one bit of a list, of one feature, and of the label.
-        workers: How many comparisons run at once, each in a process.
+        workers: Number of comparisons that run at a time, each in a process.
         out: Parent of the result's folder; None writes nothing.
 
     Raises:
-        ValueError: for what does not fit; one line.
+        ValueError: one line, for options that do not fit.
     """
 
     dataset: str = "generated"
@@ -48,18 +49,14 @@ class StressOptions:
     out: Path | None = Path("runs")
 
     def __post_init__(self) -> None:
-        for name in self.protections:
-            if name not in PROTECTIONS:
-                known = ", ".join(PROTECTIONS)
-                raise ValueError(f"--protection {name}: must be one of {known}{nearest(name, PROTECTIONS)}")
-        for name in self.adversaries:
-            if name not in adversaries():
-                known = ", ".join(adversaries())
-                raise ValueError(f"--adversary {name}: must be one of {known}{nearest(name, adversaries())}")
-        for name in self.faults:
-            if name not in STRIKING:
-                known = ", ".join(STRIKING)
-                raise ValueError(f"--fault {name}: must be one of {known}{nearest(name, STRIKING)}")
+        for option, given, known in (
+            ("protection", self.protections, PROTECTIONS),
+            ("adversary", self.adversaries, adversaries()),
+            ("fault", self.faults, STRIKING),
+        ):
+            for name in given:
+                if name not in known:
+                    raise ValueError(f"--{option} {name}: must be one of {', '.join(known)}{nearest(name, known)}")
         milestones(self.asks)
         if not (math.isfinite(self.epsilon_bit) and self.epsilon_bit > 0):
             raise ValueError(f"--epsilon-bit {self.epsilon_bit:g}: a budget must be a finite number above 0")
@@ -69,12 +66,13 @@ class StressOptions:
 
 @dataclass(frozen=True)
 class StressResult:
-    """What came of it.
+    """Result of a stress test.
 
     Args:
-        rows: One a protection, adversary, attribute and number of asks.
-        settings: What was in force.
-        seconds: How long it took.
+        rows: One for each protection, adversary, attribute and number of asks.
+        settings: Settings in force.
+        seconds: Duration.
+        answers: Numbers of answers of the devices by kind, for each comparison.
     """
 
     rows: list[dict[str, Any]]
@@ -84,10 +82,10 @@ class StressResult:
 
     @property
     def passed(self) -> bool:
-        """Whether every row is what it should be."""
+        """Whether every row agrees with theory."""
         return all(row["passed"] for row in self.rows)
 
 
 def adversaries() -> dict[str, str]:
-    """Return the adversaries there are, by name, with what each does."""
-    return PLAIN | dict(names())
+    """Return the description of each adversary by name."""
+    return PLAIN | {name: curator.description for name, curator in ADVERSARIES.items()}

@@ -1,15 +1,13 @@
-"""What stands between a second question and a second answer, for the comparison of ``ldpsim stress``.
+"""Protections against a second answer, for the comparison of ``ldpsim stress``.
 
-``refuse`` and ``replay`` are the real devices with their real ledgers and nothing of them
-is here. ``none`` and ``context-state`` are what people build instead:
+``refuse`` and ``replay`` are real devices with real ledgers; their code is elsewhere. The others
+are clients without a ledger, for comparison only:
 
 - ``none``: an app that draws fresh noise for every message, as a stateless client does;
-- ``context-state``: the same app with a guard in Flower's ``Context.state``: "I have
-  answered" is kept where Flower keeps a client's state between messages.
+- ``context-state``: the same app, which keeps its answer in Flower's ``Context.state``.
 
-Neither is a protection, so neither can be enrolled: they have no state folder, no policy
-and no ledger, take their records from the population in memory and are reached only by
-:class:`strategies.stress.grids.UnguardedGrid`.
+They have no state folder, no policy and no ledger. They take their records from the population
+in memory, and only :class:`strategies.stress.grids.UnguardedGrid` reaches them.
 """
 
 from __future__ import annotations
@@ -28,12 +26,12 @@ _GUARD = "answered"
 
 
 class UnguardedApp:
-    """A client app that has no ledger. It answers ``query.report`` messages and looks at nothing else.
+    """Client app without a ledger. It answers every ``query.report`` message.
 
     Args:
-        population: Whose data it reports.
-        seed: Of the noise; every message takes the next key.
-        guarded: Whether it remembers its answer in ``Context.state``.
+        population: The people whose data it reports.
+        seed: Seed of the noise; every message takes the next key.
+        guarded: Whether it keeps its answer in ``Context.state``.
     """
 
     def __init__(self, population: Population, *, seed: int, guarded: bool) -> None:

@@ -1,20 +1,18 @@
 """Adversaries and faults of :mod:`strategies.adversaries` against the real devices.
 
-Each number of asks gets devices of its own. What an adversary learned is added up like
-everything else: only distinct answers count.
+Each number of asks has devices of its own. Only distinct answers count.
 
-Against a protection that covers it an adversary may learn less than one answer gives (a
-greedy first question is refused), but not more. What is not covered is shown with its real
-loss: a fault that strikes T - 1 times gives T answers.
+If the protection covers an adversary, it may learn less than one answer gives (a greedy first
+question is refused), but not more. A row that is not covered shows its real loss: a fault that
+strikes T - 1 times gives T answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from devices.query import Query
-from strategies.adversaries import ADVERSARIES, Outcome, Target
+from strategies.adversaries import ADVERSARIES, AttackResult, Target
 from strategies.adversaries.faults import FAULTS
 from strategies.stress.tallies import Tally
 
@@ -22,20 +20,20 @@ from strategies.stress.tallies import Tally
 STRIKING = {name: fault for name, fault in FAULTS.items() if fault.strike is not None}
 
 
-def let_loose(adversary: str, fault: str, folder: Path, query: Query, tally: Tally, *, asks: int) -> Outcome:
-    """Let an adversary, or one who asks after each strike of a fault, loose on enrolled devices.
+def let_loose(adversary: str, fault: str, folder: Path, query: Query, tally: Tally, *, asks: int) -> AttackResult:
+    """Attack enrolled devices with an adversary, or with one that asks after each strike of a fault.
 
     Args:
-        adversary: A name of :data:`ADVERSARIES`; of no account where there is a fault.
+        adversary: A name of :data:`ADVERSARIES`; not used if there is a fault.
         fault: A name of :data:`STRIKING`, or ``none``.
         folder: The devices' state folder.
-        query: The question that they enrolled for.
-        tally: Takes all that was learned.
-        asks: How often it asks, where that is free.
+        query: The question for which they are enrolled.
+        tally: Gets all distinct answers.
+        asks: Number of asks, for adversaries that ask as often as they like.
     """
     target = Target.of(folder, query)
-    known = ADVERSARIES[adversary] if fault == "none" else STRIKING[fault]
-    outcome = known.attack(target, asks=asks)
+    attack = ADVERSARIES[adversary](target, asks=asks).attack if fault == "none" else None
+    outcome = STRIKING[fault].attack(target, asks=asks) if attack is None else attack()
     given = outcome.answers_given()
     for attribute in tally.mechanisms:
         for device, answers in outcome.reports(attribute).items():
@@ -46,10 +44,5 @@ def let_loose(adversary: str, fault: str, folder: Path, query: Query, tally: Tal
 
 
 def covered(adversary: str, fault: str) -> bool:
-    """Whether the devices' promise covers it."""
+    """Whether devices are protected against an adversary or a fault."""
     return (ADVERSARIES[adversary] if fault == "none" else STRIKING[fault]).covered
-
-
-def names() -> Iterator[tuple[str, str]]:
-    """Yield (name, what it does) of every registered adversary."""
-    yield from ((name, adversary.description) for name, adversary in ADVERSARIES.items())

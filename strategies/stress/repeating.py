@@ -1,10 +1,10 @@
-"""The plain adversaries: the same question, T times, with nothing else changed.
+"""Plain adversaries: they ask the same question T times and change nothing else.
 
 - ``repeat``: T rounds of one run, a new collection id each;
 - ``new-run``: T runs of one round, a new collection id each;
 - ``at-once``: all T messages to a device pushed together.
 
-They need no trick, and against an app without a ledger one of them is always enough.
+An app without a ledger never withstands all three.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import replace
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
-from flwr.serverapp.strategy import Strategy
 
 from devices.device import Refusal
 from devices.query import Query
 from devices.wire import message_type, query_content, read_reply
 from strategies.engines.grids import LocalGrid
-from strategies.stress.grids import batches, start_run
+from strategies.rounds.collect_once import ReportStrategy
+from strategies.stress.grids import UnguardedGrid
 from strategies.stress.tallies import Tally
 
 PLAIN = {
@@ -29,16 +29,17 @@ PLAIN = {
     "new-run": "the same question in T runs, each under a new collection id",
     "at-once": "the same question in T messages that are pushed together",
 }
+_BATCH = 1 << 15  # largest number of messages that are sent together
 
 
-class Asking(Strategy):
-    """Asks one query in each round and gives what comes back to a tally.
+class Asking(ReportStrategy):
+    """Strategy that asks one query in each round and gives the reports to a tally.
 
     Args:
         queries: The query of each round; it goes to ``devices``, ``times`` times.
-        tally: Where the reports go.
-        devices: Whom to ask.
-        times: How many messages a device gets at once.
+        tally: Gets the reports.
+        devices: Devices to ask.
+        times: Number of messages that a device gets together.
         heard: Called after every round with its number.
     """
 
@@ -55,13 +56,10 @@ class Asking(Strategy):
         self._devices, self._times, self._heard = devices, times, heard
         self.answers: Counter[str] = Counter()
 
-    def summary(self) -> None:
-        """Print nothing."""
-
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Return this round's messages: for each device all it gets, one after another."""
+        """Return this round's messages; those of a device follow one another."""
         query = self._queries[server_round - 1]
         content, kind, group = query_content(query), message_type(query), str(server_round)
         return [
@@ -71,7 +69,7 @@ class Asking(Strategy):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Keep what the devices said."""
+        """Give the reports to the tally and count the answers."""
         query = self._queries[server_round - 1]
         for message in replies:
             answer = read_reply(message)
@@ -83,16 +81,6 @@ class Asking(Strategy):
                 self.answers[answer.name if isinstance(answer, Refusal) else "failed"] += 1
         self._heard(server_round)
         return None, None
-
-    def configure_evaluate(
-        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
-    ) -> Iterable[Message]:
-        """Ask nothing more."""
-        return []
-
-    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
-        """Nothing was asked."""
-        return None
 
 
 def collections(query: Query, asks: int) -> Iterator[Query]:
@@ -109,19 +97,19 @@ def attack(
     asks: int,
     heard: Callable[[int], None] = lambda asked: None,
 ) -> Counter[str]:
-    """Let a plain adversary loose on the nodes of a grid.
+    """Attack the nodes of a grid with a plain adversary.
 
     Args:
         name: One of :data:`PLAIN`.
-        grid: Where the devices are.
+        grid: Grid of the devices.
         query: The question.
-        tally: Takes the reports.
-        asks: How many times each device is asked.
-        heard: Called with the number of asks that everybody has had, after each of them;
-            ``at-once`` calls it once, at the end.
+        tally: Gets the reports.
+        asks: Number of times that each device is asked.
+        heard: Called after each ask of all devices with the number of asks so far; ``at-once``
+            calls it once, at the end.
 
     Returns:
-        What the devices answered, counted.
+        Numbers of answers by kind.
     """
     everybody = range(grid.size)
     answers: Counter[str] = Counter()
@@ -129,11 +117,14 @@ def attack(
         _run(Asking(list(collections(query, asks)), tally, devices=everybody, heard=heard), grid, asks, answers)
     elif name == "new-run":
         for number, asked in enumerate(collections(query, asks), 1):
-            start_run(grid)
+            if isinstance(grid, UnguardedGrid):  # real devices have nothing that a run renews
+                grid.new_run()
             _run(Asking([asked], tally, devices=everybody), grid, 1, answers)
             heard(number)
     else:
-        for some in batches(grid.size, asks):
+        width = max(1, _BATCH // asks)
+        for first in range(0, grid.size, width):
+            some = range(first, min(first + width, grid.size))
             _run(Asking([query], tally, devices=some, times=asks), grid, 1, answers)
         heard(asks)
     return answers

@@ -1,9 +1,9 @@
-"""The whole comparison: every adversary against every protection, on devices of its own each.
+"""Stress test: every adversary against every protection, each on devices of its own.
 
-What is recovered is measured after each of the numbers of asks, and set beside theory: the
-one-query bound where a protection covers the adversary, T independent answers where it
-does not. A row passes where the two agree; with z standard deviations allowed, a run whose
-devices and attackers are right fails by chance with probability below 1e-6.
+The recovery is measured after each number of asks and compared with theory: the one-query
+bound if the protection covers the adversary, else T independent answers. A row passes if they
+agree within six standard deviations. If devices and adversaries are right, a run fails by chance
+with probability below 1e-6.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,7 +40,11 @@ from strategies.stress.tallies import Recovery, Tally, Truth, milestones
 
 # Guard kept between the messages of a run, and lost by the other two (flower.md's state table).
 _GUARD_HOLDS = ("repeat",)
-AFTER = "after-fault"  # who asks another question after each strike
+AFTER = "after-fault"  # asks another question after each strike
+_EDGES = {
+    "edge_precision": "precision", "edge_recall": "recall", "edge_top": "top",
+    "prior_precision": "prior_precision", "prior_recall": "prior_recall",
+}  # fmt: skip
 _DEVIATIONS = 6.0  # a chance of 2e-9 a row, and a comparison has a few hundred rows
 
 
@@ -56,10 +61,10 @@ class _Case:
 
 
 def question(population: Population, epsilon_bit: float, collection: str = "stress") -> Query:
-    """Return the question about everything that the population has, at one loss an entry.
+    """Return the question about all attributes of the population, with the same loss for each entry.
 
     Raises:
-        ValueError: for a budget that no threshold holds.
+        ValueError: for a budget that no threshold can have.
     """
     facts = population.facts
     try:
@@ -75,10 +80,10 @@ def question(population: Population, epsilon_bit: float, collection: str = "stre
 
 
 def stress(options: StressOptions, *, progress: Progress = quiet) -> StressResult:
-    """Let the adversaries loose and return what they recovered.
+    """Run the adversaries and return their recoveries.
 
     Raises:
-        ValueError: for options that make no sense or data that are missing; one line.
+        ValueError: one line, for options that do not fit or data that are missing.
     """
     started = time.perf_counter()
     progress("population", None)
@@ -108,7 +113,7 @@ def _cases(options: StressOptions) -> list[_Case]:
     striking = tuple(STRIKING) if everything else options.faults
     cases = []
     for protection in options.protections:
-        # what needs no trick shows what an unprotected device is worth; tricks are for the real ones
+        # plain adversaries suffice against unprotected devices; the others attack the real ones
         fitting = [name for name in asking if name in PLAIN or protection in REAL]
         cases += [_Case(options, protection, name) for name in fitting]
         if protection in REAL:
@@ -131,7 +136,7 @@ def _all(
     workers = min(cases[0].options.workers, len(cases))
     if workers == 1:
         for number, case in enumerate(cases):
-            done, phase = number / len(cases), f"{case.protection}"
+            done, phase = number / len(cases), case.protection
             tell(phase, done)
             yield _measure(case, population, lambda share, d=done, p=phase: tell(p, d + share / len(cases)))  # type: ignore[misc]
         return
@@ -151,34 +156,30 @@ def _measure(
     marks = milestones(case.options.asks)
     query, truth = question(population, case.options.epsilon_bit), Truth.of(population)
     rows: list[dict[str, Any]] = []
-    counted: dict[str, int] = {}
+    counted: Counter[str] = Counter()
 
     def once(asks: int, among: tuple[int, ...]) -> None:
         tally = Tally(population, truth, query)
-        if case.adversary not in PLAIN:
-            with _home(case, population, query) as home:
-                outcome = let_loose(case.adversary, case.fault, home, query, tally, asks=asks)
-            for code, count in outcome.answers.items():
-                counted[code] = counted.get(code, 0) + count
-            rows.extend(_rows(case, asks, tally.recoveries(asks)))
-            return
 
         def heard(number: int) -> None:
             tell(number / marks[-1])
             if number in among:
                 rows.extend(_rows(case, number, tally.recoveries(number)))
 
-        with _nodes(case, population, query) as grid:
-            answers = attack(case.adversary, grid, query, tally, asks=asks, heard=heard)
-        for code, count in answers.items():
-            counted[code] = counted.get(code, 0) + count
+        if case.adversary in PLAIN:
+            with _nodes(case, population, query) as grid:
+                counted.update(attack(case.adversary, grid, query, tally, asks=asks, heard=heard))
+        else:
+            with _home(case, population, query) as home:
+                counted.update(let_loose(case.adversary, case.fault, home, query, tally, asks=asks).answers)
+            heard(asks)
 
-    if case.adversary not in ("repeat", "new-run"):
-        for asks in marks:  # what was asked before would be remembered: each number has devices of its own
-            once(asks, (asks,))
-    else:
+    if case.adversary in ("repeat", "new-run"):
         once(marks[-1], marks)
-    return rows, counted
+    else:
+        for asks in marks:  # devices remember earlier asks, so each number of asks has devices of its own
+            once(asks, (asks,))
+    return rows, dict(counted)
 
 
 @contextmanager
@@ -220,11 +221,7 @@ def _rows(case: _Case, asks: int, recoveries: dict[str, Recovery]) -> list[dict[
             "adversary": case.adversary, "fault": case.fault, "protection": case.protection, "covered": covered,
             "attribute": attribute, "asks": asks, "recovered": found.recovered, "one_query_bound": found.bound,
             "theory": found.theory, "distinct_releases": found.releases, "values": found.values,
-            "edge_precision": found.edges.precision if found.edges else None,
-            "edge_recall": found.edges.recall if found.edges else None,
-            "edge_top": found.edges.top if found.edges else None,
-            "prior_precision": found.edges.prior_precision if found.edges else None,
-            "prior_recall": found.edges.prior_recall if found.edges else None,
+            **{column: getattr(found.edges, name) if found.edges else None for column, name in _EDGES.items()},
             "passed": agrees(found, covered=covered, asks=asks, plain=plain),
         }
         for attribute, found in recoveries.items()
@@ -232,17 +229,16 @@ def _rows(case: _Case, asks: int, recoveries: dict[str, Recovery]) -> list[dict[
 
 
 def agrees(found: Recovery, *, covered: bool, asks: int, plain: bool = True) -> bool:
-    """Whether what was recovered is what theory says.
+    """Whether a recovery agrees with theory.
 
     Args:
         found: The recovery.
-        covered: Whether one answer is all there may be; else ``asks`` independent ones are expected.
-        asks: How many answers an uncovered device gives.
-        plain: Whether it is known what an adversary gets: not less than one answer where it
-            is covered, and T independent ones where it is not. A trick may get less.
+        covered: Whether one answer is expected; else ``asks`` independent ones.
+        asks: Number of answers that an uncovered device gives.
+        plain: Whether the adversary gets exactly the expected answers. The others may get less.
     """
     if not plain and not covered:
-        return True  # shown with its real loss
+        return True  # the row shows its real loss
     expected, releases = (found.bound, 1) if covered else (found.theory, asks)
     slack = _DEVIATIONS * math.sqrt(expected * (1 - expected) / found.values) + 20 / found.values
     above = found.recovered - expected

@@ -1,8 +1,8 @@
-"""What an adversary adds up from all it receives, and what it was worth.
+"""Sums of an adversary over all reports, and the values recovered from them.
 
-One :class:`Tally` takes every reply of every adversary: bits of neighbour lists, features
-and labels by log-likelihood (:mod:`curator.attacks.averaging`). Bytes that a device has
-sent before, in answer to the same question, say nothing new and are counted once.
+One :class:`Tally` takes every report: bits of neighbour lists, features and labels by
+log-likelihood (:mod:`curator.attacks.averaging`). Equal bytes of a device in answer to the same
+question have no new information and count once.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
 from devices.mechanisms.base import ONE
 from devices.query import Ask, Query
 
-LARGEST = 10_000  # people; what an adversary knows of all pairs is held in memory
+LARGEST = 10_000  # people; the sums of all pairs are in memory
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The private values, as the bits that are guessed.
+    """Private values, as the bits that are guessed.
 
     Args:
         adjacency: bool (n, n).
         features: bool (n, d): whether a value lies in the upper half of its range.
-        steps: uint16 (n, d): which of ``values`` a feature has.
-        values: float32, the different values there are.
+        steps: uint16 (n, d): index of a feature's value in ``values``.
+        values: float32, the different values of all features.
         labels: int64 (n,).
     """
 
@@ -69,15 +69,15 @@ class Truth:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What was recovered of one attribute.
+    """Recovery of one attribute.
 
     Args:
         recovered: Share of its values that are guessed right.
-        bound: What one answer gives in expectation.
-        theory: What ``asks`` independent answers give in expectation.
-        values: How many values the share is of.
+        bound: Expected share after one answer.
+        theory: Expected share after ``asks`` independent answers.
+        values: Number of values.
         releases: Largest number of different answers that a device gave.
-        edges: What is known of edges, for the adjacency alone.
+        edges: Attack on the edges, for the adjacency alone.
     """
 
     recovered: float
@@ -89,12 +89,12 @@ class Recovery:
 
 
 class Tally:
-    """All that one adversary received.
+    """Sums over all that one adversary received.
 
     Args:
-        population: Whose data are attacked.
-        truth: The same, as bits.
-        query: The question, for what theory says about it.
+        population: The people under attack.
+        truth: Their values, as bits.
+        query: The honest question; theory is computed for it.
     """
 
     def __init__(self, population: Population, truth: Truth, query: Query) -> None:
@@ -103,13 +103,12 @@ class Tally:
         self.mechanisms: dict[str, Mechanism] = {ask.attribute: ask.mechanisms[0] for ask in query.asks}
         self.bits = {"adjacency": BitTally(n, n), "features": BitTally(n, population.facts.d)}
         self.labels = LabelTally(n, max(population.facts.classes, 1))
-        self.unread = 0  # reports of mechanisms that say nothing about single values
         self._last: dict[tuple[int, bytes], int] = {}
         self._seen: dict[str, list[array[int]]] = {name: [array("q") for _ in range(n)] for name in self.mechanisms}
         self._counted = dict.fromkeys(self.mechanisms, 0)
 
     def add(self, device: int, query: Query, report: Report) -> None:
-        """Take one report; ValueError for bytes that are none of this query."""
+        """Take one report; ValueError for bytes that do not answer this query."""
         same = hash(report.data)
         key = (device, query.digest)
         if self._last.get(key) == same:
@@ -118,44 +117,34 @@ class Tally:
         parts = unpack_report(report.data, query)
         for ask in query.asks:
             payloads = parts[ask.attribute]
-            # a label has few values: two of its reports differ where what came with them does
+            # a label has few values: count its reports as different if the whole reports differ
             release = same if ask.attribute == "label" else hash(payloads)
             if ask.attribute in self._seen:
                 self._seen[ask.attribute][device].append(release)
-            for mechanism, payload in zip(ask.mechanisms, payloads, strict=True):
-                self._read(ask.attribute, mechanism, device, mechanism.decode(payload, device=device))
+            self.learn(device, ask, payloads)
 
     def learn(self, device: int, ask: Ask, parts: tuple[bytes, ...]) -> None:
-        """Take an answer about one attribute that is known to be no repetition; :meth:`count` says how many."""
+        """Take a new answer about one attribute, without counting it; see :meth:`count`."""
         for mechanism, payload in zip(ask.mechanisms, parts, strict=True):
             self._read(ask.attribute, mechanism, device, mechanism.decode(payload, device=device))
 
     def count(self, device: int, attribute: str, releases: int) -> None:
-        """Note how many different answers about an attribute a device gave."""
+        """Note the number of different answers of a device about an attribute."""
         self._counted[attribute] = max(self._counted[attribute], releases)
 
     def _read(self, attribute: str, mechanism: Mechanism, device: int, report: Any) -> None:
+        """Add one mechanism's report; one without evidence about single values adds nothing."""
+        skip = device if attribute == "adjacency" and mechanism.reporting == "both" else None
         if attribute == "label":
             if mechanism.weight is not None:
                 self.labels.add(device, int(report), mechanism.weight)
-                return
-        else:
-            skip = device if attribute == "adjacency" and mechanism.reporting == "both" else None
-            if mechanism.weight is not None:
-                self.bits[attribute].add(device, report, mechanism.weight, skip=skip)
-                return
-            odds = mechanism.evidence(report)
-            if odds is not None:
-                self.bits[attribute].add_evidence(device, odds, skip=skip)
-                return
-        self.unread += 1
+        elif mechanism.weight is not None:
+            self.bits[attribute].add(device, report, mechanism.weight, skip=skip)
+        elif (odds := mechanism.evidence(report)) is not None:
+            self.bits[attribute].add_evidence(device, odds, skip=skip)
 
     def recoveries(self, asks: int) -> dict[str, Recovery]:
-        """Return what is known now, by attribute.
-
-        Args:
-            asks: How many answers theory counts.
-        """
+        """Return the recoveries so far by attribute; theory is for ``asks`` answers."""
         found = {}
         for attribute, mechanism in self.mechanisms.items():
             releases = max(max((len(set(seen)) for seen in self._seen[attribute]), default=0), self._counted[attribute])

@@ -1,7 +1,7 @@
-"""The result of a stress test on disk: ``<out>/stress-<dataset>-<hash>-<seed>/``.
+"""Result of a stress test on disk, in ``<out>/stress-<dataset>-<hash>-<seed>/``.
 
-``result.json`` (rows, whether all passed, settings), ``table.csv`` and ``stress.png``. As
-with any result, it is written whole or not at all, and one that is there is left alone.
+The files are ``result.json`` (rows, whether all passed, settings), ``table.csv`` and
+``stress.png``. result.json is written whole or not at all, and an existing one is not changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLUMNS = (
 
 
 def record_of(result: StressResult) -> dict[str, Any]:
-    """Return what result.json holds."""
+    """Return the content of result.json."""
     return {
         "schema": SCHEMA,
         "rows": result.rows,
@@ -50,7 +50,7 @@ def write(result: StressResult, out: Path) -> Path:
     """Write a result and return its folder.
 
     Raises:
-        ValueError: where it cannot be written.
+        ValueError: if it cannot be written.
     """
     digest = config_hash(result.settings)
     folder = run_folder.choose_folder(

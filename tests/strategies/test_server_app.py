@@ -1,4 +1,7 @@
-"""The ServerApp on a Grid whose nodes are not numbered like the devices."""
+"""The ServerApp on a Grid whose nodes are not numbered like the devices.
+
+Covers flower_app/roster.
+"""
 
 from __future__ import annotations
 

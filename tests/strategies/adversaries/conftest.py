@@ -17,7 +17,7 @@ from devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
 from devices.policy.policy import Cap, policy_for
 from devices.query import Ask, Query
 from strategies.adversaries import Target
-from strategies.adversaries.plans import two_stages
+from strategies.adversaries.staged_queries import two_stages
 
 N, D, CLASSES = 12, 10, 3
 WIDE = Cap(bit=1e6, vector=1e9, user=1e9, delta=1.0)

@@ -1,4 +1,7 @@
-"""Every adversary against devices behind the local Grid: what it learned, beside the one-query bound."""
+"""Every adversary against devices behind the local Grid: what it learned, beside the one-query bound.
+
+Covers curator, data, processes, repeating, target and varying.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from devices.ledger.ledger import Ledger, NewRelease
 from devices.policy.policy import Policy
 from devices.wire import TEXTS
 from strategies.adversaries import ADVERSARIES, Target
-from strategies.adversaries.outcome import Outcome
+from strategies.adversaries.attack_result import AttackResult
 from strategies.results.lifetime import lifetime
 
 ASKS = 25
@@ -47,8 +50,8 @@ def reports_in(state: State) -> dict[tuple[int, str, int], bytes]:
     return found
 
 
-def losses(outcome: Outcome, target: Target) -> dict[tuple[int, str], tuple[float, float]]:
-    """What was learned and the bound of one honest question, by device and attribute."""
+def losses(outcome: AttackResult, target: Target) -> dict[tuple[int, str], tuple[float, float]]:
+    """Return the learned loss and the bound of one honest question, by device and attribute."""
     return {
         (device, name): (outcome.loss(device, name), target.query.loss(name, device=device).vector)
         for device in range(target.devices)
@@ -66,7 +69,7 @@ def test_the_table_is_that_of_the_threat_model() -> None:
 @pytest.mark.parametrize(("name", "on_requery", "wide"), TABLE)
 def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: str, on_requery: str, wide: bool) -> None:
     target = target_for(name, on_requery=on_requery, wide=wide)
-    outcome = ADVERSARIES[name].attack(target, asks=ASKS)
+    outcome = ADVERSARIES[name](target, asks=ASKS).attack()
     assert sum(outcome.answers.values()) == outcome.messages >= 24
     assert outcome.unasked == 0 and outcome.answers["other"] == 0
     assert outcome.texts <= set(TEXTS.values())
@@ -87,7 +90,7 @@ def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: st
         assert devices.device.unpack_parts(report) == held[key]
     # And the device still gives its report to who asked for it first, or says that it has.
     before = len(entered)
-    ADVERSARIES["repeats"].attack(target, asks=1)
+    ADVERSARIES["repeats"](target, asks=1).attack()
     after = reports_in(State(target.home))
     assert len(after) == before
 
@@ -124,7 +127,7 @@ def test_the_attack_works_where_nothing_protects(
     target_for: Callable[..., Target], unprotected: None, name: str
 ) -> None:
     target = target_for(name)
-    outcome = ADVERSARIES[name].attack(target, asks=ASKS)
+    outcome = ADVERSARIES[name](target, asks=ASKS).attack()
     found = max(outcome.distinct(9, attribute) for attribute in target.query.attributes)
     # A label has few values and a short list may come out alike twice, so a few repeats are no surprise.
     assert found >= REPORTS_A_DEVICE[name] - 2, found

@@ -1,4 +1,4 @@
-"""What befalls a state folder, and what the next question then costs: 1x where it is covered, k x where not."""
+"""Faults of a state folder, and the cost of the next question: 1x if it is covered, else k x."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_same_question_gets_the_same_bytes_from_a_lost_ledger(
     fault = FAULTS[name]
     assert fault.strike is not None
     release_states()
-    folder = fault.strike(target.home, before)
+    folder = fault.strike(target.home, before) or target.home
     again = State(folder).device(7).answer(replace(target.query, collection="another"))
     assert first.data == again.data  # type: ignore[union-attr]
 
@@ -199,7 +199,7 @@ def test_a_run_names_the_folder_where_the_node_does_not(
 
 
 def test_an_edited_app_reads_everything(counted: Callable[[bool], Target]) -> None:
-    """What a curator who ships code of their own gets from a SuperNode that can read the folder."""
+    """A curator who ships code of their own reads everything of a SuperNode that can read the folder."""
     target = counted(True)
     edited = ClientApp()
 

@@ -1,4 +1,4 @@
-"""Where the federated mode is on, a gradient says the features and the label, and an evaluation says the label.
+"""Federated mode without noise: a gradient reveals features and label, and an evaluation the label.
 
 The same messages to devices that report are refused (test_models.py). Updates under noise
 are no such release: the attack finds nothing there.

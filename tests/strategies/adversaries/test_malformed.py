@@ -107,7 +107,7 @@ def test_the_source_is_hostile(target_for: Callable[..., Target]) -> None:
 
 
 def test_a_storm_of_retries_leaves_nothing_in_memory(target_for: Callable[..., Target]) -> None:
-    """What three thousand retries hold at the end is no more than after the first thousand."""
+    """Three thousand retries take no more memory at the end than after the first thousand."""
     assume_identity(run_id=1)
     target = target_for("retry-storm")
     with target.run() as grid:

@@ -19,7 +19,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("rate", [0.01, 1.0])
 def test_one_update_says_everybodys_data(people: Population, rate: float) -> None:
-    """Where a device trains, one plain step of softmax regression gives its features and its label away."""
+    """One plain step of softmax regression on a device that trains reveals its features and its label."""
     rng = np.random.default_rng(0)
     classes, d = people.facts.classes, people.facts.d
     weights, bias = rng.normal(size=(classes, d)), rng.normal(size=classes)
@@ -35,7 +35,7 @@ def test_one_update_says_everybodys_data(people: Population, rate: float) -> Non
 
 
 def test_evaluations_of_crafted_models_say_the_label(people: Population) -> None:
-    """Where a device evaluates, its accuracy under constant models is its label."""
+    """The accuracy of constant models on a device that evaluates reveals its label."""
     for person in range(len(people)):
         record = people.record(person)
         x = np.zeros(people.facts.d)
@@ -47,5 +47,5 @@ def test_evaluations_of_crafted_models_say_the_label(people: Population) -> None
 
 def test_reporting_devices_take_no_model(target_for: Callable[..., Target]) -> None:
     target = target_for("train-and-evaluate")
-    outcome = ADVERSARIES["train-and-evaluate"].attack(target, asks=1)
+    outcome = ADVERSARIES["train-and-evaluate"](target, asks=1).attack()
     assert outcome.answers == {"MODE_REFUSED": 2 * 4 * 3 * 12, "reported": 12}

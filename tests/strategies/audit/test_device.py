@@ -81,7 +81,7 @@ class WithoutAttribute(_Keyed):
 
 
 class MemoWithoutAttribute(Device):
-    """What was released is remembered by person, not by attribute."""
+    """A device that remembers releases by person and not by attribute."""
 
     def answer(self, question: bytes | Query) -> Report | Refusal:
         answer = super().answer(question)

@@ -1,7 +1,9 @@
-"""What is relied on in Flower 1.41 beyond its documentation; flwr is pinned to it.
+"""Properties of Flower 1.41 that its documentation does not promise; flwr is pinned to it.
 
 A new version of Flower that changes any of this fails here, by name, and not somewhere
 in a simulation.
+
+Covers flower_internals.
 """
 
 from __future__ import annotations

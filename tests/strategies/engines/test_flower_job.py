@@ -25,7 +25,7 @@ def test_a_job_is_read_as_it_was_written(tmp_path: Path, ask: Ask) -> None:
     assert not Job(questions[1:], 40).alike
 
 
-@pytest.mark.parametrize("text", [None, "{", '{"format": 2}', '{"format": 1}'])
+@pytest.mark.parametrize("text", [None, "{", '{"format": 1}', '{"format": 2}'])
 def test_no_job_is_one_line(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "job.json").write_text(text)
@@ -45,7 +45,7 @@ def test_a_collection_is_read_as_it_was_written(tmp_path: Path) -> None:
     read = load_collected(tmp_path)
     assert read == collected
     assert read.reports_sha256 == collected.reports_sha256
-    assert [path.name for path in tmp_path.iterdir()] == ["collected.npz"]
+    assert [path.name for path in tmp_path.iterdir()] == ["collected.json"]
 
 
 def test_nothing_collected(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Every method has a grid of its own for ``tune``, and knows which parameters change what people are asked."""
+"""Every method has a grid of its own for ``tune``, and knows which parameters change what people are asked.
+
+Covers tune (with tests/cli/test_tune.py, which covers trial and tuned_file too).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def _options(name: str, **settings: str) -> RunOptions:
 def test_the_grid_is_of_parameters_that_only_the_curator_uses(
     name: str, people: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the search checks before it asks: names, values, and that nobody is asked otherwise."""
+    """The checks of a search before it asks: names, values, and the same questions to everybody."""
     monkeypatch.setattr("strategies.runs.set_up.load_population", lambda options: people)
     stages = built_in(_options(name))
     assert len(stages) == len(find(name).search_grid) and all(0 < search._size(stage) <= 24 for stage in stages)

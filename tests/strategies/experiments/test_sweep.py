@@ -1,3 +1,8 @@
+"""Sweeps: cells, tables, and what is run again.
+
+Covers sweep_file and sweep_table.
+"""
+
 from __future__ import annotations
 
 import csv

@@ -1,3 +1,8 @@
+"""Divisions of people for an owner's method.
+
+Covers owned_graph and owner_graphs (with runs/test_owner.py).
+"""
+
 from __future__ import annotations
 
 from dataclasses import replace

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strategies.results.folder import LogFile, choose_folder, prepare, write_config, write_result
+from strategies.results.folder import choose_folder, log_file, prepare, write_config, write_result
 
 
 def test_an_interrupted_run_is_found_again_and_a_finished_one_is_not(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_config_leaves_out_what_was_not_given(tmp_path: Path) -> None:
 
 def test_log_lines_go_to_the_folder_and_stop_with_the_run(tmp_path: Path) -> None:
     log = logging.getLogger("ldpsim")
-    with LogFile(tmp_path):
+    with log_file(tmp_path):
         log.info("inside")
     log.info("outside")
     assert "inside" in (text := (tmp_path / "log.txt").read_text()) and "outside" not in text

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
 from curator.methods import Question
@@ -11,7 +10,7 @@ from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.enrolment.state import State
 from strategies.engines.grids import LocalGrid
-from strategies.rounds.collect_once import CollectOnce, device_nodes, run_collection
+from strategies.rounds.collect_once import CollectOnce, run_collection
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -65,12 +64,6 @@ def test_nothing_is_evaluated_on_a_device(enrolled: Enrolled, ask: Ask) -> None:
     strategy = CollectOnce(ask(), range(1, 41))
     assert list(strategy.configure_evaluate(1, ArrayRecord(), ConfigRecord(), grid)) == []
     assert strategy.aggregate_evaluate(1, []) is None
-
-
-def test_device_nodes_needs_every_device() -> None:
-    assert device_nodes({1: 70, 0: 90}) == [90, 70]
-    with pytest.raises(ValueError, match="device 0 is not connected"):
-        device_nodes({1: 70, 2: 90})
 
 
 def test_what_the_curator_gets_is_noisy(enrolled: Enrolled, ask: Ask, population: Population) -> None:

@@ -46,9 +46,12 @@ def test_everybody_tells_its_neighbours_once_also_one_that_is_heard_late_or_has_
     nodes = list(range(1, PEOPLE + 1))
     (alone, *_) = [node for node in nodes if not neighbours(people, node)]
     late, silent = [node for node in nodes if len(neighbours(people, node)) > 1][:2]
-    grid = TrainingGrid(
-        devices, train=lambda r: nodes[::2], drops=lambda node, r: node == silent or (node == late and r == 0)
-    )
+
+    class Late(TrainingGrid):
+        def drops(self, node: int, number: int) -> bool:
+            return super().drops(node, number) or (node == late and number == 0)
+
+    grid = Late(devices, train=lambda r: nodes[::2], silent=frozenset({silent}))
     strategy = EgoFedAvg(nodes, HIDDEN, TASK.to_bytes())
     start = TASK.shape.initial(3)
     strategy.subscribe(grid, weights_record(start))

@@ -1,4 +1,7 @@
-"""The FedAvg family: Flower's strategy of a method, rounds under Flower's loop, and the weights they end with."""
+"""The FedAvg family: Flower's strategy of a method, rounds under Flower's loop, and the weights they end with.
+
+Covers training_grid.
+"""
 
 from __future__ import annotations
 

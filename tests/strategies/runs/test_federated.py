@@ -1,4 +1,7 @@
-"""Federated trainings end to end on a small graph: Flower's strategies, refusals, dropouts, bytes, privacy."""
+"""Federated trainings end to end on a small graph: Flower's strategies, refusals, dropouts, bytes, privacy.
+
+Covers federated_network, federated_training, isolated, rounds/dp_fedavg, rounds/feature_sums and setup/checks.
+"""
 
 from __future__ import annotations
 

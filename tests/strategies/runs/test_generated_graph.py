@@ -1,4 +1,4 @@
-"""What the generated graph is for: noise costs something on it, and the graph is worth something."""
+"""Purpose of the generated graph: noise costs accuracy on it, and its edges add accuracy."""
 
 from __future__ import annotations
 

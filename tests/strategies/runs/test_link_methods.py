@@ -1,4 +1,4 @@
-"""What the methods that protect links hold, and their stored settings (test_every_method.py runs each on Cora too)."""
+"""Guarantees of the methods that protect links, and their stored settings (on Cora: test_every_method.py)."""
 
 from __future__ import annotations
 

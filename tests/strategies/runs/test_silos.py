@@ -1,4 +1,7 @@
-"""Silos: who is in which, what they compute, what is exchanged."""
+"""Silos: who is in which, what they compute, what is exchanged.
+
+Covers people/silos.
+"""
 
 from __future__ import annotations
 

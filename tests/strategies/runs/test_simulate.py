@@ -1,4 +1,7 @@
-"""Whole runs, small: what the same, a changed and an interrupted command do."""
+"""Whole runs, small: what the same, a changed and an interrupted command do.
+
+Covers run, set_up, one_report, asking, reference, results/outcome, results/record and setup/run_setup.
+"""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What a copy of the packages with one more option shows of it."""
+    """Return the places where a copy of the packages shows one more option."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("cli", "curator", "devices"):
         (folder / name).symlink_to(ROOT / name)

@@ -1,4 +1,4 @@
-"""What a curator may ship instead of the ClientApp: it asks for everything, in every way it knows.
+"""App that a curator may ship instead of the ClientApp: it asks for everything, in every way it knows.
 
 Put over ``devices/client_app.py`` in a Flower app by ``test_edited_app.py``. It runs on the
 device's machine with all the rights of the SuperNode.

@@ -1,4 +1,4 @@
-"""What counts as learned: distinct answers, a plan's stages once, independent losses added."""
+"""Results of attacks: distinct answers, stages counted once, losses added. Covers staged_queries, varying."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from flwr.app import ConfigRecord, Error, Message, RecordDict
 from devices.facts import PublicFacts
 from devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
 from devices.query import Ask, Query
-from strategies.adversaries import ADVERSARIES, Outcome, Release, Target
+from strategies.adversaries import ADVERSARIES, AttackResult, Release, Target
 from strategies.adversaries.curator import rebudgeted, recollected
-from strategies.adversaries.plans import two_stages
+from strategies.adversaries.staged_queries import two_stages
 from strategies.adversaries.varying import every_mechanism
 from strategies.engines.flower_internals import assume_identity
 
@@ -20,7 +20,7 @@ QUERY = Query("c", ((Ask("features", (BITS,)), Ask("label", (TRUTH,))),))
 
 
 def test_distinct_answers_count_and_equal_ones_do_not() -> None:
-    outcome = Outcome("somebody")
+    outcome = AttackResult("somebody")
     assert outcome.distinct_releases == 0
     outcome.add([Release(3, QUERY, "label", (b"\0",)), Release(3, recollected(QUERY, "d"), "label", (b"\0",))])
     assert outcome.distinct(3, "label") == 1 and outcome.loss(3, "label") == 1.0
@@ -32,21 +32,21 @@ def test_distinct_answers_count_and_equal_ones_do_not() -> None:
     assert outcome.distinct(3, "label") == 3 and outcome.loss(3, "label") == 2.5
     assert {device: len(found) for device, found in outcome.reports("label").items()} == {3: 3, 4: 1}
     assert outcome.reports("features") == {}
-    pooled = Outcome("pool")
+    pooled = AttackResult("pool")
     pooled.merge(outcome)
     pooled.merge(outcome)
     assert pooled.distinct_releases == 3
 
 
-def test_a_plan_is_one_answer() -> None:
-    plan = two_stages(Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=N),)),),)), N)
-    outcome = Outcome("somebody")
+def test_a_staged_query_is_one_answer() -> None:
+    staged = two_stages(Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=N),)),),)), N)
+    outcome = AttackResult("somebody")
     first, second = (tuple((j + s) % 3 for j in range(N)) for s in (0, 1))
-    outcome.add([Release(0, plan, "adjacency", (b"1",)), Release(0, plan.at_stage(1, first), "adjacency", (b"2",))])
-    assert outcome.distinct_releases == 1 and outcome.loss(0, "adjacency") == plan.loss("adjacency").vector
-    outcome.add([Release(0, plan.at_stage(1, second), "adjacency", (b"2",))])  # the same bytes to another question
+    outcome.add([Release(0, staged, "adjacency", (b"1",)), Release(0, staged.at_stage(1, first), "adjacency", (b"2",))])
+    assert outcome.distinct_releases == 1 and outcome.loss(0, "adjacency") == staged.loss("adjacency").vector
+    outcome.add([Release(0, staged.at_stage(1, second), "adjacency", (b"2",))])  # the same bytes to another question
     assert outcome.distinct_releases == 2
-    assert two_stages(plan, N) == plan
+    assert two_stages(staged, N) == staged
 
 
 def test_budgets_are_changed_whatever_the_mechanism() -> None:
@@ -66,7 +66,7 @@ def test_budgets_are_changed_whatever_the_mechanism() -> None:
 def test_what_is_no_report_is_noted() -> None:
     assume_identity(run_id=1)
     target = Target(QUERY, None, 1, lambda: None)  # type: ignore[arg-type,return-value]
-    curator = ADVERSARIES["malformed"].curator(target)
+    curator = ADVERSARIES["malformed"](target)
     asked = Message(RecordDict(), 1, "query.report")
     report = RecordDict({"report": ConfigRecord({"report": b"label 2", "device": 0, "replayed": False})})
     for content in (report, RecordDict({"leak": ConfigRecord({"x": 1})})):

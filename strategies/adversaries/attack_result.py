@@ -1,4 +1,4 @@
-"""What an adversary learned, counted by distinct releases and weighed by their true losses."""
+"""Result of an attack: the distinct releases that an adversary received, and their losses."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from devices.mechanisms.base import round_up
 from devices.query import Ask, Query
 
-Reports = dict[int, list[tuple[Ask, tuple[bytes, ...]]]]
+ReportsByDevice = dict[int, list[tuple[Ask, tuple[bytes, ...]]]]
 
 
 @dataclass(frozen=True)
 class Release:
-    """One device's answer about one attribute, as the curator holds it.
+    """One device's answer about one attribute, as the curator has it.
 
-    Two replies that are equal here told the curator nothing twice.
+    Two equal replies are one release: the second adds no information.
 
     Args:
-        device: Whose it is.
-        query: What was asked; its collection id is left out, as it is no part of the question.
-        attribute: Which attribute of it.
+        device: The device.
+        query: The query; its collection id does not count, because it is no part of the question.
+        attribute: The attribute.
         parts: The reports of the attribute's mechanisms.
-        epoch: How many times the person's data had changed before.
+        epoch: Number of earlier changes of the person's data.
     """
 
     device: int
@@ -34,37 +33,29 @@ class Release:
     parts: tuple[bytes, ...] = field(repr=False)
     epoch: int = field(default=0, compare=False)
 
-    @cached_property
-    def _question(self) -> tuple[bytes, int, bytes]:
-        return self.query.fingerprint(self.attribute), self.query.stage, self.query.grouping_digest
+    _question: tuple[bytes, int, bytes] = field(init=False, repr=False)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Release) and self._identity == other._identity
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
-
-    @property
-    def _identity(self) -> tuple[object, ...]:
-        return self.device, self.attribute, self.parts, self._question
+    def __post_init__(self) -> None:
+        question = self.query.fingerprint(self.attribute), self.query.stage, self.query.grouping_digest
+        object.__setattr__(self, "_question", question)
 
     @property
     def ask(self) -> Ask:
-        """The mechanisms that drew it."""
+        """The mechanisms that made it."""
         return next(ask for ask in self.query.asks if ask.attribute == self.attribute)
 
 
 @dataclass
-class Outcome:
-    """All that came of an adversary's messages.
+class AttackResult:
+    """Result of an adversary's messages.
 
     Args:
         adversary: Its name.
-        messages: How many messages were sent.
-        answers: How many were reported, replayed, refused (by code), or answered otherwise.
-        unasked: Reports that came back for bytes that are no question at all, or outside the
-            form the question fixes: always 0 from a device that holds its promise.
-        texts: Every text of an error that a device sent.
+        messages: Number of messages sent.
+        answers: Numbers of answers: reported, replayed, refused (by code), or other.
+        unasked: Number of reports to bytes that are no question, or not in the form that the
+            question fixes; always 0 for a device that works as promised.
+        texts: Texts of the errors that devices sent.
     """
 
     adversary: str
@@ -75,14 +66,14 @@ class Outcome:
     _releases: set[Release] = field(default_factory=set, repr=False)
 
     def add(self, releases: Iterable[Release]) -> None:
-        """Note what a device said; what is known already changes nothing."""
+        """Add releases; one that is known already changes nothing."""
         self._releases.update(releases)
 
     def __iter__(self) -> Iterator[Release]:
         return iter(sorted(self._releases, key=lambda r: (r.device, r.attribute, r.query.stage, r.parts)))
 
-    def merge(self, other: Outcome) -> None:
-        """Pool what another curator learned."""
+    def merge(self, other: AttackResult) -> None:
+        """Add the result of another curator."""
         self.messages += other.messages
         self.answers += other.answers
         self.unasked += other.unasked
@@ -91,15 +82,15 @@ class Outcome:
 
     @property
     def distinct_releases(self) -> int:
-        """The most distinct answers that any device gave about one attribute; a plan's stages are one answer."""
+        """Largest number of distinct answers of a device about one attribute; the stages of a query are one answer."""
         return max(self.answers_given().values(), default=0)
 
     def distinct(self, device: int, attribute: str) -> int:
-        """How many distinct answers one device gave about one attribute."""
+        """Return the number of distinct answers of one device about one attribute."""
         return self.answers_given().get((device, attribute), 0)
 
     def answers_given(self) -> dict[tuple[int, str], int]:
-        """How many distinct answers each device gave about each attribute: one pass over all releases."""
+        """Return the number of distinct answers of each device about each attribute, in one pass over all releases."""
         stages: dict[tuple[int, str, bytes], Counter[int]] = defaultdict(Counter)
         for release in self._releases:
             key = (release.device, release.attribute, release.query.fingerprint(release.attribute))
@@ -110,7 +101,7 @@ class Outcome:
         return found
 
     def loss(self, device: int, attribute: str) -> float:
-        """Vector loss of all that one device said about one attribute: independent answers add up."""
+        """Return the vector loss of all answers of one device about one attribute; the losses of answers add up."""
         asked: dict[bytes, tuple[Query, Counter[int]]] = {}
         for release in self._releases:
             if (release.device, release.attribute) == (device, attribute):
@@ -119,9 +110,9 @@ class Outcome:
         parts = [query.loss(attribute, device=device).vector * max(stages.values()) for query, stages in asked.values()]
         return round_up(math.fsum(parts))
 
-    def reports(self, attribute: str) -> Reports:
-        """Every distinct report about an attribute, by device: what averaging and likelihood work on."""
-        found: Reports = {}
+    def reports(self, attribute: str) -> ReportsByDevice:
+        """Return every distinct report about an attribute by device, for averaging and likelihoods."""
+        found: ReportsByDevice = {}
         for release in self:
             if release.attribute == attribute:
                 found.setdefault(release.device, []).append((release.ask, release.parts))

@@ -1,0 +1,46 @@
+"""A training job: read as it was written, and run on a Grid as Flower's runtime would."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from devices.client_app import release_states
+from devices.datasets.generated import generate
+from devices.enrolment.state import enrol
+from devices.policy.policy import policy_for_training
+from devices.training_task import Task
+from strategies.engines.grids import LocalGrid
+from strategies.flower_app.training_job import TrainingJob, is_training, run_training
+from strategies.rounds.fedavg import EVERYBODY, FedAvg, run_rounds
+from strategies.rounds.training_grid import TrainingGrid
+
+PEOPLE, ROUNDS = 12, 2
+
+
+def test_a_job_is_run_as_the_rounds_are_elsewhere(tmp_path: Path) -> None:
+    people = generate(PEOPLE, d=20, classes=3, seed=2, mean_degree=2.0, words=6)
+    task = Task("first", "own", 20, 3, 3, 0.3, 2)
+    job = TrainingJob(task, task.shape.initial(1), PEOPLE, ROUNDS, timeout=5.0)
+    found = []
+    for name in ("job", "elsewhere"):
+        folder = tmp_path / name
+        enrol(folder, people, policy_for_training(task, people.facts, answers=ROUNDS), seed=4).close()
+        grid = LocalGrid(folder, PEOPLE)
+        if name == "job":
+            assert not is_training(tmp_path)
+            job.save(tmp_path)
+            assert is_training(tmp_path)
+            read = TrainingJob.load(tmp_path)
+            assert (read.task, read.nodes, read.rounds, read.timeout) == (task, PEOPLE, ROUNDS, 5.0)
+            run_training(grid, tmp_path)
+            found.append(np.load(tmp_path / "trained.npy"))
+        else:
+            rounds = TrainingGrid(grid, train=lambda number: list(range(1, PEOPLE + 1)))
+            found.append(run_rounds(FedAvg(**EVERYBODY), rounds, job.weights, task.to_bytes(), rounds=ROUNDS))
+        release_states()
+    assert np.array_equal(found[0], found[1]) and not np.array_equal(found[0], job.weights)
+    told = json.loads((tmp_path / "trained.json").read_text())
+    assert told["answered"] == PEOPLE and len(told["round_seconds"]) == ROUNDS
