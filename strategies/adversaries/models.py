@@ -1,9 +1,8 @@
 """Adversaries that send models instead of questions: a gradient reveals the data, an evaluation the label.
 
 Paper: Zhu, Liu and Han 2019, "Deep Leakage from Gradients", https://arxiv.org/abs/1906.08935.
-Both attacks work on every device that trains and evaluates without noise. For one example and
-a layer with a bias, the data follow from the gradient in closed form. A device that reports
-answers neither message.
+Both attacks work on every device that trains and evaluates without noise: the tests compute the
+data of one example from its gradient in closed form. A device that reports answers neither message.
 """
 
 from __future__ import annotations
@@ -15,23 +14,6 @@ from numpy.typing import NDArray
 from strategies.adversaries.curator import AdversarialCurator, Runs, Shot
 
 Model = tuple[NDArray[np.floating], NDArray[np.floating]]  # weights (classes, d) and bias (classes,)
-
-
-def invert_update(before: Model, after: Model) -> tuple[NDArray[np.floating], int]:
-    """Read a person's features and label from one step of softmax regression on that person alone.
-
-    With logits W x + b the gradient is (p - y) x^T for W and p - y for b. So a row of the first
-    divided by the same entry of the second is x, and only the label's entry is negative.
-
-    Args:
-        before, after: The model before and after a descent step of any size.
-
-    Returns:
-        The features (d,) and the label.
-    """
-    weights, bias = after[0] - before[0], after[1] - before[1]
-    row = int(np.argmax(np.abs(bias)))
-    return weights[row] / bias[row], int(np.argmax(bias))
 
 
 def crafted_models(classes: int, d: int) -> list[Model]:

@@ -17,9 +17,10 @@ from flwr.app import ConfigRecord, Message
 from devices.data.population import Population
 from devices.enrolment.state import State, enrol
 from devices.fleet import Fleet
-from strategies.adversaries.models import crafted_models, invert_update
+from strategies.adversaries.models import crafted_models
 from strategies.engines.flower_internals import assume_identity
 from strategies.results.lifetime import lifetime
+from tests.strategies.adversaries.inversion import invert_update
 
 wire = pytest.importorskip("devices.federated.wire")
 tasks = pytest.importorskip("devices.training_task")

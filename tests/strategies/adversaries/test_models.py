@@ -9,7 +9,8 @@ import pytest
 
 from devices.data.population import Population
 from strategies.adversaries import ADVERSARIES, Target
-from strategies.adversaries.models import crafted_models, invert_update
+from strategies.adversaries.models import crafted_models
+from tests.strategies.adversaries.inversion import invert_update
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

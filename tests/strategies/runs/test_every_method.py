@@ -62,7 +62,7 @@ def test_it_runs_on_cora(name: str, data_dir: Path) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_it_says_what_it_is(name: str) -> None:
-    """What ``ldpsim methods`` lists: and the mechanisms that people are asked by are among those named."""
+    """The list of ``ldpsim methods`` names the mechanisms by which people are asked."""
     kind = find(name)
     assert kind.name == name and kind.paper and kind.trust in ("untrusted curator", "trusted curator", "none")
     assert set(kind.private) <= {"adjacency", "features", "label"}
