@@ -7,8 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 NAMED = ("devices", "curator", "strategies")
 PACKAGES = (*NAMED, "cli", "benchmarks")
@@ -57,13 +55,11 @@ def questions(root: Path) -> list[str]:
     return found
 
 
-@pytest.mark.xfail(strict=False, reason="some types are being renamed")
 def test_one_name_is_one_thing() -> None:
     shared = {name: paths for name, paths in shared_names(ROOT).items() if name not in ALLOWED}
     assert not shared, "\n".join(f"{name}: {', '.join(paths)}" for name, paths in shared.items())
 
 
-@pytest.mark.xfail(strict=False, reason="some docstrings are being rewritten")
 def test_no_docstring_opens_with_a_question_word() -> None:
     found = questions(ROOT)
     assert not found, "\n".join(found)

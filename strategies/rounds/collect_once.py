@@ -20,9 +20,10 @@ from flwr.serverapp.strategy import Strategy
 from curator.methods.base import Question
 from curator.reports.reports import AnswersByDevice
 from devices.device import Refusal, Report, reports_digest, unpack_report
+from devices.mechanisms.base import Grouping
 from devices.query import Query
 from devices.wire import message_type, payload_bytes, query_content, read_reply
-from strategies.rounds.stages import Grouping, Stages, stages_of
+from strategies.rounds.stages import Stages, stages_of
 
 
 @dataclass
@@ -54,7 +55,7 @@ class Collected:
     downlink_bytes: int = 0
     uplink_bytes: int = 0
     seconds: float = 0.0
-    grouping: Grouping | None = field(default=None, repr=False)
+    grouping: Grouping = field(default=None, repr=False)
 
     @property
     def reports_sha256(self) -> str:

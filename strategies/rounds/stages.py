@@ -20,8 +20,7 @@ from curator.methods import Method, Question, find
 from curator.reports.reports import AnswersByDevice, Reports
 from devices.atomic_files import write_atomically
 from devices.facts import PublicFacts
-
-Grouping = tuple[int, ...]
+from devices.mechanisms.base import Grouping
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Stages:
         return cls(method, PublicFacts.from_dict(values["facts"]), Path(values["kept"]))
 
 
-def at_stage(questions: Sequence[Question], stage: int, grouping: Grouping | None) -> tuple[Question, ...]:
+def at_stage(questions: Sequence[Question], stage: int, grouping: Grouping) -> tuple[Question, ...]:
     """Return the same questions at another stage."""
     return tuple(replace(question, query=question.query.at_stage(stage, grouping)) for question in questions)
 
