@@ -66,7 +66,8 @@ class PublicFile:
         except OSError as error:
             raise ValueError(f"facts {path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"facts {path}: not a file of public facts ({error})") from error
+            reason = f"{error} is missing" if isinstance(error, KeyError) else error
+            raise ValueError(f"facts {path}: not a file of public facts ({reason})") from error
         return cls(facts, labels)
 
     def split(self, seed: int) -> Split:

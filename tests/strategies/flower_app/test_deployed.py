@@ -71,6 +71,7 @@ def test_only_public_labels_are_learned_from(facts: Path) -> None:
         (None, "No such file"),
         ("[]", "not a file of public facts"),
         ('{"facts": {"n": 0}}', "not a file of public facts"),
+        ('{"n": 4}', "'facts' is missing"),
         ('{"facts": FACTS, "labels": {"40": 0}}', "person 40 with label 0"),
         ('{"facts": FACTS, "labels": {"0": 99}}', "person 0 with label 99"),
     ],
