@@ -164,7 +164,7 @@ def _holding(found: Account) -> list[Any]:
         )
         rows = {
             "a person; labels released (exact)": "label",
-            "an edge; labels released (exact)": "label_edge",
+            "an edge; labels released": "label_edge",
             "a person; noisy vectors released": "vector",
             "... the same by Rényi divergences": "vector_rdp",
             "an edge; noisy vectors released": "vector_edge",

@@ -7,7 +7,8 @@ Lap(1 / lambda). :func:`privgnn` and :func:`pate` say what that is worth, data-i
 * ``vector``: the noisy posterior (one coordinate may change by 2) or PATE's noisy counts
   (two change by 1) are released.
 * ``label_edge``, ``vector_edge``: one private edge changes instead of a person. PrivGnn
-  sees it only where both its ends were drawn: gamma^2 in place of gamma.
+  sees it only where both its ends were drawn. That is a substitution, not a removal: it
+  has formulas of its own (exact for labels of three classes and more, else a bound).
 * ``printed``: the paper's own analysis, for comparison with its tables. Not a guarantee.
 
 The level is the owner's data: a person with all edges, features and label is added or
@@ -24,8 +25,8 @@ from typing import Any, Literal
 
 from scipy.optimize import brentq
 
-from curator.privacy.label import label_epsilon, label_epsilon_once, label_loss, label_probabilities
-from curator.privacy.laplace import laplace_epsilon, laplace_epsilon_once
+from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss, label_probabilities
+from curator.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
 from curator.privacy.pate import moments_epsilon
 from curator.privacy.rdp import rdp_epsilon, rdp_epsilon_once
 from curator.privacy.release import (
@@ -60,7 +61,7 @@ def privgnn(release: LabelRelease) -> Account:
             label=_figure("privgnn", replace(asked, sampling=way), "label"),
             label_edge=_figure("privgnn", replace(asked, sampling=way), "label_edge"),
             vector=_vector(asked, way, asked.gamma),
-            vector_edge=_vector(asked, way, asked.gamma**2),
+            vector_edge=_vector_edge(asked, way),
             vector_rdp=_vector_rdp(asked, way),
         )
         for way in ways
@@ -164,10 +165,11 @@ def _figure(method: str, release: LabelRelease, figure: Figure) -> float | None:
         return _vector(release, release.sampling, release.gamma)
     if release.classes is None:
         return None
-    gamma = release.gamma if figure == "label" else release.gamma**2
-    epsilon = label_epsilon if release.sampling == "fresh" else label_epsilon_once
+    # One sample for all queries: the formula is that of a person, with gamma^2 for an edge.
+    edge, once = figure == "label_edge", release.sampling == "once"
+    epsilon = label_epsilon_once if once else label_edge_epsilon if edge else label_epsilon
     asked = partial(epsilon, queries=release.queries, classes=release.classes, lambda_=release.lambda_)
-    return round_up(asked(delta=release.delta, gamma=gamma))
+    return round_up(asked(delta=release.delta, gamma=release.gamma**2 if edge and once else release.gamma))
 
 
 def _votes(release: LabelRelease) -> float:
@@ -178,6 +180,13 @@ def _vector(release: LabelRelease, way: Sampling, gamma: float) -> float:
     epsilon = laplace_epsilon if way == "fresh" else laplace_epsilon_once
     loss = SENSITIVITY * release.lambda_
     return round_up(epsilon(loss=loss, queries=release.queries, delta=release.delta, gamma=gamma))
+
+
+def _vector_edge(release: LabelRelease, way: Sampling) -> float:
+    if way == "once":
+        return _vector(release, way, release.gamma**2)
+    loss = SENSITIVITY * release.lambda_
+    return round_up(laplace_edge_epsilon(loss=loss, queries=release.queries, delta=release.delta, gamma=release.gamma))
 
 
 def _vector_rdp(release: LabelRelease, way: Sampling) -> float:

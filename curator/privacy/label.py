@@ -17,7 +17,8 @@ the highest accuracy that labels of this noise can have.
 
 Removing a person from Poisson-sampled data changes (1 - gamma) Q + gamma P to Q, adding
 one does the reverse. Over n queries only the numbers of labels 1 and 2 matter, a
-trinomial law, so that (epsilon, delta) is a finite sum.
+trinomial law, so that (epsilon, delta) is a finite sum. One edge that changes is a
+substitution and has a pair of its own (:func:`label_edge_epsilon`).
 """
 
 from __future__ import annotations
@@ -166,8 +167,7 @@ def label_epsilon(*, queries: int, classes: int, lambda_: float, delta: float, g
         queries: n, at least 1.
         classes, lambda_: As in :func:`label_probabilities`.
         delta: In (0, 1).
-        gamma: Probability that a person is in a query's sample; gamma^2 for one edge,
-            both ends of which must be drawn.
+        gamma: Probability that a person is in a query's sample.
     """
     a, b = label_probabilities(classes, lambda_)
     one, two, other = b + gamma * (a - b), a - gamma * (a - b), (classes - 2) * b
@@ -176,6 +176,25 @@ def label_epsilon(*, queries: int, classes: int, lambda_: float, delta: float, g
     remove = _compose(queries, (one, two, other), steps, delta * _FORGOTTEN)
     add = _compose(queries, (b, a, other), (-steps[0], -steps[1]), delta * _FORGOTTEN)
     return max(remove.epsilon(delta), add.epsilon(delta))
+
+
+def label_edge_epsilon(*, queries: int, classes: int, lambda_: float, delta: float, gamma: float = 1.0) -> float:
+    """Return the epsilon at ``delta`` of the labels of all queries, where one private edge changes.
+
+    The edge plays a part only where both its ends are drawn, with probability g = gamma^2.
+    Nobody joins or leaves, so this is a substitution: the two laws of a query are
+    (1 - g) R + g P1 and (1 - g) R + g Q1, and their common part R need be neither P1 nor Q1.
+    With p = B + g (A - B) the laws (p, B, 1 - p - B) and (B, p, 1 - p - B) dominate. Three
+    classes attain them (R = e_3, P1 = e_1, Q1 = e_2); for two classes they are an upper bound.
+
+    Args:
+        queries, classes, lambda_, delta: As in :func:`label_epsilon`.
+        gamma: Probability that a person is in a query's sample; every query has a fresh one.
+    """
+    a, b = label_probabilities(classes, lambda_)
+    p = b + gamma**2 * (a - b)
+    loss = amplified(math.log(a) - math.log(b), gamma**2)  # ln(p / B)
+    return _compose(queries, (p, b, 1.0 - p - b), (loss, -loss), delta * _FORGOTTEN).epsilon(delta)
 
 
 def label_epsilon_once(*, queries: int, classes: int, lambda_: float, delta: float, gamma: float) -> float:

@@ -44,7 +44,7 @@ def test_as_json() -> None:
     assert found["holds"] == {
         "label": pytest.approx(3.812266, abs=1e-6),
         "vector": pytest.approx(19.131, abs=2e-3),
-        "label_edge": pytest.approx(0.954344, abs=1e-6),
+        "label_edge": pytest.approx(1.000019, abs=1e-6),
     }
 
 
@@ -64,7 +64,7 @@ def test_once() -> None:
 def test_for_people() -> None:
     text = words(ask(*PRIVGNN))
     for said in ("PrivGnn: 1,000 queries", "noise Lap(5)", "a person; labels released (exact) 3.8123 14.8831",
-                 "an edge; labels released (exact) 0.9544", "a person; noisy vectors released 19.1313 107.8827",
+                 "an edge; labels released 1.0001", "a person; noisy vectors released 19.1313 107.8827",
                  "by the PrivGnn paper's analysis: 8.53", "delta 0.001: ten times the one given", "Not a guarantee",
                  "its label 0.2239, its vector 0.4", "0.1220 at most", "The owner is trusted",
                  "needs more than 10,000 people"):  # fmt: skip

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import beta, multinomial
 
-from curator.privacy.label import label_epsilon, label_epsilon_once, label_loss, label_probabilities
+from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss, label_probabilities
 
 # lambda -> (A, eps*) for 10, 40 and 41 classes
 KNOWN = {
@@ -189,9 +189,39 @@ def test_between_a_discretised_upper_and_lower_bound() -> None:
 
 
 def test_one_edge() -> None:
-    """Both its ends are drawn with probability gamma^2."""
-    found = [label_epsilon(queries=1000, classes=10, lambda_=x, delta=1e-4, gamma=0.3**2) for x in KNOWN]
-    assert found == pytest.approx([0.421284, 0.954344, 2.281388, 6.194347, 8.955008], abs=5.1e-7)
+    """Both its ends are drawn with probability gamma^2; add/remove with gamma^2 would claim too little."""
+    found = [label_edge_epsilon(queries=1000, classes=10, lambda_=x, delta=1e-4, gamma=0.3) for x in KNOWN]
+    assert found == pytest.approx([0.431475, 1.000019, 2.494981, 7.302761, 10.896741], abs=5.1e-7)
+    removed = [label_epsilon(queries=1000, classes=10, lambda_=x, delta=1e-4, gamma=0.3**2) for x in KNOWN]
+    assert [low / high for low, high in zip(removed, found, strict=True)] == pytest.approx(
+        [0.976, 0.954, 0.914, 0.848, 0.822], abs=5e-4
+    )
+
+
+def edge_laws(classes: int, lambda_: float, gamma: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Every pair of laws of one query that an edge may give: vertices, with P1 = e_1 and Q1 = e_2."""
+    a, b = label_probabilities(classes, lambda_)
+    vertices = np.full((classes, classes), b) + (a - b) * np.eye(classes)
+    g = gamma**2
+    return [((1 - g) * r + g * vertices[0], (1 - g) * r + g * vertices[1]) for r in vertices]
+
+
+@pytest.mark.parametrize("gamma", [0.3, 0.8, 1.0])
+@pytest.mark.parametrize("delta", [1e-4, 1e-2])
+@pytest.mark.parametrize(("classes", "queries"), [(2, 8), (3, 5), (4, 4)])
+def test_an_edge_by_enumerating_every_sequence(classes: int, queries: int, delta: float, gamma: float) -> None:
+    """The worst pair of laws loses no more, and with three classes exactly as much."""
+    found = label_edge_epsilon(queries=queries, classes=classes, lambda_=0.9, delta=delta, gamma=gamma)
+    worst = 0.0
+    for one, other in edge_laws(classes, 0.9, gamma):
+        first, second = sequences(one, queries), sequences(other, queries)
+        worst = max(worst, root(lambda e, p=first, q=second: hockey_stick(p, q, e), delta))  # type: ignore[misc]
+    assert worst <= found + 1e-9
+    if classes > 2:
+        assert found == pytest.approx(worst, abs=1e-8)
+    if classes > 2 and gamma < 1 and delta == 1e-2:
+        removed = label_epsilon(queries=queries, classes=classes, lambda_=0.9, delta=delta, gamma=gamma**2)
+        assert removed < worst - 1e-3  # power: the pair of a removal is seen to be too small
 
 
 def test_more_of_anything_costs_more() -> None:

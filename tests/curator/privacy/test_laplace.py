@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
-from curator.privacy.laplace import laplace_epsilon, laplace_epsilon_once
+from curator.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
 from curator.privacy.rdp import rdp_epsilon
 
 
@@ -90,3 +91,31 @@ def test_far_settings_stay_finite() -> None:
     for loss, gamma, queries in ((200.0, 0.3, 1000), (200.0, 1.0, 10), (2e-6, 0.3, 10)):
         found = laplace_epsilon(loss=loss, queries=queries, delta=1e-9, gamma=gamma)
         assert 0 <= found <= queries * loss
+
+
+@pytest.mark.parametrize("gamma", [0.3, 0.9])
+@pytest.mark.parametrize("loss", [0.2, 2.0])
+def test_an_edge_in_one_query(loss: float, gamma: float) -> None:
+    """delta' = gamma^2 delta at the amplified epsilon, in closed form; and no shift of the noise exceeds it."""
+    delta, g = 1e-3, gamma**2
+    exact = math.log1p(g * math.expm1(loss + 2 * math.log1p(-delta / g)))
+    found = laplace_edge_epsilon(loss=loss, queries=1, delta=delta, gamma=gamma)
+    assert exact - 1e-9 <= found <= exact + 1e-3
+    x = np.linspace(-40.0, 42.0, 1_640_001) + 1e-7  # in units of the scale
+
+    def law(centre: float) -> np.ndarray:
+        return 0.5 * np.exp(-np.abs(x - centre))
+
+    for middle in np.linspace(0, loss, 5):  # where the noise is centred when the edge is not drawn
+        one, other = ((1 - g) * law(middle) + g * law(end) for end in (0.0, loss))
+        lost = float(np.maximum(one - math.exp(found) * other, 0).sum() * (x[1] - x[0]))
+        assert lost <= delta * (1 + 1e-3)
+
+
+def test_an_edge_in_many_queries_loses_more_than_a_removal_that_is_drawn_as_rarely() -> None:
+    """Broken variant: add/remove with gamma^2."""
+    asked = {"loss": 0.4, "queries": 500, "delta": 1e-4}
+    removed, edge = laplace_epsilon(**asked, gamma=0.09), laplace_edge_epsilon(**asked, gamma=0.3)
+    person = laplace_epsilon(**asked, gamma=0.3)
+    assert 1.05 * removed < edge < person
+    assert laplace_edge_epsilon(**asked, gamma=1.0) == laplace_epsilon(**asked)
