@@ -84,7 +84,7 @@ def test_scores_and_gradients_of_a_network(name: str, where: torch.device, monke
 
     def found(device: torch.device) -> dict[str, torch.Tensor]:
         torch.manual_seed(1)
-        model = make_network(settings.gnn, graph, hidden=16, classes=CLASSES, device=device, **settings.attention)
+        model = make_network(settings.gnn, graph, classes=CLASSES, device=device, **settings.sizes)
         scores = model()
         cross_entropy(graph, device)(scores).backward()  # type: ignore[no-untyped-call]
         gradients = {key: value.grad for key, value in model.named_parameters() if value.grad is not None}

@@ -24,7 +24,7 @@ _SEEDS = tuple(declared(Seeds))
 _FIRST = (
     "cell", "status", "method", "dataset", "gnn", "nodes", "edges", "features", "classes", *_OPTIONS,
     *(f"{name}_seed" for name in _SEEDS), "config_hash", "test", "val", "macro_f1", "std", "nonprivate_test", "trust",
-    "claimed", *(f"holds_{level}{part}" for level in LEVELS for part in ("", "_status", "_delta")), "collections",
+    "claimed", "holds", "collections",
     "asked", "answered", "refused", "silent", "failed", "rounds", "messages", "downlink_bytes", "uplink_bytes",
     "downlink_bytes_per_device", "uplink_bytes_per_device", "edge_precision", "edge_recall", "edges_kept",
     "feature_mae", "aggregate_mae", *MEASURED,
@@ -91,7 +91,10 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> SweepRow:
 
 def columns(rows: Sequence[SweepRow]) -> list[str]:
     """Return the columns of a table: the fixed ones, with the parameters of all cells before the last two."""
-    return [*_FIRST, *sorted({name for row in rows for name in row if name.startswith("param_")}), *_LAST]
+    held = [f"holds_{level}{part}" for level in LEVELS for part in ("", "_status", "_delta")]
+    place = _FIRST.index("holds")  # three columns for each level of guarantee stand there
+    parameters = sorted({name for row in rows for name in row if name.startswith("param_")})
+    return [*_FIRST[:place], *held, *_FIRST[place + 1 :], *parameters, *_LAST]
 
 
 def typed(rows: Sequence[SweepRow]) -> list[SweepRow]:
