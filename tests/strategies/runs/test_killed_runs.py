@@ -45,7 +45,7 @@ def start() -> Iterator[Commands]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "tests.strategies.runs.killing"]
     with subprocess.Popen(
-        command, cwd=program.parents[2], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, cwd=program.parents[3], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         yield Commands(process)
         assert process.stdin is not None
