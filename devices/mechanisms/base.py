@@ -80,9 +80,10 @@ def probability_threshold(epsilon: float, odds_against: int = 1) -> int:
             that the report would carry nothing).
     """
     check_epsilon(epsilon)
+    power = min(float(epsilon), 1e3)  # far beyond any threshold; larger powers overflow
     with localcontext() as context:
         context.prec = _DIGITS
-        exact = Decimal(ONE) * odds_against / (Decimal(repr(float(epsilon))).exp() + odds_against)
+        exact = Decimal(ONE) * odds_against / (Decimal(repr(power)).exp() + odds_against)
         threshold = int(exact.to_integral_value(rounding=ROUND_CEILING))
         indifferent = Decimal(ONE) * odds_against / (1 + odds_against)
     if exact < 1:

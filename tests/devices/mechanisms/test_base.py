@@ -48,8 +48,9 @@ def test_an_epsilon_is_a_positive_finite_number(epsilon: object) -> None:
 
 def test_what_64_bits_cannot_hold_is_refused() -> None:
     assert probability_threshold(44.3) >= 1
-    with pytest.raises(ValueError, match="beyond what a 64-bit threshold can hold"):
-        probability_threshold(44.4)
+    for large in (44.4, 1e9, 1e308):
+        with pytest.raises(ValueError, match="beyond what a 64-bit threshold can hold"):
+            probability_threshold(large)
     with pytest.raises(ValueError, match="too small"):
         probability_threshold(1e-20)
 
