@@ -17,6 +17,10 @@ from pathlib import Path
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+# Flower's simulation runtime runs this app in a thread and loads the ClientApp in another. It
+# takes a module that is only half imported for a whole one ("Unable to load attribute app"), so
+# the ClientApp must not be imported for the first time while this app runs.
+import devices.client_app  # noqa: F401
 from strategies.engines.flower_job import Job, save_collected, save_failure
 from strategies.flower_app.roster import collection_of, introduce, ready_nodes
 from strategies.flower_app.training_job import is_training, run_training

@@ -5,6 +5,8 @@ Covers flower_app/roster.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -97,3 +99,9 @@ def test_a_second_collection_is_refused_on_the_grid_too(enrolled: Enrolled, ask:
     assert collect_on_grid(grid, Job(ask("one"), 40)).reported == 40
     assert collect_on_grid(grid, Job(ask("one"), 40)).replayed == 40
     assert dict(collect_on_grid(grid, Job(ask("two"), 40)).refused) == {"REPORT_COLLECTED": 40}
+
+
+def test_the_client_app_is_imported_whole_with_the_server_app() -> None:
+    """Flower loads both in threads of one process, and takes a ClientApp's module that is half imported as it is."""
+    code = "import sys, strategies.server_app; assert hasattr(sys.modules['devices.client_app'], 'app')"
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
