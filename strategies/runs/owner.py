@@ -78,11 +78,9 @@ class OwnerRun(Run):
         setup, division, method = scene.setup, scene.split, scene.setup.method
         assert isinstance(method, OwnerMethod) and isinstance(division, Division)
         population, classes = setup.population, setup.population.facts.classes
-        settings = sage_settings(setup.settings.training)
         seconds = dict.fromkeys(("collect", "reconstruct"), 0.0)
         collected = Collected()
         extra: dict[str, Any] = {}
-        public = public_graph(population, division, labelled=isinstance(method, Baseline))
         if isinstance(method, Baseline):
             scene.tell("train", None)
             student = self._baseline(scene, method)
@@ -94,10 +92,12 @@ class OwnerRun(Run):
             seconds["collect"] = collected.seconds
             owned = handed_over(population.facts, division, collected.answers)
             collected.answers.clear()
+            public = public_graph(population, division, labelled=False)
             started = time.perf_counter()
             cost, labels, nodes, section = _release(scene, method, private_graph(owned), public, division)
             scene.tell("train", None)
             with one_thread():
+                settings = sage_settings(setup.settings.training)
                 student = train_network(public, nodes, labels, classes, settings, seed=scene.seeds.training)
             guarantee, extra = method.guarantee_of(cost), {"teachers": section}
             seconds["reconstruct"] = time.perf_counter() - started - student.seconds
