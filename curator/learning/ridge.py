@@ -1,0 +1,115 @@
+"""Ridge regression on one-hot labels, with exact leave-one-out predictions in closed form.
+
+Z are the rows of the T training people, Y their one-hot labels (T, classes), m the mean of Y. With
+A = Z Z' + lam I the fit of a row z is
+
+    f(z) = m + z w,    w = Z' A^-1 (Y - m).
+
+Let m_-i be the mean without person i. The prediction for i by the fit to all others is
+
+    f_-i(z_i) = Y_i - [A^-1 (Y - 1 m_-i)]_i / (A^-1)_ii,
+
+for both the mean and the weights leave i out (block inverse of A). Of a few penalties lam the one with
+the smallest mean square of Y_i - f_-i(z_i) is kept; the first of equal ones.
+
+A has T rows. Where there are fewer columns than people, G = Z' Z + lam I is inverted instead, by
+
+    A^-1 = (I - Z G^-1 Z') / lam.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.sparse import issparse
+
+from devices.array_types import IntArray
+
+PENALTIES = (0.1, 0.3, 1.0, 3.0)  # for rows of length 1
+_ROWS_AT_ONCE = 1024
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """A fit with its predictions.
+
+    Args:
+        scores: float64 (n, classes): f of every row.
+        left_out: float64 (T, classes): the prediction for each training person by the fit to all others.
+        penalty: lam.
+        error: Mean square of the labels less ``left_out``.
+    """
+
+    scores: Matrix = field(repr=False)
+    left_out: Matrix = field(repr=False)
+    penalty: float
+    error: float
+
+
+def ridge(
+    rows: Any, train: IntArray, labels: IntArray, classes: int, penalties: tuple[float, ...] = PENALTIES
+) -> Ridge:
+    """Fit ridge regression, with the penalty of the smallest leave-one-out error.
+
+    Args:
+        rows: (n, d), numpy or CSR.
+        train: int64 (T,), T at least 1: people to learn from.
+        labels: int64 (n,); only those of ``train`` are read.
+        classes: Number of classes.
+        penalties: Positive values of lam to choose from.
+    """
+    z = rows[train].astype(np.float64)
+    y = np.eye(classes)[labels[train]]
+    count = len(train)
+    mean, without = y.mean(axis=0), (y.sum(axis=0) - y) / max(1, count - 1)
+    primal = z.shape[1] < count
+    gram = _dense(z.T @ z if primal else z @ z.T)
+    both = np.concatenate([y, np.ones((count, 1))], axis=1)
+    found: tuple[float, float, Matrix, Matrix] | None = None
+    for penalty in penalties:
+        inverse = _inverse(gram, penalty)
+        if primal:
+            solved = (both - z @ (inverse @ (z.T @ both))) / penalty
+            diagonal = (1 - _quadratic(z, inverse)) / penalty
+        else:
+            solved, diagonal = inverse @ both, np.diag(inverse)
+        labels_part, ones_part = solved[:, :-1], solved[:, -1:]  # A^-1 Y and A^-1 1
+        left_out = y - (labels_part - ones_part * without) / diagonal[:, None]
+        error = float(np.square(y - left_out).mean())
+        if found is None or error < found[0]:
+            found = error, penalty, left_out, labels_part - ones_part * mean
+    assert found is not None, "no penalty to choose from"
+    error, penalty, left_out, dual = found
+    return Ridge(mean + rows @ (z.T @ dual), left_out, penalty, error)
+
+
+def _dense(matrix: Any) -> Matrix:
+    return np.asfortranarray(matrix.toarray() if issparse(matrix) else matrix)
+
+
+def _inverse(gram: Matrix, penalty: float) -> Matrix:
+    """(gram + penalty I)^-1 by its Cholesky factor, at a third of the work of a general inverse."""
+    shifted = gram.copy(order="F")
+    np.fill_diagonal(shifted, shifted.diagonal() + penalty)
+    if not len(shifted):
+        return shifted
+    factor, _ = dpotrf(shifted, lower=1, overwrite_a=1)
+    half, _ = dpotri(factor, lower=1, overwrite_c=1)
+    half += np.tril(half, -1).T  # the other half is 0
+    return half
+
+
+def _quadratic(z: Any, matrix: Matrix) -> NDArray[np.float64]:
+    """float64 (T,): z_i matrix z_i' of each row, a block of rows at a time."""
+    values = np.empty(z.shape[0])
+    for start in range(0, z.shape[0], _ROWS_AT_ONCE):
+        block = z[start : start + _ROWS_AT_ONCE]
+        product = block @ matrix
+        values[start : start + _ROWS_AT_ONCE] = np.asarray((block * product).sum(axis=1)).ravel()
+    return values

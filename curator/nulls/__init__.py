@@ -1,0 +1,1 @@
+"""Null models: predictions that use less than a method, from the same reports, split and seeds."""

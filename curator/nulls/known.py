@@ -1,0 +1,101 @@
+"""Knowledge that a null model may use: no more than the curator of the method has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array, triu
+
+from curator.linear.factored import Factored
+from curator.owned import OwnedGraph
+from curator.reports.agreed_pairs import agreed_pairs
+from curator.reports.estimates import smoothed
+from curator.reports.frequency import estimate_features
+from curator.reports.reports import Reports
+from devices.array_types import IntArray
+from devices.facts import PublicKnowledge, Split
+from devices.mechanisms import GRRFS
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Everything that a null model may use.
+
+    Args:
+        classes: Number of classes.
+        labels: int64 (n,), -1 where the curator has none, as for every test node. Where labels are
+            private, these are the reported ones.
+        split: Division of the people.
+        edges: int64 (2, m), each undirected edge once: the public graph, or the pairs whose every reported bit
+            is 1. None if the curator has no pairs.
+        features: (n, d), CSR or numpy: the public ones, or an unbiased estimate from the reports. None if the
+            curator sees none.
+    """
+
+    classes: int
+    labels: IntArray = field(repr=False)
+    split: Split = field(repr=False)
+    edges: IntArray | None = field(default=None, repr=False)
+    features: Any = field(default=None, repr=False)
+
+    def labelled(self, nodes: IntArray) -> IntArray:
+        """Return those of the nodes whose label is known."""
+        return nodes[self.labels[nodes] >= 0]
+
+
+def known_from_reports(reports: Reports, public: PublicKnowledge) -> Known:
+    """Return the knowledge of a curator who has these reports.
+
+    What is public is taken as it is, even if it was reported too.
+    """
+    edges = public.edges
+    if edges is None and reports.adjacency is not None:
+        edges = _pairs(agreed_pairs(reports))
+    features = public.features
+    if features is None and reports.features is not None:
+        features = _estimated(reports)
+    labels = public.labels if reports.labels is None else reports.labels
+    return Known(public.facts.classes, _labels_to_use(labels, public.split), public.split, edges, features)
+
+
+def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> Known:
+    """Return the knowledge of an owner who reads parts of the raw data.
+
+    Args:
+        owned: Raw data.
+        reads: ``adjacency``, ``features`` and ``label``, or some of them (``reads`` of a reference).
+    """
+    labels = owned.labels if "label" in reads else np.full(owned.facts.n, -1, np.int64)
+    return Known(
+        owned.facts.classes, _labels_to_use(labels, owned.split), owned.split,
+        owned.edges if "adjacency" in reads else None, owned.features if "features" in reads else None,
+    )  # fmt: skip
+
+
+def _labels_to_use(labels: IntArray, split: Split) -> IntArray:
+    """Return the labels of training and validation nodes, -1 for all others."""
+    known = np.full(len(labels), -1, np.int64)
+    known[split.labelled] = labels[split.labelled]
+    return known
+
+
+def _pairs(symmetric: csr_array) -> IntArray:
+    upper = triu(symmetric, k=1).tocoo()
+    return np.stack([upper.row, upper.col]).astype(np.int64)
+
+
+def _estimated(reports: Reports) -> Any:
+    """float32 (n, d): unbiased estimates.
+
+    Sparse reports stay sparse. They are then the estimates less the middle of the range, which is one number for all
+    entries.
+    """
+    mechanism = reports.source("features")
+    alone = csr_array(eye_array(reports.facts.n, dtype=np.float32))
+    if isinstance(mechanism, GRRFS):
+        return estimate_features(reports.features, reports.reported("features"), mechanism, alone, 0)
+    found = smoothed(reports, alone, 0)
+    return found.base if isinstance(found, Factored) else found
