@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,13 @@ class Reports:
                 if mechanism.field == field:
                     return mechanism
         raise ValueError(f"the reports hold no {field}")
+
+    def with_answers_of(self, other: Reports, attribute: str) -> Reports:
+        """Return these reports with the answers about one attribute of other people, who were asked the same."""
+        taken = {mechanism.field for mechanism in self.asks[attribute].mechanisms}
+        known = {name: getattr(other, name) for name in FIELDS if name in taken}
+        others = {name: (other if name in taken else self).others[name] for name in self.others}
+        return replace(self, **known, others=others)
 
     @classmethod
     def from_bytes(cls, facts: PublicFacts, questions: Sequence[Question], answers: AnswersByDevice) -> Reports:

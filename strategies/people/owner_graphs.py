@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
+from curator.nulls.known import Known
 from curator.owned import OwnedGraph, Trust
 from curator.reports.reports import AnswersByDevice
 from curator.teachers.graph import PlainGraph
 from devices.data.population import Population
-from devices.facts import PublicFacts, Split
+from devices.facts import IntArray, PublicFacts, Split
 from devices.raw_record import read_record
 from strategies.people.owned_graph import joined, sparse_features
 from strategies.people.private_and_public import Division
@@ -23,6 +24,17 @@ def public_graph(population: Population, division: Division, *, labelled: bool) 
         at = np.searchsorted(nodes, division.asked)
         labels[at] = population.labels[division.asked]
     return PlainGraph.build(sparse_features(population)[nodes], _inside(population.edges, nodes), labels)
+
+
+def shown_publicly(population: Population, division: Division, nodes: IntArray, labels: IntArray) -> Known:
+    """Return what everybody may know after a release: the public people's graph, and the labels of these nodes."""
+    said = np.full(len(population), -1, np.int64)
+    said[nodes] = labels
+    public = np.zeros(len(population), np.bool_)
+    public[division.public] = True
+    edges = population.edges
+    features = csr_array(diags_array(public.astype(np.float32)) @ sparse_features(population))
+    return Known(population.facts.classes, said, division, edges[:, public[edges].all(axis=0)], features)
 
 
 def owned_people(population: Population, division: Division, *, trust: Trust = "none") -> OwnedGraph:

@@ -6,13 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from curator.nulls.known import Known
 from curator.privacy.guarantee import Guarantee
+from curator.reports.reports import Reports
+from devices.array_types import BoolArray
 from devices.facts import IntArray
 from strategies.rounds.collect_once import Collected
 
 if TYPE_CHECKING:
     from torch import nn
 
+# Names of the null models; an attribute, or "all", follows SHUFFLED.
+CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled."
 # The reconstruction of a method that makes no graph.
 NO_GRAPH: Mapping[str, Any] = dict.fromkeys(
     ("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees")
@@ -32,7 +37,8 @@ class Outcome:
         model: The trained network; None without a single one.
         collected: Counts of the devices and their messages.
         reconstruction: The graph against the truth.
-        null_predictions: Everybody's class by methods that use less of the same reports, by name.
+        known: Knowledge that the null models may use; None if they are not taken.
+        reports: Reports of the devices, for the null models; None without them.
         lifetime: Losses of the devices' lifetime, if the work has read the ledgers already.
         phases: Communication by phase; None if all of it is the collection.
         extra: Further sections of the record, by name (``teachers``, ``federated``).
@@ -45,10 +51,24 @@ class Outcome:
     model: nn.Module | None = field(default=None, repr=False)
     collected: Collected = field(default_factory=Collected, repr=False)
     reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
-    null_predictions: Mapping[str, IntArray] = field(default_factory=dict, repr=False)
+    known: Known | None = field(default=None, repr=False)
+    reports: Reports | None = field(default=None, repr=False)
     lifetime: Mapping[str, Any] | None = field(default=None, repr=False)
     phases: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
     extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """Score of a model on the test people of one repeat.
+
+    Args:
+        test: Share that is right; None without test people.
+        right: bool, for each test person; None without a single network.
+    """
+
+    test: float | None
+    right: BoolArray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +78,22 @@ class Repeat:
     Args:
         outcome: Outcome of its work.
         accuracy: On test and validation people, and macro F1.
-        reference: Test accuracy of the same network without noise; None if it was not trained.
-        nulls: Test accuracy of the null models, by name.
+        score: Score of the method.
+        reference: Test accuracy of the same network without noise, with the method's own settings; None if it
+            was not trained.
+        reference_own: The same, with the reference's own settings.
+        nulls: Scores of the null models, by name (:mod:`strategies.runs.nulls`); empty if they were not taken.
+        null_seconds: Duration of the null models.
         lifetime: Losses of the devices' lifetime, from their ledgers.
         seeded: Whether the devices' secrets come from a seed; None if nobody was asked.
     """
 
     outcome: Outcome
     accuracy: Mapping[str, float | None]
+    score: Score
     reference: float | None
-    nulls: Mapping[str, float | None]
+    reference_own: float | None
+    nulls: Mapping[str, Score]
+    null_seconds: float
     lifetime: Mapping[str, Any]
     seeded: bool | None

@@ -15,8 +15,10 @@ from curator.learning.training import choose_device
 from devices.facts import Split
 from devices.noise import SAMPLER_VERSION
 from strategies.engines import collect as engines
+from strategies.results.averages import mean, spread
 from strategies.results.evaluation import mean_degrees
 from strategies.results.outcome import Repeat
+from strategies.results.verdict import nulls_of, verdict_of
 from strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
 from strategies.setup.run_setup import RunSetup
 
@@ -57,9 +59,14 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
         "accuracy": {
             **{name: mean([repeat.accuracy[name] for repeat in repeats]) for name in ("test", "val", "macro_f1")},
             "per_repeat": tests,
-            "std": _spread(tests),
+            "std": spread(tests),
         },
-        "reference": {"nonprivate_test": mean([repeat.reference for repeat in repeats])},
+        "nulls": nulls_of(repeats),
+        "verdict": verdict_of(repeats),
+        "reference": {
+            "nonprivate_test": mean([repeat.reference for repeat in repeats]),
+            "nonprivate_test_own_settings": mean([repeat.reference_own for repeat in repeats]),
+        },
         "privacy": {
             "trust": settings.method.trust,
             "claimed": parts["claimed"],
@@ -72,6 +79,7 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
         "seconds": {
             "population": seconds["population"],
             **{name: sum(repeat.outcome.seconds[name] for repeat in repeats) for name in PHASES},
+            **({"nulls": sum(repeat.null_seconds for repeat in repeats)} if options.nulls else {}),
             "total": seconds["total"],
         },
         "memory": {"peak_rss_bytes": peak_rss()},
@@ -143,17 +151,6 @@ def peak_rss() -> int:
     """Return the largest resident size of this process so far, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else peak * 1024)
-
-
-def mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
-
-
-def _spread(values: Sequence[float | None]) -> float | None:
-    """Return the sample standard deviation; None for one figure."""
-    known = [value for value in values if value is not None]
-    return float(np.std(known, ddof=1)) if len(known) > 1 else None
 
 
 def _plain(value: Any) -> Any:

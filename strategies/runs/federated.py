@@ -12,14 +12,17 @@ from __future__ import annotations
 import math
 import time
 
+from curator.learning.training import TrainingSettings
 from curator.methods import Question
 from curator.methods.federated.fedavg import Federated
 from curator.methods.federated.private import DPFedAvg, LDPFedAvg
+from curator.nulls.known import Known, known_from_graph
 from curator.privacy.guarantee import Guarantee
 from devices.facts import Split
 from devices.policy.policy import Mode, Policy, policy_for_training
 from devices.training_task import GaussianUpdate, Task
 from strategies.engines import collect as engines
+from strategies.people.owned_graph import own
 from strategies.results.lifetime import read_ledgers
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import CheckpointFile
@@ -47,6 +50,10 @@ class InRounds(Run):
             return super().guarantee_before(setup, split)
         # The more people train, the better the noise on a trained model hides each of them.
         return method.guarantee_after(people, method.rounds, method.multiplier(people, setup.budget))
+
+    def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
+        """Return the reference's own settings twice: a device's learning rate is that of another optimiser."""
+        return setup.settings.reference, setup.settings.reference
 
 
 class FederatedRun(InRounds):
@@ -105,12 +112,20 @@ class FederatedRun(InRounds):
             guarantee=guarantee,
             seconds=phase_seconds(training.exchange_seconds, seconds - training.exchange_seconds),
             predictions=predict(weights, task, setup.population),
+            known=label_counts(scene),
             model=TwoLayers(weights, task.shape),
             collected=collected,
             lifetime=lifetime,
             phases={name: phase.to_dict() for name, phase in tally.phases.items()},
             extra={"federated": section},
         )
+
+
+def label_counts(scene: Scene) -> Known | None:
+    """Return what chance is measured with: the labels of the people who train; nothing else is public."""
+    if not scene.setup.options.nulls:
+        return None
+    return known_from_graph(own(scene.setup.population, scene.split, trust="none"), ("label",))
 
 
 def checkpoint_of(scene: Scene, *more: str) -> CheckpointFile:

@@ -12,7 +12,7 @@ from devices.federated.local_steps import Inputs
 from devices.policy.policy import Policy
 from strategies.results import evaluation
 from strategies.results.outcome import Outcome
-from strategies.runs.federated import InRounds, phase_seconds, task_of
+from strategies.runs.federated import InRounds, label_counts, phase_seconds, task_of
 from strategies.runs.federated_network import scaled_features
 from strategies.runs.run import Scene
 from strategies.setup.run_setup import RunSetup
@@ -55,6 +55,7 @@ class IsolatedRun(InRounds):
             guarantee=setup.method.guarantee(population.facts, (), setup.budget),
             seconds=phase_seconds(0.0, time.perf_counter() - started),
             accuracy={name: float(np.mean(found)) if found else None for name, found in scores.items()},
+            known=label_counts(scene),
             phases={},
             extra={"federated": {"rounds": 0, "rounds_answered": 0, "checkpoint": 0, "trained_on": len(split.train)}},
         )

@@ -6,18 +6,26 @@ devices -> reports -> graph -> network
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from curator.methods import Question, Reference
-from curator.methods.local.lp_and import lp_and
+from curator.methods.base import Graph
+from curator.nulls.known import Known, known_from_graph, known_from_reports
 from curator.reports.reports import Reports
-from devices.facts import Split
+from devices.facts import IntArray, Split
 from strategies.people.owned_graph import own
 from strategies.results import evaluation
 from strategies.results.outcome import Outcome
 from strategies.rounds.collect_once import Collected
 from strategies.runs.asking import ask_devices, public_knowledge
-from strategies.runs.run import Run, Scene
+from strategies.runs.run import ALL, Others, Run, Scene
 from strategies.setup.run_setup import RunSetup
+
+if TYPE_CHECKING:
+    from curator.learning.training import TrainedNetwork
 
 
 class OneReportRun(Run):
@@ -40,32 +48,23 @@ class OneReportRun(Run):
     def work(self, scene: Scene) -> Outcome:
         """Ask, reconstruct the graph and train on it."""
         setup, tell = scene.setup, scene.tell
-        options, population, method = setup.options, setup.population, setup.method
+        population, method, nulls = setup.population, setup.method, setup.options.nulls
         questions, collected, reports = self._reports(scene)
         tell("reconstruct", None)
         started = time.perf_counter()
-        nulls = {}
+        graph = _graph(scene, reports)
+        seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
+        known = _known(scene, reports) if nulls else None
         if reports is None:
             assert isinstance(method, Reference)
-            graph = method.from_owned(own(population, scene.split, trust="none"))
             own_features = "features" in method.reads
         else:
-            public = public_knowledge(population, scene.split, options, method)
-            graph = method.reconstruct(reports, public)
             own_features = reports.features is None
-            if reports.adjacency is not None:
-                nulls["lp_and"] = lp_and(reports, public)
-        seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
         degrees = evaluation.degrees(graph, population, reports)
+        kept = reports if nulls and scene.state is not None else None
         del reports
         tell("train", None)
-        trained = method.train(
-            graph,
-            settings=setup.settings.training,
-            classes=population.facts.classes,
-            seed=scene.seeds.training,
-            device=options.device,
-        )
+        trained = _train(scene, graph)
         return Outcome(
             guarantee=method.guarantee(population.facts, questions, setup.budget),
             seconds={**seconds, "train": trained.seconds},
@@ -76,8 +75,37 @@ class OneReportRun(Run):
                 **evaluation.reconstruction(graph, population, own_features=own_features),
                 "degrees": degrees,
             },
-            null_predictions=nulls,
+            known=known,
+            reports=kept,
         )
+
+    def shuffled(self, scene: Scene, outcome: Outcome, others: Others) -> Iterator[tuple[str, IntArray]]:
+        """Yield everybody's class with one private attribute of other people, and with all of them.
+
+        One collection of other people is enough if the question has one stage. A device perturbs each attribute
+        by itself. The real reports with one attribute from the other people therefore have the law of reports
+        of people in whose records only this attribute is shuffled. A later stage depends on the answers of the
+        earlier ones: then each attribute has a collection of its own.
+        """
+        reports = outcome.reports
+        assert reports is not None
+        private = sorted(reports.asks)
+        silent = frozenset(np.flatnonzero(~reports.answered).tolist())
+
+        def ask(*attributes: str) -> Reports:
+            with others(attributes, silent) as other:
+                found = self._reports(other)[2]
+            assert found is not None
+            return found
+
+        strangers = ask(*private)
+        for attribute in private if len(private) > 1 else ():
+            staged = len(reports.plan) > 1
+            answers = ask(attribute) if staged else reports.with_answers_of(strangers, attribute)
+            yield attribute, _train(scene, _graph(scene, answers)).predictions
+        predictions = _train(scene, _graph(scene, strangers)).predictions
+        for name in (ALL,) if len(private) > 1 else (*private, ALL):
+            yield name, predictions
 
     def _reports(self, scene: Scene) -> tuple[tuple[Question, ...], Collected, Reports | None]:
         """Return the questions, the result of the collection, and the reports (None for a reference)."""
@@ -94,3 +122,34 @@ class OneReportRun(Run):
         if options.save_reports:
             reports.save(scene.place("reports"))
         return questions, collected, reports
+
+
+def _graph(scene: Scene, reports: Reports | None) -> Graph:
+    """Return the graph to train on; None of reports is a reference's."""
+    setup = scene.setup
+    if reports is not None:
+        public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
+        return setup.method.reconstruct(reports, public)
+    assert isinstance(setup.method, Reference)
+    return setup.method.from_owned(own(setup.population, scene.split, trust="none"))
+
+
+def _known(scene: Scene, reports: Reports | None) -> Known:
+    setup = scene.setup
+    if reports is not None:
+        return known_from_reports(
+            reports, public_knowledge(setup.population, scene.split, setup.options, setup.method)
+        )
+    assert isinstance(setup.method, Reference)
+    return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.reads)
+
+
+def _train(scene: Scene, graph: Graph) -> TrainedNetwork:
+    setup = scene.setup
+    return setup.method.train(
+        graph,
+        settings=setup.settings.training,
+        classes=setup.population.facts.classes,
+        seed=scene.seeds.training,
+        device=setup.options.device,
+    )

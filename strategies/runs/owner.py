@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from curator.learning.training import choose_device
+from curator.learning.training import TrainingSettings, choose_device
 from curator.methods import Question
 from curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
 from curator.methods.owner.pate import Pate
@@ -33,7 +33,7 @@ from devices.facts import IntArray, Split
 from devices.mechanisms import round_up
 from devices.policy.policy import Mode
 from devices.raw_record import hand_over
-from strategies.people.owner_graphs import handed_over, owned_people, public_graph
+from strategies.people.owner_graphs import handed_over, owned_people, public_graph, shown_publicly
 from strategies.people.private_and_public import Division, divide
 from strategies.results.outcome import Outcome
 from strategies.rounds.collect_once import Collected
@@ -81,9 +81,10 @@ class OwnerRun(Run):
         seconds = dict.fromkeys(("collect", "reconstruct"), 0.0)
         collected = Collected()
         extra: dict[str, Any] = {}
+        told = division.asked, population.labels[division.asked]
         if isinstance(method, Baseline):
             scene.tell("train", None)
-            student = self._baseline(scene, method)
+            student = self._baseline(scene, method, setup.settings.training)
             guarantee = method.guarantee(population.facts, (), setup.budget)
         else:
             assert isinstance(method, LabelAnswers)
@@ -99,6 +100,7 @@ class OwnerRun(Run):
             with one_thread():
                 settings = sage_settings(setup.settings.training)
                 student = train_network(public, nodes, labels, classes, settings, seed=scene.seeds.training)
+            told = division.public[nodes], labels
             guarantee, extra = method.guarantee_of(cost), {"teachers": section}
             seconds["reconstruct"] = time.perf_counter() - started - student.seconds
         return Outcome(
@@ -107,25 +109,35 @@ class OwnerRun(Run):
             predictions=_everybody(student, population, division),
             model=Sage(student.trained),
             collected=collected,
+            known=shown_publicly(population, division, *told) if setup.options.nulls else None,
             extra=extra,
         )
 
-    def reference(self, scene: Scene) -> IntArray | None:
+    def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
+        """Return the method's settings twice: they are those of B1 in the paper."""
+        return setup.settings.training, setup.settings.training
+
+    def people_to_shuffle(self, scene: Scene) -> IntArray | None:
+        """Return the private people: the public ones keep their records."""
+        assert isinstance(scene.split, Division)
+        return scene.split.private
+
+    def reference(self, scene: Scene, settings: TrainingSettings) -> IntArray | None:
         """Return everybody's class by a network that trained on the private people's own labels (B1)."""
         division = scene.split
         assert isinstance(division, Division)
         if isinstance(scene.setup.method, Baseline):
             return None
-        return _everybody(self._baseline(scene, B1()), scene.setup.population, division)
+        return _everybody(self._baseline(scene, B1(), settings), scene.setup.population, division)
 
-    def _baseline(self, scene: Scene, method: Baseline) -> Student:
+    def _baseline(self, scene: Scene, method: Baseline, settings: TrainingSettings) -> Student:
         setup, population, division = scene.setup, scene.setup.population, scene.split
         assert isinstance(division, Division)
         public = public_graph(population, division, labelled=isinstance(setup.method, Baseline))
         asked = np.searchsorted(division.public, division.asked)
         with one_thread():
             return method.predictions(owned_people(population, division), public, asked,
-                                      sage_settings(setup.settings.training), classes=population.facts.classes,
+                                      sage_settings(settings), classes=population.facts.classes,
                                       seed=scene.seeds.training)  # fmt: skip
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from curator.learning.training import TrainingSettings
 from curator.methods import Reference, find
 from devices.facts import IntArray, Split
 from strategies.people.owned_graph import own
 from strategies.setup.run_setup import RunSetup
 
 
-def without_noise(setup: RunSetup, split: Split, seed: int) -> IntArray:
+def without_noise(setup: RunSetup, split: Split, seed: int, settings: TrainingSettings) -> IntArray:
     """Train the run's network on the true graph and return everybody's class, int64 (n,)."""
     raw = find("raw")()
     assert isinstance(raw, Reference)
     trained = raw.train(
         raw.from_owned(own(setup.population, split, trust="none")),
-        settings=setup.settings.reference,
+        settings=settings,
         classes=setup.population.facts.classes,
         seed=seed,
         device=setup.options.device,

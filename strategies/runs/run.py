@@ -7,9 +7,12 @@ of run makes the questions and does the work between enrolment and score.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from curator.learning.training import TrainingSettings
 from curator.methods import Question
 from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
@@ -17,6 +20,7 @@ from devices.data.splits import make_split
 from devices.enrolment.state import State
 from devices.facts import IntArray, Split
 from devices.policy.policy import Mode, Policy, policy_for
+from devices.query import ATTRIBUTES
 from strategies.progress import Progress
 from strategies.results.outcome import Outcome
 from strategies.runs.reference import without_noise
@@ -128,9 +132,37 @@ class Run:
         """
         raise NotImplementedError
 
-    def reference(self, scene: Scene) -> IntArray | None:
+    def reference(self, scene: Scene, settings: TrainingSettings) -> IntArray | None:
         """Return everybody's class by the same network on the same graph, without noise or protection.
 
         None if the run has no reference.
         """
-        return without_noise(scene.setup, scene.split, scene.seeds.training)
+        return without_noise(scene.setup, scene.split, scene.seeds.training, settings)
+
+    def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
+        """Return settings of the reference: the method's own, and the reference's own."""
+        return setup.settings.training, setup.settings.reference
+
+    def people_to_shuffle(self, scene: Scene) -> IntArray | None:
+        """Return the people whose private data are shuffled among themselves; None: everybody."""
+        return None
+
+    def shuffled(self, scene: Scene, outcome: Outcome, others: Others) -> Iterator[tuple[str, IntArray]]:
+        """Yield names of shuffled attributes, and everybody's class by the same work without their information.
+
+        A run in rounds, or on raw records, does its whole work once more with ``all`` attributes shuffled.
+
+        Args:
+            scene: The repeat.
+            outcome: Outcome of its work.
+            others: Enrols other people, in whose records these attributes are shuffled.
+        """
+        with others(ATTRIBUTES, scene.silent) as other:
+            predictions = self.work(other).predictions
+        if predictions is not None:
+            yield ALL, predictions
+
+
+ALL = "all"  # all private attributes are shuffled
+# attributes to shuffle, devices that never answer -> a scene with these people
+Others = Callable[[Iterable[str], frozenset[int]], AbstractContextManager[Scene]]

@@ -31,7 +31,7 @@ from strategies.rounds.feature_sums import exchange_silo_sums
 from strategies.rounds.fedavg import seeded, strategy_for
 from strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes
 from strategies.runs.asking import ask_devices
-from strategies.runs.federated import InRounds, checkpoint_of, phase_seconds
+from strategies.runs.federated import InRounds, checkpoint_of, label_counts, phase_seconds
 from strategies.runs.federated_network import TwoLayers
 from strategies.runs.run import RunFailed, Scene
 from strategies.setup.run_setup import RunSetup
@@ -112,6 +112,7 @@ class SiloRun(InRounds):
             guarantee=method.guarantee(population.facts, questions, setup.budget),
             seconds=phase_seconds(collected.seconds + exchanged, seconds - exchanged),
             predictions=_predict(silos, rooms, task, weights, len(population)),
+            known=label_counts(scene),
             model=TwoLayers(weights, task.shape),
             collected=collected,
             phases={name: phase.to_dict() for name, phase in {"handover": handover, **between}.items()},

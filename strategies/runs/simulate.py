@@ -14,17 +14,21 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from devices.facts import IntArray
 from strategies.progress import Progress, quiet
 from strategies.results import evaluation
 from strategies.results import folder as run_folder
 from strategies.results.lifetime import lifetime, nothing_known
-from strategies.results.outcome import Repeat
-from strategies.results.record import assemble, mean
+from strategies.results.outcome import Repeat, Score
+from strategies.results.record import assemble
 from strategies.rounds.checkpoint import remove_checkpoints
+from strategies.runs.nulls import null_models
 from strategies.runs.run import Refused, RunFailed, Scene
 from strategies.runs.set_up import run_of, set_scene, set_up
 from strategies.setup.fingerprint import configuration
@@ -41,16 +45,15 @@ class RunResult:
     Args:
         record: The content of result.json.
         folder: The run's folder; None if nothing was written.
-        extra: Figures that are printed and are no part of the record: ``lp_and_test``, the
-            accuracy of label propagation on pairs whose two bits are both 1.
     """
 
     record: dict[str, Any]
     folder: Path | None
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
-def simulate(options: RunOptions, *, progress: Progress | None = None, collect: Collect | None = None) -> RunResult:
+def simulate(
+    options: RunOptions, *, progress: Progress | None = None, collect: Collect | None = None, shared: Path | None = None
+) -> RunResult:
     """Run a simulation and return (and write) its result.
 
     Args:
@@ -58,6 +61,7 @@ def simulate(options: RunOptions, *, progress: Progress | None = None, collect: 
         progress: Called with a phase and the share of it that is done; None if unknown.
         collect: Sends the questions to the devices instead of :func:`engines.collect`; called
             with the state folder, the questions, ``devices`` and ``silent``.
+        shared: Folder in which runs of one comparison share predictions of null models.
 
     Raises:
         ValueError: for options that do not fit, data that are missing or damaged, or
@@ -77,7 +81,7 @@ def simulate(options: RunOptions, *, progress: Progress | None = None, collect: 
         for number in range(options.repeats):
             home = options.state or folder / ("state" if number == 0 else f"state-{number}")
             scenes.append(set_scene(setup, number, folder, home, tell))
-            repeats.append(_repeat(scenes[-1]))
+            repeats.append(_repeat(scenes[-1], shared))
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
         seconds["total"] = time.perf_counter() - started
         record = assemble(setup, repeats, seconds)
@@ -90,35 +94,48 @@ def simulate(options: RunOptions, *, progress: Progress | None = None, collect: 
             log.info("result written")
         for scene in scenes:
             scene.end_collection()
-    extra = {"lp_and_test": mean([repeat.nulls.get("lp_and") for repeat in repeats])}
-    return RunResult(record, folder if options.out is not None else None, extra)
+    return RunResult(record, folder if options.out is not None else None)
 
 
-def _repeat(scene: Scene) -> Repeat:
-    """Do the work of one repeat and score it."""
+def _repeat(scene: Scene, shared: Path | None) -> Repeat:
+    """Do the work of one repeat, take the null models and score all of them."""
     setup, state, run = scene.setup, scene.state, run_of(scene.setup.method)
     outcome = run.work(scene)
 
-    def score(predictions: Any) -> dict[str, float | None]:
-        return evaluation.accuracy(predictions, setup.population, scene.split)
+    def score(predictions: IntArray) -> Score:
+        right = predictions[scene.split.test] == setup.population.labels[scene.split.test]
+        return Score(float(np.mean(right)) if len(right) else None, right)
 
-    accuracy = outcome.accuracy
-    if accuracy is None:
-        assert outcome.predictions is not None
-        accuracy = score(outcome.predictions)
+    if outcome.predictions is None:
+        assert outcome.accuracy is not None
+        accuracy = outcome.accuracy
+        own = Score(accuracy["test"])
+    else:
+        accuracy = evaluation.accuracy(outcome.predictions, setup.population, scene.split)
+        own = score(outcome.predictions)
     known = outcome.lifetime
     if known is None:
         nobody = setup.options.from_reports is None
         known = nothing_known(complete=nobody) if state is None else lifetime(state)
-    reference = None
+    references: list[float | None] = [None, None]
     if setup.options.reference:
         scene.tell("reference", None)
-        reference = run.reference(scene)
+        wanted = run.reference_settings(setup)
+        trained = {settings: run.reference(scene, settings) for settings in dict.fromkeys(wanted)}
+        references = [None if (made := trained[settings]) is None else score(made).test for settings in wanted]
+    started = time.perf_counter()
+    nulls = {}
+    if setup.options.nulls:
+        scene.tell("nulls", None)
+        nulls = {name: score(predictions) for name, predictions in null_models(scene, outcome, shared)}
     return Repeat(
-        outcome=outcome,
+        outcome=replace(outcome, known=None, reports=None),
         accuracy=accuracy,
-        reference=None if reference is None else score(reference)["test"],
-        nulls={name: score(predictions)["test"] for name, predictions in outcome.null_predictions.items()},
+        score=own,
+        reference=references[0],
+        reference_own=references[1],
+        nulls=nulls,
+        null_seconds=time.perf_counter() - started,
         lifetime=known,
         seeded=None if state is None else bool(state.head["simulation_seeded"]),
     )

@@ -1,0 +1,91 @@
+"""Null models of a repeat: predictions with less than the run had.
+
+``chance``, ``graph_alone`` and ``features_alone`` read the curator's knowledge
+(:mod:`curator.nulls`). ``shuffled.ATTRIBUTE`` is the run's own work on the private data of other
+people: the same question, noise level, split and training seed. Devices that are enrolled for it
+live in a folder of their own, which is removed afterwards. Nobody of the run is asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from curator.nulls import chance, features_alone, graph_alone
+from devices.facts import IntArray
+from strategies.engines.collect import collect
+from strategies.people.shuffled import shuffled
+from strategies.progress import quiet
+from strategies.results.outcome import CHANCE, FEATURES_ALONE, GRAPH_ALONE, SHUFFLED, Outcome
+from strategies.runs.kept_nulls import kept
+from strategies.runs.run import Scene
+from strategies.runs.set_up import run_of, set_scene
+
+
+def null_models(scene: Scene, outcome: Outcome, shared: Path | None) -> Iterator[tuple[str, IntArray]]:
+    """Yield name and everybody's class, int64 (n,), of each null model that fits the run.
+
+    Args:
+        scene: The repeat, after its work.
+        outcome: Outcome of its work.
+        shared: Folder in which several runs share predictions; None for a single run.
+    """
+    known = outcome.known
+    if known is not None:
+        yield CHANCE, np.full(len(known.labels), chance(known))
+        seed, device = scene.seeds.training, scene.setup.options.device
+        alone: tuple[tuple[str, Callable[[], IntArray | None]], ...] = (
+            (GRAPH_ALONE, lambda: graph_alone(known)),
+            (FEATURES_ALONE, lambda: features_alone(known, seed=seed, device=device)),
+        )
+        for name, predict in alone:
+            found = kept(shared, known, (name, seed, device), predict)
+            if found is not None:
+                yield name, found
+    if scene.state is not None:
+        run = run_of(scene.setup.method)
+        among = run.people_to_shuffle(scene)
+        for attribute, found in run.shuffled(scene, outcome, partial(_others, scene, among)):
+            yield SHUFFLED + attribute, found
+
+
+@contextmanager
+def _others(scene: Scene, among: IntArray | None, attributes: Iterable[str], silent: frozenset[int]) -> Iterator[Scene]:
+    """Enrol people with shuffled data; their devices are removed at the end.
+
+    A process that was killed may have left the folder: it is made again.
+    """
+    setup, seeds = scene.setup, scene.seeds
+    seed = _derived("permutation", seeds.population, seeds.split, seeds.noise or 0, seeds.training)
+    noise = None if seeds.noise is None else _derived("noise", seeds.noise)
+    options = replace(setup.options, out=None, state=None, save_reports=False, caps={}, nulls=False,
+                      engine="auto" if setup.options.engine == "flower" else setup.options.engine)  # fmt: skip
+    repeat = replace(setup.repeats[scene.number], seeds=replace(seeds, noise=noise), silent=silent)
+    altered = replace(
+        setup,
+        options=options,
+        population=shuffled(setup.population, attributes, seed, among=among),
+        repeats=(*setup.repeats[: scene.number], repeat, *setup.repeats[scene.number + 1 :]),
+        collect=partial(collect, engine=options.engine, workers=options.workers, ray_address=options.ray_address),
+    )
+    folder = scene.place("nulls")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        other = set_scene(altered, scene.number, folder, folder / "state", quiet)
+        yield other
+        other.end_collection()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _derived(name: str, *seeds: int) -> int:
+    """Return a seed for the shuffled people; each name has a stream of its own."""
+    text = " ".join(map(str, ("ldpsim nulls", name, *seeds)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "little")
