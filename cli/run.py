@@ -40,4 +40,4 @@ def run(
     else:
         from cli.summary import summary
 
-        console().print(summary(result.record, folder=result.folder, extra=result.extra))
+        console().print(summary(result.record, folder=result.folder))

@@ -28,7 +28,7 @@ def main() -> None:
     result = simulate(RunOptions(method="hogs", clients=given.clients, out=None))
     screen = Console(record=True, width=WIDTH, highlight=False, file=io.StringIO(), force_terminal=True)
     folder = Path("runs") / f"hogs-generated-{result.record['config_hash']}-0"
-    screen.print(summary(result.record, folder=folder, extra=result.extra))
+    screen.print(summary(result.record, folder=folder))
     svg = screen.export_svg(title=f"ldpsim run --clients {given.clients} --method hogs", unique_id="run")
     svg = re.sub(r"\s*@font-face \{[^}]*\}", "", svg).replace("Fira Code, monospace", "Menlo, Consolas, monospace")
     given.file.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n")

@@ -123,7 +123,7 @@ def run_cell(options: RunOptions) -> str | Failed:
     with suppress(OSError), open("/proc/self/clear_refs", "w") as peak:
         peak.write("5")
     try:
-        folder = simulate(options).folder
+        folder = simulate(options, shared=None if options.out is None else options.out / "nulls").folder
     except Exception as error:
         return failure(error)
     assert folder is not None
@@ -192,7 +192,7 @@ def results_in(folder: Path) -> Results:
 def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], results: Results) -> dict[int, str | Failed]:
     """Return the outcomes known before anything runs: the folder of a result, or the reason why a cell cannot run.
 
-    A result without the reference does not count for a cell that asks for one.
+    A result without the reference or the null models does not count for a cell that asks for them.
     """
     known: dict[int, str | Failed] = {}
     for place, (cell, digest) in enumerate(zip(cells, digests, strict=True)):
@@ -200,7 +200,8 @@ def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], results: Re
             known[place] = digest
             continue
         for name, record in results.get(digest, ()):
-            if not cell.options.reference or record["config"]["reference"]:
+            wanted = [name for name in ("reference", "nulls") if getattr(cell.options, name)]
+            if all(record["config"].get(name) for name in wanted):
                 known.setdefault(place, name)
     return known
 

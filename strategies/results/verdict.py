@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,12 +10,12 @@ from strategies.results.averages import Interval, gain, mean, spread
 from strategies.results.outcome import CHANCE, FEATURES_ALONE, GRAPH_ALONE, SHUFFLED, Repeat, Score
 
 _WORDS = {
-    GRAPH_ALONE: "Labels spread over the graph alone",
-    FEATURES_ALONE: "The features alone, without a graph,",
-    f"{SHUFFLED}features": "The same method on features of other people",
-    f"{SHUFFLED}adjacency": "The same method on edges of other people",
-    f"{SHUFFLED}label": "The same method on labels of other people",
-    f"{SHUFFLED}all": "The same method on private data of other people",
+    GRAPH_ALONE: "labels spread over the graph alone are",
+    FEATURES_ALONE: "predictions from features alone are",
+    f"{SHUFFLED}features": "results with features of other people are",
+    f"{SHUFFLED}adjacency": "results with edges of other people are",
+    f"{SHUFFLED}label": "results with labels of other people are",
+    f"{SHUFFLED}all": "results with private data of other people are",
 }
 _BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data together"}
 
@@ -92,41 +92,30 @@ def _plain(found: Interval | None) -> dict[str, float] | None:
 
 
 def _sentences(
-    over_chance: Interval | None, best: str | None, margin: Interval | None, bought: dict[str, Interval | None]
-) -> list[str]:
-    said = []
+    over_chance: Interval | None, best: str | None, margin: Interval | None, bought: Mapping[str, Interval | None]
+) -> Iterator[str]:
     if over_chance is not None:
-        if over_chance.low > 0:
-            said.append(f"The method is {_points(over_chance)} above chance.")
-        else:
-            said.append(f"The method is not above chance ({_points(over_chance)}).")
+        yield f"The method is {'' if over_chance.low > 0 else 'not measurably '}above chance: {_points(over_chance)}."
     if margin is not None and best is not None:
         name = _WORDS[best]
-        if margin.low > 0:
-            said.append(f"It is {_points(margin)} above the best null model ({_inside(name)}).")
-        elif margin.high < 0:
-            said.append(f"{name} are {_points(margin, -1)} better." if best in (GRAPH_ALONE, FEATURES_ALONE)
-                        else f"{name} is {_points(margin, -1)} better.")  # fmt: skip
+        if margin.high < 0:
+            yield f"{name[0].upper()}{name[1:]} {_points(margin, -1)} better."
         else:
-            said.append(f"It is not measurably above the best null model ({_inside(name)}: {_points(margin)}).")
-    several = len(bought) > 2
+            how = "above" if margin.low > 0 else "not measurably above"
+            yield f"It is {how} the best null model, {name.removesuffix(' are')}: {_points(margin)}."
+    start = "On these people the"
     for attribute, found in bought.items():
-        if found is None or (attribute == "all") != (len(bought) == 1) and not several and attribute == "all":
-            continue
+        if found is None or (attribute == "all" and len(bought) == 2):
+            continue  # all is the one attribute
         what = "data" if len(bought) == 1 else _BOUGHT[attribute]
-        said.append(_purchase(what, found))
-    return said
+        yield f"{start} private {what} {_bought(found)}."
+        start = "The"
 
 
-def _purchase(what: str, found: Interval) -> str:
+def _bought(found: Interval) -> str:
     if found.high < 0:
-        return f"On these people the private {what} cost {_points(found, -1)} of accuracy."
-    unmeasured = "" if found.low > 0 else ": nothing measurable"
-    return f"On these people the private {what} bought {_points(found)}{unmeasured}."
-
-
-def _inside(name: str) -> str:
-    return name[0].lower() + name[1:].rstrip(",")
+        return f"cost {_points(found, -1)}"
+    return f"bought {_points(found)}{'' if found.low > 0 else ': nothing measurable'}"
 
 
 def _points(found: Interval, sign: int = 1) -> str:

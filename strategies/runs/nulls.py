@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curator.nulls import chance, features_alone, graph_alone
+from curator.nulls.models import chance, features_alone, graph_alone
 from devices.facts import IntArray
 from strategies.engines.collect import collect
 from strategies.people.shuffled import shuffled
