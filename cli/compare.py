@@ -11,7 +11,7 @@ import typer
 from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import console, print_json, text_table, working
-from cli.words import bytes_, level, points, seconds
+from cli.words import ABOVE, TONES, bytes_, level, null_points, points, seconds
 from strategies.setup.option_spec import BUDGET, MODEL, RUNNING
 from strategies.setup.options import RunOptions
 
@@ -105,6 +105,7 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
     for row in rows:
         if row["silo"]:
             screen.print(f"[dim]{escape(row['label'])}: {bytes_(row['silo'])} a silo.[/dim]")
+    _show_nulls(screen, rows)
     said = verdict(rows, match)
     colour = "green" if said["equal"] else "yellow"
     screen.print(f"[{colour}]{escape(said['line'])}[/{colour}]")
@@ -112,3 +113,28 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
         screen.print(f"  {escape(name)}: {escape(why)}")
     for name, line, _ in result.failures:
         screen.print(f"[red]{escape(name)} failed[/red]: {escape(line)}")
+
+
+def _show_nulls(screen: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print the null models of each method, and its verdict."""
+    from rich.markup import escape
+
+    from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
+
+    taken = [name for name in NULLS if any(name in row["nulls"] for row in rows)]
+    screen.print()
+    if not taken:
+        screen.print(f"[dim]Null models: {NOT_TAKEN}.[/dim]")
+        return
+    headings = (f">{NULLS[name].heading.replace(' ', chr(10))}" for name in taken)
+    shown = text_table("~null models, %", ">the\nmethod", *headings, gap=1)
+    for row in rows:
+        found = [null_points(row["nulls"].get(name), row["test"]) for name in taken]
+        marked = [f"[bold {TONES['bad']}]{words}[/]" if words.endswith(ABOVE) else words for words in found]
+        shown.add_row(escape(row["label"]), f"[bold]{points(row['test'])}[/bold]", *marked)
+    screen.print(shown)
+    screen.print(f"[dim]{ABOVE}: above the method. Shuffled: the same run with data of somebody else.[/dim]")
+    for row in rows:
+        if row["verdict"] is not None:
+            style = TONES[STANDINGS[row["verdict"]["standing"]][1]]
+            screen.print(f"{escape(row['label'])}: [{style}]{escape(row['verdict']['text'])}[/{style}]")

@@ -37,7 +37,8 @@ def text_table(*headings: str, gap: int = 2) -> Table:
     """Return a plain table, one line a row.
 
     Args:
-        headings: ``>text`` is a column of numbers; ``!text`` takes the remaining width and is cut there.
+        headings: ``>text`` is a column of numbers; ``!text`` takes the remaining width and is cut there;
+            ``~text`` is wrapped where the terminal is narrow, so that no value is cut.
         gap: Blanks between columns.
     """
     from rich.table import Table
@@ -46,11 +47,11 @@ def text_table(*headings: str, gap: int = 2) -> Table:
     made = Table(box=None, padding=(0, gap, 0, 0), header_style="dim", show_edge=False, expand=cut)
     for heading in headings:
         made.add_column(
-            heading.lstrip(">!"),
+            heading.lstrip(">!~"),
             justify="right" if heading.startswith(">") else "left",
             ratio=1 if heading.startswith("!") else None,
-            no_wrap=True,
-            overflow="ellipsis",
+            no_wrap=not heading.startswith("~"),
+            overflow="fold" if heading.startswith("~") else "ellipsis",
         )
     return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +14,21 @@ from rich.rule import Rule
 from rich.table import Table
 
 from cli.output import text_table
-from cli.words import best_guess, count, epsilon, percent, points, size
+from cli.words import TONES, best_guess, count, difference, epsilon, percent, points, size
 from cli.words import seconds as in_words
 from curator.privacy.levels import level_spec
+from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, nulls_of, verdict_of
 
 
-def summary(record: Mapping[str, Any], *, folder: Path | None, extra: Mapping[str, Any] | None = None) -> Panel:
+def summary(record: Mapping[str, Any], *, folder: Path | None) -> Panel:
     """Return the panel of a result.
 
     Args:
         record: result.json's content.
         folder: Folder of the result, None if it was not written.
-        extra: Additional figures (see :class:`strategies.RunResult`).
     """
     sections = [
-        ("Accuracy", _accuracy(record, extra or {})),
+        ("Accuracy", _accuracy(record)),
         ("Privacy", _privacy(record["privacy"])),
         ("Cost", _cost(record)),
     ]
@@ -69,22 +69,49 @@ def _grid() -> Table:
     return grid
 
 
-def _accuracy(record: Mapping[str, Any], extra: Mapping[str, Any]) -> RenderableType:
-    accuracy, reference = record["accuracy"], record["reference"]["nonprivate_test"]
+def _accuracy(record: Mapping[str, Any]) -> RenderableType:
+    accuracy, reference, verdict = record["accuracy"], record["reference"], verdict_of(record)
     repeats = len(accuracy["per_repeat"])
-    spread = f" +- {points(accuracy['std'])} over {repeats} repeats" if accuracy["std"] is not None else ""
+    over = f" over {repeats} repeats" if accuracy["std"] is not None else ""
     f1 = f", macro F1 {accuracy['macro_f1']:.3f}" if accuracy["macro_f1"] is not None else ""
     grid = _grid()
-    grid.add_row(
-        "test", f"[bold]{percent(accuracy['test'])}[/bold]{spread} (validation {percent(accuracy['val'])}{f1})"
-    )
-    grid.add_row(
-        "without noise",
-        "not trained" if reference is None else f"[bold]{percent(reference)}[/bold] (same graph, same network)",
-    )
-    if extra.get("lp_and_test") is not None:
-        grid.add_row("no GNN", f"{percent(extra['lp_and_test'])} (label propagation on pairs whose bits are all 1)")
+    grid.add_row("test", f"[bold]{_share(accuracy)}[/bold]{over} (validation {percent(accuracy['val'])}{f1})")
+    if verdict is not None:
+        style = TONES[STANDINGS[verdict["standing"]][1]]
+        grid.add_row("verdict", f"[bold {style}]{escape(verdict['text'])}[/bold {style}]")
+    if reference["nonprivate_test"] is None:
+        grid.add_row("without noise", "not trained")
+    else:
+        own = reference.get("nonprivate_test_own_settings")
+        same = "same graph, same network" if own is None else f"same settings; {percent(own)} with its own best"
+        grid.add_row("without noise", f"[bold]{percent(reference['nonprivate_test'])}[/bold] ({same})")
+    for title, said in _nulls(record, verdict):
+        grid.add_row(title, said)
     return grid
+
+
+def _nulls(record: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    """Yield title and text of each null model; one that is above the method says so."""
+    nulls, test, shuffled = nulls_of(record), record["accuracy"]["test"], False
+    if not nulls:
+        yield "null models", NOT_TAKEN
+    for name, entry in nulls.items():
+        spec, share = NULLS[name], _share(entry)
+        if entry["test"] > test:
+            style = TONES["bad"]
+            share = f"[bold {style}]{share}, {points(entry['test'] - test)} points above the method[/bold {style}]"
+        if spec.attribute is None:
+            yield spec.heading, f"{share} ({spec.words})"
+            continue
+        if not shuffled:
+            yield "shuffled", "the same run with data of somebody else:"
+            shuffled = True
+        bought = verdict["bought"].get(spec.attribute) if verdict else None
+        yield "", f"{spec.attribute} {share}" + (f"; bought {difference(bought)}" if bought else "")
+
+
+def _share(entry: Mapping[str, Any]) -> str:
+    return percent(entry["test"]) + (f" +- {points(entry['std'])}" if entry["std"] is not None else "")
 
 
 def _teachers(found: Mapping[str, Any]) -> RenderableType:
@@ -140,7 +167,7 @@ def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    shown = text_table("", ">epsilon", ">best guess", "", gap=1)
+    shown = text_table("~", ">epsilon", ">best guess", "", gap=1)
     for level, entry in holds.items():
         words = level_spec(level).words
         if entry["status"] != "bounded":

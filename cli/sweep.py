@@ -12,7 +12,7 @@ import typer
 from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import console, print_json, text_table, working
-from cli.words import epsilon, percent, points
+from cli.words import ABOVE, TONES, epsilon, null_points, points
 from strategies.setup.option_spec import OUTPUT, RUNNING
 
 _SHOWN = 40
@@ -73,18 +73,28 @@ def _show(labels: Sequence[str], result: Any) -> None:
     from rich.markup import escape
 
     from strategies.results.levels import shown_levels
+    from strategies.results.shown_nulls import NULLS, STANDINGS, best_null
 
     levels = list(shown_levels(2))
-    shown = text_table("!cell", ">test", ">std", *(f">{level}" for level in levels))
+    shown = text_table(
+        "~cell", ">test %", ">±", ">chance", ">null", "verdict", *(f">{level}" for level in levels), gap=1
+    )
     for label, row in list(zip(labels, result.rows, strict=True))[:_SHOWN]:
         if row["status"] == "failed":
-            shown.add_row(escape(label), "[red]failed[/red]", "", "", "")
+            shown.add_row(escape(label), "[red]failed[/red]")
             continue
         spread = "" if row["std"] is None else points(row["std"])
-        shown.add_row(escape(label), percent(row["test"]), spread,
-                      *(_held(row, level, epsilon) for level in levels))  # fmt: skip
+        nulls = {name: {"test": row[name]} for name in NULLS if row[name] is not None}
+        best = null_points(nulls.get(best_null(nulls) or ""), row["test"])
+        words, tone = STANDINGS[row["standing"] or ""]
+        shown.add_row(escape(label), points(row["test"]), spread, points(row["chance"]), best,
+                      f"[{TONES[tone]}]{words}[/]", *(_held(row, level, epsilon) for level in levels))  # fmt: skip
     screen = console()
     screen.print(shown)
+    screen.print(
+        f"[dim]null: the best null model; {ABOVE}: above the method. verdict: against all null\n"
+        "models; not above: nothing measurable. The table in the file has all of them.[/dim]"
+    )
     if len(labels) > _SHOWN:
         screen.print(f"[dim]and {len(labels) - _SHOWN} more[/dim]")
     failed = len(result.failures)

@@ -6,7 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from strategies.results.shown_nulls import NULLS
+
 NONE = "–"
+TONES = {"good": "green", "open": "yellow", "bad": "red"}  # colours of the terminal
+ABOVE = "▲"  # beside a null model that is above the method
 
 
 def epsilon(value: float | None) -> str:
@@ -59,6 +63,19 @@ def percent(value: float | None) -> str:
     return found if found == NONE else f"{found} %"
 
 
+def difference(entry: Mapping[str, float]) -> str:
+    """A difference of two shares in points, with its interval."""
+    value, low, high = (f"{round(100 * entry[part], 1) + 0.0:+.1f}" for part in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"
+
+
+def null_points(entry: Mapping[str, Any] | None, test: float) -> str:
+    """A null model in per cent, marked if it is above the method, a dash where there is none."""
+    if entry is None:
+        return NONE
+    return f"{points(entry['test'])} {ABOVE}" if entry["test"] > test else points(entry["test"])
+
+
 def size(count: float) -> str:
     """A number of bytes."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -98,7 +115,11 @@ def words_of(row: Mapping[str, Any]) -> dict[str, Any]:
     times = {name: f"{seconds(value)} s" for name, value in row["seconds"].items()}
     edges = {name: {"short": points(row["edges"][name], 0), "full": percent(row["edges"][name])}
              for name in ("precision", "recall")}  # fmt: skip
+    name = row["best_null"]
     return {
+        "best_null": None
+        if name is None
+        else f"best null, {NULLS[name].heading}: {percent(row['nulls'][name]['test'])}",
         "accuracy": f"{points(row['test'])}{spread} %",
         "claimed": claim(row["claimed"]),
         "levels": {name: level(entry) for name, entry in row["levels"].items()},

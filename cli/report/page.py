@@ -24,9 +24,22 @@ from cli.report.labels import name_rows
 from cli.report.rows import TRUST
 from cli.report.shell import command_of
 from cli.report.tables import data_link, tables
-from cli.words import bytes_, claim, level, method_names, points, seconds, words_of
+from cli.words import (
+    ABOVE,
+    bytes_,
+    claim,
+    difference,
+    level,
+    method_names,
+    null_points,
+    percent,
+    points,
+    seconds,
+    words_of,
+)
 from devices.atomic_files import write_atomically
 from strategies.results.levels import CLOSE, shown_levels
+from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
 
 _SAME = 1e-6  # relative: losses that differ by rounding only are equal
 
@@ -55,6 +68,7 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
     data = {
         "rows": [{**row, "words": words_of(row)} for row in rows],
         "level": chosen,
+        "chance": _chance(rows),
         "levels": {name: list(words) for name, words in levels.items()},
     }
     environment = _environment()
@@ -63,6 +77,10 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
         rows=rows,
         people=gathered.results[0].people,
         levels=levels,
+        nulls={name: spec for name, spec in NULLS.items() if any(name in row["nulls"] for row in rows)},
+        not_taken=NOT_TAKEN,
+        standings=STANDINGS,
+        above=ABOVE,
         trust=dict(TRUST.values()),
         chosen=chosen,
         failed=gathered.failed,
@@ -163,12 +181,29 @@ def _differently_scored(rows: Sequence[Mapping[str, Any]]) -> str:
     return method_names([row for row in rows if row not in most])
 
 
+def _chance(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return chance for a line in the charts; methods that know other labels may differ a little."""
+    found = [row["nulls"]["chance"]["test"] for row in rows if "chance" in row["nulls"]]
+    if not found:
+        return None
+    most = max(found)
+    return {"value": most, "words": f"chance{'' if _close(min(found), most) else ', at most'} {percent(most)}"}
+
+
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.filters |= {"points": points, "bytes": bytes_, "seconds": seconds, "held": level, "claim": claim}
+    made.filters |= {
+        "points": points,
+        "bytes": bytes_,
+        "seconds": seconds,
+        "held": level,
+        "claim": claim,
+        "null": null_points,
+        "difference": difference,
+    }
     return made
 
 

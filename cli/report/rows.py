@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from strategies.results.levels import held, shown_levels
+from strategies.results.shown_nulls import best_null, nulls_of, verdict_of
 
 TRUST = {
     "untrusted curator": ("reports", "reports only, nobody is trusted"),
@@ -53,6 +54,7 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         "val": get.maybe("accuracy.val"),
         "macro_f1": get.maybe("accuracy.macro_f1"),
         "nonprivate": get.maybe("reference.nonprivate_test"),
+        **_nulls(record),
         "repeats": repeats,
         "claimed": {"statement": get.text("privacy.claimed.statement", empty="nothing"),
                     "value": get.maybe("privacy.claimed.value")},
@@ -157,6 +159,23 @@ def _held(get: _Reader, level: str) -> dict[str, Any]:
     except ValueError as error:
         raise UnreadableRecord(str(error)) from None
     return {**found, "detail": text(found["detail"])}
+
+
+def _nulls(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return null models and verdict; those of a result without them are empty."""
+    try:
+        nulls = {name: {part: number(value) for part, value in entry.items()}
+                 for name, entry in nulls_of(record).items()}  # fmt: skip
+        found = verdict_of(record)
+        margin = (
+            found and found["margin"] and {part: number(found["margin"][part]) for part in ("value", "low", "high")}
+        )
+    except (KeyError, TypeError, AttributeError):
+        raise UnreadableRecord("nulls or verdict cannot be read") from None
+    if any(entry["test"] is None for entry in nulls.values()) or (margin and None in margin.values()):
+        raise UnreadableRecord("nulls or verdict has a figure that is no number")
+    said = found and {"text": text(found["text"]), "standing": found["standing"], "margin": margin}
+    return {"nulls": nulls, "best_null": best_null(nulls), "verdict": said}
 
 
 def _silo_bytes(phases: Any) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from strategies.results.levels import shown_levels
+from strategies.results.shown_nulls import null_columns
 
 Row = Mapping[str, Any]
 
@@ -17,6 +18,7 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
     """Return CSV texts by name; figures are not rounded."""
     return {
         "all-figures": _csv([_whole(row) for row in rows]),
+        "nulls": _csv([{**_head(row), **_nulls(row)} for row in rows]),
         "privacy": _csv([{**_head(row), **_privacy(row)} for row in rows]),
         "bytes": _csv([{**_head(row), **_cost(row)} for row in rows]),
         "rounds-and-seconds": _csv([{**_head(row), **_time(row)} for row in rows]),
@@ -32,6 +34,10 @@ def data_link(text: str) -> str:
 
 def _head(row: Row) -> dict[str, Any]:
     return {"method": row["label"], "test_accuracy": row["test"], "std": row["std"], "repeats": row["repeats"]}
+
+
+def _nulls(row: Row) -> dict[str, Any]:
+    return null_columns(row["nulls"], row["verdict"])
 
 
 def _privacy(row: Row) -> dict[str, Any]:
@@ -57,7 +63,7 @@ def _edges(row: Row) -> dict[str, Any]:
 
 
 def _whole(row: Row) -> dict[str, Any]:
-    return {**_head(row), **_privacy(row), **_cost(row), **_time(row), **_edges(row),
+    return {**_head(row), **_nulls(row), **_privacy(row), **_cost(row), **_time(row), **_edges(row),
             "command": row["command"], "folder": row["folder"]}  # fmt: skip
 
 

@@ -11,20 +11,21 @@ from typing import Any
 
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
+from strategies.results.shown_nulls import COLUMNS, null_columns, nulls_of, verdict_of
 from strategies.setup.option_spec import BUDGET, declared
 from strategies.setup.options import RunOptions, Seeds
 
 SweepRow = dict[str, Any]
 # Measured values: they differ when the same cell runs again.
-MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "seconds_train", "seconds_total",
-            "peak_rss_bytes")  # fmt: skip
+MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "seconds_train", "seconds_nulls",
+            "seconds_total", "peak_rss_bytes")  # fmt: skip
 _COLUMNS = {name: spec for name, spec in declared(RunOptions).items() if spec.column and not spec.personal}
 _OPTIONS = sorted(_COLUMNS, key=lambda name: _COLUMNS[name].panel != BUDGET)  # budgets come first
 _SEEDS = tuple(declared(Seeds))
 _FIRST = (
     "cell", "status", "method", "dataset", "gnn", "nodes", "edges", "features", "classes", *_OPTIONS,
-    *(f"{name}_seed" for name in _SEEDS), "config_hash", "test", "val", "macro_f1", "std", "nonprivate_test", "trust",
-    "claimed", "holds", "collections",
+    *(f"{name}_seed" for name in _SEEDS), "config_hash", "test", "val", "macro_f1", "std", "nonprivate_test",
+    "nonprivate_test_own_settings", *COLUMNS, "trust", "claimed", "holds", "collections",
     "asked", "answered", "refused", "silent", "failed", "rounds", "messages", "downlink_bytes", "uplink_bytes",
     "downlink_bytes_per_device", "uplink_bytes_per_device", "edge_precision", "edge_recall", "edges_kept",
     "feature_mae", "aggregate_mae", *MEASURED,
@@ -68,7 +69,8 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> SweepRow:
         **{f"param_{name}": value for name, value in config["parameters"].items() if name != "gnn"},
         "config_hash": record["config_hash"],
         **{name: record["accuracy"][name] for name in ("test", "val", "macro_f1", "std")},
-        "nonprivate_test": record["reference"]["nonprivate_test"],
+        **{name: record["reference"].get(name) for name in ("nonprivate_test", "nonprivate_test_own_settings")},
+        **null_columns(nulls_of(record), verdict_of(record)),
         "trust": privacy["trust"],
         "claimed": privacy["claimed"]["value"],
         "collections": privacy["collections"],

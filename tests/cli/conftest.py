@@ -73,10 +73,46 @@ RECORD: dict[str, Any] = {
 }  # fmt: skip
 
 
+# Sections that a result of an earlier version, or of a run with --no-nulls, does not have.
+WITH_NULLS: dict[str, Any] = {
+    "nulls": {
+        "chance": {"test": 0.3013},
+        "graph_alone": {"test": 0.7884, "std": 0.003},
+        "features_alone": {"test": 0.5502, "std": 0.011},
+        "shuffled": {
+            "features": {"test": 0.6093, "std": 0.004},
+            "adjacency": {"test": 0.3311, "std": 0.006},
+            "all": {"test": 0.3021, "std": 0.0},
+        },
+    },
+    "verdict": {
+        "above_chance": True, "above_nulls": False, "margin": {"value": -0.176, "low": -0.189, "high": -0.162},
+        "bought": {"features": {"value": 0.0031, "low": -0.009, "high": 0.0152},
+                   "adjacency": {"value": 0.2813, "low": 0.27, "high": 0.292}},
+        "text": "Labels on the graph alone are 17.6 points above the method.",
+    },
+    "reference": {"nonprivate_test": 0.8511, "nonprivate_test_own_settings": 0.8622},
+    "seconds/nulls": 12.4,
+}  # fmt: skip
+ABOVE_NULLS: dict[str, Any] = {
+    "nulls": {"chance": {"test": 0.3013}, "graph_alone": None, "features_alone": {"test": 0.62, "std": 0.002},
+              "shuffled": {"features": {"test": 0.4, "std": 0.02}}},
+    "verdict": {"above_chance": True, "above_nulls": True, "margin": {"value": 0.09, "low": 0.07, "high": 0.11},
+                "bought": {"features": {"value": 0.31, "low": 0.28, "high": 0.34}},
+                "text": "On these people the private features bought 31.0 +- 1.5 points."},
+}  # fmt: skip
+
+
 @pytest.fixture
 def record() -> dict[str, Any]:
     """A result of its own for each test."""
     return copy.deepcopy(RECORD)
+
+
+@pytest.fixture
+def with_nulls(record: dict[str, Any]) -> dict[str, Any]:
+    """A result with null models, one of which is above the method."""
+    return _changed(record, copy.deepcopy(WITH_NULLS))
 
 
 def _changed(record: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +151,7 @@ def comparison(tmp_path: Path, write_result: Callable[..., Path]) -> Path:
     federated = {**dict.fromkeys(holds, OPEN), "central_node": {**holds["user"], "value": 3.2, "delta": 1e-5}}
     public_edges = {**holds, **dict.fromkeys(("bit_adjacency", "relationship", "user", "node"), OPEN)}
     folder = tmp_path / "compare"
-    write_result(folder, "hogs-0", {"accuracy/std": 0.011, "accuracy/per_repeat": [0.6, 0.62, 0.61]})
+    write_result(folder, "hogs-0", {"accuracy/std": 0.011, "accuracy/per_repeat": [0.6, 0.62, 0.61], **WITH_NULLS})
     write_result(
         folder,
         "lpgnn-0",
@@ -127,6 +163,7 @@ def comparison(tmp_path: Path, write_result: Callable[..., Path]) -> Path:
             "privacy/claimed": {"statement": "1-LDP of features", "value": 1.0},
             "reconstruction/edges": 10500,
             "config/method": "lpgnn",
+            **ABOVE_NULLS,
         },
     )
     write_result(

@@ -3,14 +3,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from cli.output import WIDTH, console
 from cli.summary import summary
 
 
-def shown(record: dict[str, Any], folder: Path | None = Path("runs/a"), **extra: Any) -> str:
+def shown(record: dict[str, Any], folder: Path | None = Path("runs/a")) -> str:
     screen = console()
     with screen.capture() as capture:
-        screen.print(summary(record, folder=folder, extra=extra))
+        screen.print(summary(record, folder=folder))
     return capture.get()
 
 
@@ -20,10 +22,10 @@ def words(text: str) -> str:
 
 
 def test_what_a_person_reads(record: dict[str, Any]) -> None:
-    text = words(shown(record, lp_and_test=0.34))
+    text = words(shown(record))
     for expected in (
         "hogs on generated", "3,000 people, 10,500 edges, 256 features, 5 classes", "test 61.2 %",
-        "without noise 85.1 %", "34.0 % (label propagation", "untrusted curator", "Theorem 4",
+        "without noise 85.1 % (same graph, same network)", "null models not taken", "untrusted curator", "Theorem 4",
         "bit: one entry of a neighbour list 7.2 99.93 %", "bit: one feature 0.8 69.00 %",
         "vector: all features of a person 204.8",
         "label: a person's class unprotected", "user: all that a person reports 21,797.6",
@@ -89,3 +91,55 @@ def test_an_unbounded_or_unknown_life_is_not_made_small(record: dict[str, Any]) 
 def test_markup_in_a_name_is_only_text(record: dict[str, Any]) -> None:
     record["dataset"]["name"] = "[bold]mine[/bold]"
     assert "[bold]mine[/bold]" in shown(record)
+
+
+def test_null_models_and_the_verdict(with_nulls: dict[str, Any]) -> None:
+    text = words(shown(with_nulls))
+    for expected in (
+        "verdict Labels on the graph alone are 17.6 points above the method.",
+        "without noise 85.1 % (same settings; 86.2 % with its own best)", "chance 30.1 % (always the largest class)",
+        "graph alone 78.8 % +- 0.3, 17.6 points above the method (labels spread",
+        "features alone 55.0 % +- 1.1 (no graph",
+        "shuffled the same run with data of somebody else: features 60.9 % +- 0.4; bought +0.3 (-0.9 to +1.5) "
+        "adjacency 33.1 % +- 0.6; bought +28.1 (+27.0 to +29.2) all 30.2 % +- 0.0", "nulls 12.4",
+    ):  # fmt: skip
+        assert expected in text, expected
+    assert text.count("above the method") == 2
+    assert text.index("verdict") < text.index("chance")
+
+
+def test_a_null_model_above_the_method_is_in_colour(with_nulls: dict[str, Any]) -> None:
+    def coloured() -> str:
+        screen = Console(width=WIDTH, force_terminal=True, color_system="standard", highlight=False, _environ={})
+        with screen.capture() as capture:
+            screen.print(summary(with_nulls, folder=None))
+        return capture.get()
+
+    assert "\x1b[1;31m78.8 % +- 0.3, 17.6 points above the method" in coloured()
+    assert "\x1b[1;31mLabels on the graph alone" in coloured()
+    with_nulls["nulls"]["graph_alone"] = None  # the method has no graph
+    with_nulls["verdict"] |= {"above_nulls": True, "margin": {"value": 0.01, "low": 0.005, "high": 0.015}}
+    assert "\x1b[1;31m" not in coloured() and "\x1b[1;32mLabels" in coloured()
+    assert "graph alone" not in coloured().replace("the graph alone", "")
+
+
+def test_a_narrow_terminal_cuts_no_value(with_nulls: dict[str, Any]) -> None:
+    screen = Console(width=40, highlight=False)
+    with screen.capture() as capture:
+        screen.print(summary(with_nulls, folder=None))
+    text = words(capture.get())
+    assert max(map(len, capture.get().splitlines())) <= 40
+    assert "…" not in text
+    for value in (
+        "61.2 %",
+        "85.1 %",
+        "86.2 %",
+        "30.1 %",
+        "78.8 %",
+        "17.6 points",
+        "55.0 %",
+        "60.9 %",
+        "33.1 %",
+        "43,390.4",
+    ):
+        assert value in text, value

@@ -9,10 +9,12 @@ from cli.words import (
     bytes_,
     claim,
     count,
+    difference,
     epsilon,
     level,
     loss,
     method_names,
+    null_points,
     percent,
     points,
     seconds,
@@ -63,3 +65,12 @@ def test_numbers_for_people() -> None:
     assert percent(0.61249) == "61.2 %"
     assert (percent(None), percent(math.nan)) == ("–", "–")
     assert [size(v) for v in (0, 999, 1500, 2.5e6, 3e9)] == ["0 B", "999 B", "1.5 kB", "2.5 MB", "3.0 GB"]
+
+
+def test_a_difference_has_a_sign_and_no_negative_zero() -> None:
+    assert difference({"value": 0.0031, "low": -0.0001, "high": 0.0152}) == "+0.3 (+0.0 to +1.5)"
+    assert difference({"value": -0.176, "low": -0.189, "high": -0.162}) == "-17.6 (-18.9 to -16.2)"
+
+
+def test_a_null_model_above_the_method_is_marked() -> None:
+    assert [null_points(entry, 0.6) for entry in ({"test": 0.61}, {"test": 0.6}, None)] == ["61.0 ▲", "60.0", "–"]

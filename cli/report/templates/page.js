@@ -103,7 +103,9 @@
     let [low, high] = values.length ? [Math.min(...values), Math.max(...values)] : [1, 10];
     const room = Math.max(2, (high / low) ** 0.12);
     [low, high] = [low / room, high * room];
-    const accuracies = points.flatMap((p) => [100 * (p.row.test - (p.row.std ?? 0)), 100 * (p.row.test + (p.row.std ?? 0))]);
+    const best = (row) => (row.best_null === null ? null : 100 * row.nulls[row.best_null].test);
+    const accuracies = points.flatMap((p) => [100 * (p.row.test - (p.row.std ?? 0)), 100 * (p.row.test + (p.row.std ?? 0)), best(p.row) ?? 100 * p.row.test]);
+    if (page.chance) accuracies.push(100 * page.chance.value);
     const bottom = Math.max(0, Math.floor((Math.min(...accuracies) - 4) / 5) * 5);
     const top = Math.min(100, Math.ceil((Math.max(...accuracies) + 3) / 5) * 5);
     const at = (value) => start + ((end - start) * Math.log(Math.max(value, 1e-6) / low)) / Math.log(high / low);
@@ -116,7 +118,7 @@
         x = (p.strip === "left" ? band / 2 : end + band / 2) + offset;
       }
       const test = 100 * p.row.test, std = 100 * (p.row.std ?? 0);
-      return { x, y: test, from: test - std, to: test + std, label: p.label, tip: p.tip, fill: colour[p.row.trust], shape: shape[p.row.trust] };
+      return { x, y: test, best: best(p.row), from: test - std, to: test + std, label: p.label, tip: p.tip, fill: colour[p.row.trust], shape: shape[p.row.trust] };
     });
     const strip = (side, x1, x2) => has[side] ? [
       { type: "rect", aria: false, encode: { enter: { x: constant(x1), x2: constant(x2), y: constant(0), y2: constant(height), fill: constant("var(--band)") } } },
@@ -126,7 +128,7 @@
     const rule = mark && values.length && mark.value > low && mark.value < high;
     return {
       width: inner, height, padding: { left: axis, right: 8, top: 26, bottom: 46 }, autosize: { type: "none" }, description: what,
-      data: [{ name: "rows", values: placed }],
+      data: [{ name: "rows", values: placed }, { name: "best", values: placed.filter((p) => p.best !== null) }],
       scales: [
         { name: "x", type: "log", domain: [low, high], range: [start, end] },
         { name: "y", type: "linear", domain: [bottom, top], range: [height, 0], zero: false },
@@ -139,6 +141,11 @@
       marks: [
         ...strip("left", 0, start), ...strip("right", end, inner),
         ...(raw ? [{ type: "rule", name: "reference", aria: false, encode: { enter: { x: constant(0), x2: constant(inner), y: { scale: "y", value: 100 * raw.row.test }, stroke: constant("var(--open)"), strokeDash: constant([2, 4]) } } }] : []),
+        ...(page.chance ? [
+          { type: "rule", aria: false, encode: { enter: { x: constant(0), x2: constant(inner), y: { scale: "y", value: 100 * page.chance.value }, stroke: constant("var(--soft)"), strokeDash: constant([6, 3]) } } },
+          { type: "text", name: "chance", aria: false, encode: { enter: { x: constant(inner - 4), y: { scale: "y", value: 100 * page.chance.value, offset: -5 }, align: constant("right"), text: constant(page.chance.words), fill: constant("var(--soft)"), fontSize: constant(11) } } },
+        ] : []),
+        { type: "rule", name: "nulls", aria: false, from: { data: "best" }, encode: { enter: { x: { field: "x", offset: -9 }, x2: { field: "x", offset: 9 }, y: { scale: "y", field: "best" }, stroke: { field: "fill" }, strokeWidth: constant(3) } } },
         ...(rule ? [
           { type: "rule", aria: false, encode: { enter: { x: { scale: "x", value: mark.value }, y: constant(0), y2: constant(height), stroke: constant("var(--soft)"), strokeDash: constant([4, 3]), strokeWidth: constant(1) } } },
           { type: "text", name: "said", aria: false, encode: { enter: { x: { scale: "x", value: mark.value, offset: at(mark.value) > inner / 2 ? -5 : 5 }, y: constant(12), align: constant(at(mark.value) > inner / 2 ? "right" : "left"), text: constant(mark.text), fill: constant("var(--soft)"), fontSize: constant(11) } } },
@@ -146,17 +153,19 @@
         { type: "rule", aria: false, from: { data: "rows" }, encode: { enter: { x: { field: "x" }, y: { scale: "y", field: "from" }, y2: { scale: "y", field: "to" }, stroke: { field: "fill" }, strokeWidth: constant(1.5), strokeOpacity: constant(0.65) } } },
         { type: "symbol", name: "points", from: { data: "rows" }, encode: { enter: { x: { field: "x" }, y: { scale: "y", field: "y" }, shape: { field: "shape" }, size: constant(narrow ? 85 : 105), fill: { field: "fill" }, stroke: constant("var(--paper)"), strokeWidth: constant(1.2), ...tooltip({ field: "tip" }) } } },
         { type: "text", name: "labels", aria: false, interactive: false, from: { data: "points" }, encode: { enter: { text: { field: "datum.label" }, fill: constant("var(--ink)"), fontSize: constant(narrow ? 12 : 13) } },
-          transform: [{ type: "label", size: [inner, height], avoidMarks: [...(rule ? ["said"] : []), ...(raw ? ["reference"] : [])], anchor: ["right", "left", "top", "bottom", "top-right", "top-left", "bottom-right", "bottom-left"], offset: [5, 5, 6, 6, 3, 3, 3, 3], padding: 2 }] },
+          transform: [{ type: "label", size: [inner, height], avoidMarks: ["nulls", ...(page.chance ? ["chance"] : []), ...(rule ? ["said"] : []), ...(raw ? ["reference"] : [])], anchor: ["right", "left", "top", "bottom", "top-right", "top-left", "bottom-right", "bottom-left"], offset: [5, 5, 6, 6, 3, 3, 3, 3], padding: 2 }] },
         { type: "text", aria: false, encode: { enter: { x: constant(-axis + 6), y: constant(-8), text: constant("accuracy, %"), fill: constant("var(--soft)"), fontSize: constant(12), align: constant("left"), baseline: constant("bottom") } } },
       ],
     };
   }
 
+  const accuracy = (row) => "accuracy " + row.words.accuracy + (row.words.best_null ? "\n" + row.words.best_null : "");
+
   function privacyChart(width) {
     const points = rows.map((row) => {
       const found = privacy(row);
       const where = state.side === "claimed" ? "claimed ε " : page.levels[state.level][0] + ": ";
-      const tip = row.label + "\naccuracy " + row.words.accuracy + "\n" + (found.strip === null ? where + "ε " : where).replace("ε ε", "ε") + found.words;
+      const tip = row.label + "\n" + accuracy(row) + "\n" + (found.strip === null ? where + "ε " : where).replace("ε ε", "ε") + found.words;
       return { label: row.label, strip: found.strip, value: found.value, row, tip };
     });
     const claimed = state.side === "claimed";
@@ -170,11 +179,11 @@
 
   function bytesChart(width) {
     const silos = rows.filter((row) => row.silo).map((row) => ({
-      label: row.label + ", a silo", strip: null, value: row.silo, row, tip: row.label + "\naccuracy " + row.words.accuracy + "\n" + row.words.silo,
+      label: row.label + ", a silo", strip: null, value: row.silo, row, tip: row.label + "\n" + accuracy(row) + "\n" + row.words.silo,
     }));
     const points = rows.map((row) => ({
       label: row.label + (row.silo && width >= 560 ? ", a member" : ""), strip: row.bytes ? null : "left", value: row.bytes, row,
-      tip: row.label + "\naccuracy " + row.words.accuracy + "\n" + row.words.bytes,
+      tip: row.label + "\n" + accuracy(row) + "\n" + row.words.bytes,
     }));
     return scatter(width, {
       points: [...points, ...silos], strips: { left: "nothing sent" }, title: "bytes a device, down and up",

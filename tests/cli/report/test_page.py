@@ -176,3 +176,31 @@ def test_numbers_of_the_charts_are_put_into_words_in_python(comparison: Path) ->
     assert (hogs["bytes"], hogs["rounds"], hogs["rounds_said"]) == ("400 B down, 410 B up a device", "1", "1 round")
     assert hogs["edges"]["precision"] == {"short": "81", "full": "81.0 %"}
     assert not re.findall(r"toFixed|toLocaleString|toExponential", page.rpartition("<script>")[2])
+
+
+def test_null_models_stand_beside_each_method(comparison: Path) -> None:
+    page = own(render(gather([comparison])))
+    section = page.partition('<section id="nulls"')[2].partition("</section>")[0]
+    shown = " ".join(re.sub(r"<[^>]*>", " ", section).split())
+    assert (
+        "hogs 61.2 ± 1.1 30.1 78.8 ▲ ± 0.3 55.0 ± 1.1 60.9 ± 0.4 33.1 ± 0.6 30.2 ± 0.0 -17.6 (-18.9 to -16.2)" in shown
+    )
+    assert "Labels on the graph alone are 17.6 points above the method." in shown
+    assert "lpgnn 71.0 ± 2.0 30.1 – 62.0 ± 0.2 40.0 ± 2.0 – – +9.0 (+7.0 to +11.0) On these people" in shown
+    assert "raw 85.0 – – – – – – – Not taken" in shown
+    assert section.count('class="beats">78.8 ▲') == 1 and section.count("▲") == 2  # and once in the explanation
+    data = json.loads(Elements(page + plotting_library()).scripts[0])
+    assert data["chance"] == {"value": 0.3013, "words": "chance 30.1 %"}
+    hogs = next(row["words"] for row in data["rows"] if row["method"] == "hogs")
+    assert hogs["best_null"] == "best null, graph alone: 78.8 %"
+
+
+def test_chance_that_differs_between_methods(comparison: Path, write_result: Callable[..., Path]) -> None:
+    write_result(comparison, "rgnn-0", {"method": "rgnn", "nulls": {"chance": {"test": 0.25}}})
+    data = json.loads(Elements(render(gather([comparison]))).scripts[0])
+    assert data["chance"]["words"] == "chance, at most 30.1 %"
+
+
+def test_results_without_null_models_say_so(comparison: Path) -> None:
+    page = own(render(gather([comparison / "raw-0"])))
+    assert "Null models: not taken." in page and "Best null" not in page

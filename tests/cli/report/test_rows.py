@@ -94,3 +94,31 @@ def test_bytes_of_a_silo(record: dict[str, Any]) -> None:
     for odd in ({"training": 5}, {"training": {"downlink_bytes": "1", "uplink_bytes": 2}}, [1], {}):
         record["federated"] = {"per_silo": odd}
         assert row_of(record, "x")["silo"] is None
+
+
+def test_null_models_of_a_result(with_nulls: dict[str, Any]) -> None:
+    row = row_of(with_nulls, "x")
+    assert row["nulls"]["shuffled_adjacency"] == {"test": 0.3311, "std": 0.006}
+    assert row["best_null"] == "graph_alone"
+    assert row["verdict"]["standing"] == "below" and row["verdict"]["margin"]["low"] == -0.189
+
+
+def test_a_result_of_an_earlier_version_has_no_null_models(record: dict[str, Any]) -> None:
+    for old in (record, {**record, "nulls": None, "verdict": None}):
+        row = row_of(old, "x")
+        assert (row["nulls"], row["best_null"], row["verdict"]) == ({}, None, None)
+
+
+@pytest.mark.parametrize("path", ["nulls", "nulls/graph_alone", "nulls/graph_alone/test", "nulls/shuffled", "verdict",
+                                  "verdict/margin", "verdict/margin/high", "nulls/shuffled/all"])  # fmt: skip
+@pytest.mark.parametrize("value", [[1], "</script>", True, {"x": {}}])
+def test_null_models_that_make_no_sense_are_refused(path: str, value: Any, with_nulls: dict[str, Any]) -> None:
+    *above, last = path.split("/")
+    part = with_nulls
+    for name in above:
+        part = part[name]
+    part[last] = value
+    if (path, value) in (("nulls", {"x": {}}), ("nulls/shuffled", {"x": {}})):
+        return  # null models of other names are not shown
+    with pytest.raises(UnreadableRecord, match="nulls or verdict"):
+        row_of(with_nulls, "x")

@@ -16,12 +16,17 @@ def read(text: str) -> list[dict[str, str]]:
 
 def test_the_figures_of_every_chart(comparison: Path) -> None:
     found = {name: read(text) for name, text in tables(shown_rows(gather([comparison]))).items()}
-    assert set(found) == {"all-figures", "privacy", "bytes", "rounds-and-seconds", "edges", "degrees"}
+    assert set(found) == {"all-figures", "nulls", "privacy", "bytes", "rounds-and-seconds", "edges", "degrees"}
     hogs = next(row for row in found["all-figures"] if row["method"] == "hogs")
     assert (hogs["test_accuracy"], hogs["holds_relationship"]) == ("0.6124", "14.4")
     assert hogs["command"].startswith("ldpsim run --method hogs")
     raw = next(row for row in found["privacy"] if row["method"] == "raw")
     assert (raw["holds_user"], raw["holds_user_status"], raw["claimed"]) == ("", "unprotected", "")
+    nulls = {row["method"]: row for row in found["nulls"]}
+    assert (nulls["hogs"]["chance"], nulls["hogs"]["graph_alone"], nulls["hogs"]["margin_high"]) == (
+        "0.3013", "0.7884", "-0.162",
+    )  # fmt: skip
+    assert nulls["raw"]["graph_alone"] == nulls["raw"]["verdict"] == ""
     degrees = [row for row in found["degrees"] if row["method"] == "hogs"]
     assert [row["noisy"] for row in degrees] == ["20.0", "180.0", "700.0", "1200.0", "800.0", "100.0"]
 
