@@ -161,7 +161,7 @@ def ldpsim(tmp_path: Path) -> Shown:
     def run(*arguments: str) -> dict[str, Any]:
         from devices.client_app import open_state
 
-        given = ["run", *arguments, "--no-reference", "--json", "--workers", "1", "--out", str(tmp_path)]
+        given = ["run", *arguments, "--no-reference", "--no-nulls", "--json", "--workers", "1", "--out", str(tmp_path)]
         shown = CliRunner().invoke(app, given)
         open_state.cache_clear()
         assert shown.exit_code == 0, shown.output

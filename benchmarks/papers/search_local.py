@@ -86,7 +86,7 @@ def run(search: Search) -> None:
     from strategies.experiments.tuned_file import setting_of, store
     from strategies.setup.options import RunOptions
 
-    options = RunOptions(**search.run, out=None, device="cpu", engine="local", reference=False)
+    options = RunOptions(**search.run, out=None, device="cpu", engine="local", reference=False, nulls=False)
 
     def collect(asked: RunOptions) -> list[Any]:
         return [gather(replace(asked, seed=seed)) for seed in SEEDS]

@@ -66,7 +66,7 @@ def measure(options: Mapping[str, Any], answers: Any) -> None:
     from devices import datasets
     from strategies import RunOptions, simulate
 
-    common: dict[str, Any] = {"out": None, "reference": False, "device": "cpu", "engine": "local"}
+    common: dict[str, Any] = {"out": None, "reference": False, "nulls": False, "device": "cpu", "engine": "local"}
     warm = {key: value for key, value in options.items() if key not in ("dataset", "tuned", "split", "data_dir")}
     warm["settings"] = {**options.get("settings", {}), "epochs": "1"}
     if options["method"] == "rgnn":

@@ -137,9 +137,7 @@ def _graph(scene: Scene, reports: Reports | None) -> Graph:
 def _known(scene: Scene, reports: Reports | None) -> Known:
     setup = scene.setup
     if reports is not None:
-        return known_from_reports(
-            reports, public_knowledge(setup.population, scene.split, setup.options, setup.method)
-        )
+        return known_from_reports(reports, public_knowledge(setup.population, scene.split, setup.options, setup.method))
     assert isinstance(setup.method, Reference)
     return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.reads)
 

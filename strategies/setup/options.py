@@ -143,9 +143,7 @@ class RunOptions:
     reference: bool = option(
         True, "Do not train the reference without noise.", MODEL, flag="--no-reference", hashed="never", personal=True
     )
-    nulls: bool = option(
-        True, "Do not take the null models.", MODEL, flag="--no-nulls", hashed="never", personal=True
-    )
+    nulls: bool = option(True, "Do not take the null models.", MODEL, flag="--no-nulls", hashed="never", personal=True)
     seed: int = option(
         0, "Derives the four seeds below.", REPETITION, "N", allows=lambda seed: 0 <= seed < _SEED_BOUND,
         must=_SEED, hashed="in force", people=True, flower=True,

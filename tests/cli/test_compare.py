@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 
-SMALL = ["--clients", "60", "--device", "cpu", "--set", "epochs=3"]
+SMALL = ["--clients", "60", "--device", "cpu", "--set", "epochs=3", "--no-nulls"]
 
 
 @pytest.fixture(autouse=True)

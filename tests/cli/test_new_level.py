@@ -34,7 +34,9 @@ def _new_level(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_and_everything_that_shows_it(tmp_path: Path) -> None:
     clients = 60
-    options = RunOptions(method="hogs", clients=clients, settings={"epochs": 2}, reference=False, out=tmp_path)
+    options = RunOptions(
+        method="hogs", clients=clients, settings={"epochs": 2}, reference=False, nulls=False, out=tmp_path
+    )
     result = simulate(options)
     record = result.record
     entry = record["privacy"]["holds"]["list"]

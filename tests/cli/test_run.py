@@ -22,7 +22,7 @@ from cli.main import app
 
 CLI = [sys.executable, "-m", "cli.main"]
 ROOT = Path(__file__).parents[2]
-SMALL = ["--clients", "60", "--set", "epochs=4", "--device", "cpu"]
+SMALL = ["--clients", "60", "--set", "epochs=4", "--device", "cpu", "--no-nulls"]
 Listing = Callable[[Path], dict[str, str]]
 
 
@@ -50,7 +50,8 @@ def error_line(shown: Result, code: int) -> str:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with enrolled devices that have answered once (``state``) and that run's result."""
     folder = tmp_path_factory.mktemp("world")
-    shown = ldpsim("run", *SMALL, "--out", folder / "runs", "--state", folder / "state", "--json")
+    with_nulls = SMALL[:-1]
+    shown = ldpsim("run", *with_nulls, "--out", folder / "runs", "--state", folder / "state", "--json")
     assert shown.exit_code == 0, shown.output
     (folder / "record.json").write_text(shown.stdout)
     write_graph(folder / "good.npz")
@@ -71,6 +72,8 @@ def write_graph(path: Path, **changed: Any) -> None:
 # ---- what a result holds -------------------------------------------------------------
 
 NUMBER, MAYBE = (int, float), (int, float, type(None))
+FIGURES = {"test": NUMBER, "std": MAYBE}
+GAIN = dict.fromkeys(("value", "low", "high"), NUMBER)
 CONTRACT: dict[str, Any] = {
     "schema": int, "ldpsim_version": str, "method": str, "gnn": str,
     "seeds": dict.fromkeys(("population", "split", "noise", "training"), int),
@@ -84,7 +87,15 @@ CONTRACT: dict[str, Any] = {
         **dict.fromkeys(("asked", "reported", "replayed", "refused", "silent", "failed"), int), "reports_sha256": str,
     },
     "accuracy": {"test": NUMBER, "val": NUMBER, "macro_f1": NUMBER, "per_repeat": list, "std": MAYBE},
-    "reference": {"nonprivate_test": MAYBE},
+    "nulls": {
+        "chance": {"test": NUMBER}, "graph_alone": FIGURES, "features_alone": FIGURES,
+        "shuffled": dict.fromkeys(("adjacency", "features", "all"), FIGURES),
+    },
+    "verdict": {
+        "above_chance": bool, "above_nulls": bool, "over_chance": GAIN, "margin": GAIN, "best_null": str,
+        "bought": dict.fromkeys(("adjacency", "features", "all"), GAIN), "text": str,
+    },
+    "reference": {"nonprivate_test": MAYBE, "nonprivate_test_own_settings": MAYBE},
     "privacy": {
         "trust": str, "claimed": {"statement": str, "value": MAYBE}, "holds": dict, "collections": int,
         "lifetime_per_device": dict, "why_they_differ": list,
@@ -93,7 +104,7 @@ CONTRACT: dict[str, Any] = {
         **dict.fromkeys(("rounds", "messages", "downlink_bytes", "uplink_bytes"), int),
         "downlink_bytes_per_device": NUMBER, "uplink_bytes_per_device": NUMBER, "by_phase": dict,
     },
-    "seconds": dict.fromkeys(("population", "collect", "reconstruct", "train", "total"), NUMBER),
+    "seconds": dict.fromkeys(("population", "collect", "reconstruct", "train", "nulls", "total"), NUMBER),
     "memory": {"peak_rss_bytes": int},
     "reconstruction": {
         **dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae"), MAYBE),
@@ -333,7 +344,18 @@ def test_data_that_is_not_on_disk_says_what_to_put_where(tmp_path: Path) -> None
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_ctrl_c_leaves_a_run_that_can_be_continued(tmp_path: Path) -> None:
-    command = [*CLI, "run", "--clients", "200", "--device", "cpu", "--out", str(tmp_path), "--no-reference"]
+    command = [
+        *CLI,
+        "run",
+        "--clients",
+        "200",
+        "--device",
+        "cpu",
+        "--out",
+        str(tmp_path),
+        "--no-reference",
+        "--no-nulls",
+    ]
     process = subprocess.Popen(
         [*command, "--set", "epochs=1000000"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -401,7 +423,7 @@ def answered(out: Path) -> bool:
 
 def test_a_config_file_gives_defaults_and_the_command_line_wins(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(
-        'clients = 60\nreference = false\nrepeats = 2\n[settings]\nepochs = "3"\n[caps]\nbit = 99.0\n'
+        'clients = 60\nreference = false\nnulls = false\nrepeats = 2\n[settings]\nepochs = "3"\n[caps]\nbit = 99.0\n'
     )
     config = ["run", "--config", tmp_path / "c.toml", "--out", tmp_path, "--json"]
     record = json.loads(ldpsim(*config, "--repeats", "1", "--set", "tau=.8").stdout)

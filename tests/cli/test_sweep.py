@@ -16,6 +16,7 @@ GRID = """
 [fixed]
 clients = 60
 reference = false
+nulls = false
 device = "cpu"
 settings.epochs = 3
 

@@ -55,7 +55,7 @@ def test_curator_parameters_are_compared_on_one_set_of_reports(monkeypatch: pyte
 
 def test_the_score_is_what_a_run_reaches(tmp_path: Path) -> None:
     document = json.loads(tune("--grid", "lr=.1", "--json").stdout)
-    shown = ldpsim("run", *SMALL, "--set", "lr=.1", "--no-reference", "--json", "--out", tmp_path)
+    shown = ldpsim("run", *SMALL, "--set", "lr=.1", "--no-reference", "--no-nulls", "--json", "--out", tmp_path)
     record = json.loads(shown.stdout)
     assert document["rows"][0]["val_accuracy"] == record["accuracy"]["val"]
 
@@ -81,7 +81,9 @@ def test_a_run_with_the_tuned_setting_counts_the_search(tmp_path: Path, monkeypa
     import curator.tuned
 
     monkeypatch.setattr(curator.tuned, "settings_of", lambda method: (setting,) if method == "hogs" else ())
-    run = ldpsim("run", "--clients", 60, "--tuned", "--no-reference", "--json", "--out", tmp_path / "runs")
+    run = ldpsim(
+        "run", "--clients", 60, "--tuned", "--no-reference", "--no-nulls", "--json", "--out", tmp_path / "runs"
+    )
     record = json.loads(run.stdout)
     assert record["privacy"]["collections"] == 3
     assert record["config"]["budget"]["feature_share"] == setting["feature_share"]

@@ -148,6 +148,8 @@ def figures(record: Mapping[str, Any], edges: str | None, folder: Path | None) -
     if teachers is not None:
         block["labels_sha256"] = teachers["labels_sha256"]
         block["teachers"] = {name: teachers[name] for name in ("epsilon", "epsilon_in_all", "delta", "delta_printed")}
+    if record["nulls"] is not None:
+        block["nulls"] = record["nulls"]
     return json.loads(json.dumps(block))
 
 

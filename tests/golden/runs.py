@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Block = dict[str, Any]
-DEFAULTS: Block = {"clients": 120, "reference": False, "device": "cpu"}
+DEFAULTS: Block = {"clients": 120, "reference": False, "nulls": False, "device": "cpu"}
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ _FLOWER = {"method": "hogs", "settings": {"epochs": "40"}, "clients": 40, "dropo
 RUNS: dict[str, Golden] = {
     # one report a device
     "hogs": Golden({"method": "hogs", "settings": {"epochs": "40"}, "reference": True}),
+    "hogs-nulls": _local("hogs", nulls=True),
     "hogs-sage": _local("hogs", gnn="sage", epsilon=4.0),
     "hogs-gat": _local("hogs", gnn="gat", seed=1),
     "hogs-public-features": _local("hogs", public_features=True),
@@ -112,6 +113,7 @@ RUNS: dict[str, Golden] = {
     ),
     "noisy": _local("noisy"),
     "lpgnn": _local("lpgnn"),
+    "lpgnn-nulls": _local("lpgnn", nulls=True),
     "lpgnn-gat": _local("lpgnn", gnn="gat"),
     "lpgnn-laplace": _local("lpgnn", settings={"mechanism": "laplace"}),
     "lpgnn-gaussian": _local("lpgnn", settings={"mechanism": "gaussian", "epochs": "10"}, dropout=0.2),
@@ -134,6 +136,7 @@ RUNS: dict[str, Golden] = {
     "dprr": _local("dprr"),
     "ldpgcn": _local("ldpgcn"),
     "ldpgen": _local("ldpgen"),
+    "ldpgen-nulls": _local("ldpgen", nulls=True),
     "ldpgen-dropout": _local("ldpgen", dropout=0.3),
     "fp-ldpgen": _local("fp-ldpgen"),
     "lp-and": _local("lp-and"),
@@ -145,6 +148,7 @@ RUNS: dict[str, Golden] = {
     "ohd": _local("ohd"),
     # a trusted owner
     "privgnn": _owner("privgnn", settings=_ASKED, reference=True),
+    "privgnn-nulls": _owner("privgnn", settings=_ASKED, nulls=True),
     "privgnn-once": _owner("privgnn", settings={**_ASKED, "sampling": "once", "query_selection": "pagerank"}),
     "privgnn-dropout": _owner("privgnn", settings={**_ASKED, "lambda_": "1.0"}, dropout=0.3),
     "pate-g": _owner("pate-g", settings={"queries": "20", "teachers": "4"}),
@@ -155,6 +159,7 @@ RUNS: dict[str, Golden] = {
     # trained in rounds
     "isolate": Golden({"method": "isolate", "settings": {"local_steps": "20"}}),
     "fedavg-mlp": _rounds("fedavg-mlp", reference=True),
+    "fedavg-mlp-nulls": _rounds("fedavg-mlp", nulls=True),
     "fedavg-mlp-dropout": _rounds("fedavg-mlp", dropout=0.3),
     "fedavg-mlp-options": _rounds(
         "fedavg-mlp",

@@ -28,7 +28,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def small(folder: Path, *methods: str, matching: tuple[str, float] | None = None, **more: object) -> Comparison:
-    options = RunOptions(clients=60, reference=False, device="cpu", settings={"epochs": "3"}, repeats=2, out=folder)
+    options = RunOptions(
+        clients=60, reference=False, nulls=False, device="cpu", settings={"epochs": "3"}, repeats=2, out=folder
+    )
     return compare(methods, RunOptions(**{**vars(options), **more}), matching=matching)
 
 

@@ -30,7 +30,9 @@ def people() -> Population:
 
 
 def _options(name: str, **settings: str) -> RunOptions:
-    return RunOptions(method=name, clients=140, settings={"epochs": "3", **settings}, reference=False, out=None)
+    return RunOptions(
+        method=name, clients=140, settings={"epochs": "3", **settings}, reference=False, nulls=False, out=None
+    )
 
 
 @pytest.mark.parametrize("name", SEARCHED)

@@ -30,7 +30,7 @@ from strategies.experiments.sweep_file import Cell, read_sweep
 from strategies.experiments.sweep_table import MEASURED, columns, typed, write_tables
 
 ROOT = Path(__file__).parents[3]
-FIXED = "[fixed]\nclients = 60\nreference = false\ndevice = 'cpu'\nsettings.epochs = 3\n"
+FIXED = "[fixed]\nclients = 60\nreference = false\nnulls = false\ndevice = 'cpu'\nsettings.epochs = 3\n"
 
 
 def written(folder: Path, text: str) -> Path:
@@ -251,7 +251,7 @@ def test_two_sweeps_do_not_share_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_a_result_without_the_reference_does_not_do_where_it_is_asked_for(tmp_path: Path) -> None:
-    options = RunOptions(clients=60, settings={"epochs": "3"}, reference=False, out=None)
+    options = RunOptions(clients=60, settings={"epochs": "3"}, reference=False, nulls=False, out=None)
     run_sweep([Cell(options, "a")], tmp_path / "sweep")
     result = run_sweep([Cell(replace(options, reference=True), "a")], tmp_path / "sweep")
     assert result.found == 0

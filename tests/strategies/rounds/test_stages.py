@@ -203,7 +203,7 @@ def test_a_grouping_that_groups_nobody_is_refused(enrolled: Make, population: Po
 @pytest.mark.parametrize("name", ["ldpgen", "fp-ldpgen"])
 def test_a_run_names_two_rounds_and_is_read_again_from_its_reports(name: str, tmp_path: Path) -> None:
     options = RunOptions(
-        method=name, clients=60, settings={"epochs": "3"}, reference=False, out=tmp_path, dropout=0.1,
+        method=name, clients=60, settings={"epochs": "3"}, reference=False, nulls=False, out=tmp_path, dropout=0.1,
         save_reports=True, private_labels=True, eps_labels=2.0,
     )  # fmt: skip
     result = simulate(options)
@@ -249,14 +249,20 @@ def keeping(self, *arguments, **named):
     return keep(self, *arguments, **named)
 
 Stages.advance, module.CollectOnce._keep = advancing, keeping
-simulate(RunOptions(method="ldpgen", clients=40, settings={"epochs": "3", "groups": "3"}, reference=False, out=out))
+simulate(RunOptions(method="ldpgen", clients=40, settings={"epochs": "3", "groups": "3"}, reference=False, nulls=False,
+                    out=out))
 """
 
 
 @pytest.mark.parametrize("where", ["before the grouping", "after the grouping", "in the second stage"])
 def test_a_run_that_is_killed_between_the_stages_goes_on(where: str, tmp_path: Path) -> None:
     options = RunOptions(
-        method="ldpgen", clients=40, settings={"epochs": "3", "groups": "3"}, reference=False, out=tmp_path / "whole"
+        method="ldpgen",
+        clients=40,
+        settings={"epochs": "3", "groups": "3"},
+        reference=False,
+        nulls=False,
+        out=tmp_path / "whole",
     )
     whole = simulate(options).record
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}

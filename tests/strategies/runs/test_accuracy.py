@@ -21,7 +21,9 @@ from strategies import RunOptions, simulate
 )
 def test_cora_is_within_five_points(data_dir: Path, given: dict[str, object], expected: float) -> None:
     """Mean of two collections; the spread of one is about 1.5 points."""
-    options = RunOptions(dataset="cora", data_dir=data_dir, tuned=True, repeats=2, reference=False, out=None, **given)  # type: ignore[arg-type]
+    options = RunOptions(
+        dataset="cora", data_dir=data_dir, tuned=True, repeats=2, reference=False, nulls=False, out=None, **given
+    )  # type: ignore[arg-type]
     record = simulate(options).record
     assert abs(record["accuracy"]["test"] - expected) <= 0.05
     assert record["config"]["provenance"]["tau"].startswith("ours")

@@ -29,7 +29,7 @@ def _options(name: str, **given: Any) -> RunOptions:
     if "queries" in _keys(kind):
         quick["queries"] = "3"
     settings = {**quick, **SETTINGS.get(name, {})}
-    return RunOptions(method=name, settings=settings, reference=False, out=None, clients=people, **given)
+    return RunOptions(method=name, settings=settings, reference=False, nulls=False, out=None, clients=people, **given)
 
 
 def _keys(kind: type) -> set[str]:

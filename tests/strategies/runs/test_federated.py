@@ -25,7 +25,7 @@ from strategies.runs.federated_training import Training
 from strategies.runs.set_up import set_up
 from strategies.setup.options import Seeds
 
-SMALL = {"clients": 60, "reference": False}
+SMALL = {"clients": 60, "reference": False, "nulls": False}
 
 
 def run(tmp_path: Path, method: str, **more: Any) -> dict[str, Any]:

@@ -66,7 +66,7 @@ HARD: dict[str, dict[str, Any]] = {
 def _run(name: str, path: Path, **given: Any) -> dict[str, Any]:
     settings = {"epochs": "2", **SMALL.get(name, {}), **given.pop("settings", {})}
     options = RunOptions(
-        method=name, dataset=str(path), settings=settings, split="file", reference=False,
+        method=name, dataset=str(path), settings=settings, split="file", reference=False, nulls=False,
         epsilon=40.0, **{"out": None, **given},
     )  # fmt: skip
     return simulate(options).record

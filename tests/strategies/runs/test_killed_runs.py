@@ -75,7 +75,7 @@ METHOD = {"fedadam": "fedavg-mlp", "dp-adaptive": "dp-fedavg"}
 
 
 def command(kind: str, out: Path) -> list[str]:
-    args = ["run", "--method", METHOD.get(kind, kind), "--no-reference", "--quiet", "--engine", "local",
+    args = ["run", "--method", METHOD.get(kind, kind), "--no-reference", "--no-nulls", "--quiet", "--engine", "local",
             "--out", str(out)]  # fmt: skip
     clients = [] if "--clients" in KINDS[kind] else ["--clients", "40"]
     return [*args, *clients, *KINDS[kind]]

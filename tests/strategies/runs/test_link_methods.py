@@ -18,7 +18,7 @@ NAMES = (*PUBLIC, "fp-blink", "fp-ldpgen", "lp-and", "noisy", "rnd", "ohd")
 def _options(tmp_path: Path, name: str, **given: object) -> RunOptions:
     settings = {"epochs": "3"}
     return RunOptions(
-        method=name, settings=settings, reference=False, out=tmp_path / "runs",
+        method=name, settings=settings, reference=False, nulls=False, out=tmp_path / "runs",
         **given,  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -40,7 +40,8 @@ def test_each_runs_on_the_generated_graph(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("variant", ["soft", "hybrid"])
 def test_variants_and_silent_devices(variant: str, tmp_path: Path) -> None:
     options = RunOptions(
-        method="blink", clients=60, settings={"epochs": "3", "variant": variant}, reference=False, dropout=0.2,
+        method="blink", clients=60, settings={"epochs": "3", "variant": variant},
+        reference=False, nulls=False, dropout=0.2,
         out=tmp_path / "runs",
     )  # fmt: skip
     assert simulate(options).record["devices"]["silent"] == 12

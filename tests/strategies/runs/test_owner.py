@@ -31,7 +31,7 @@ def options(out: Path | None, method: str = "privgnn", **more: Any) -> RunOption
         settings.pop("K")
     if method.startswith("b"):
         settings.pop("queries")
-    return RunOptions(method=method, clients=160, out=out, settings=settings, workers=1, **more)
+    return RunOptions(method=method, clients=160, out=out, settings=settings, workers=1, **{"nulls": False, **more})
 
 
 def test_a_run_ends_with_a_student_three_epsilons_and_the_trust_model(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from strategies.runs.asking import public_knowledge
 
 
 def _run(**given: Any) -> dict[str, Any]:
-    options = {"method": "rgnn", "settings": {"epochs": "3"}, "reference": False, "out": None, **given}
+    options = {"method": "rgnn", "settings": {"epochs": "3"}, "reference": False, "nulls": False, "out": None, **given}
     return simulate(RunOptions(**options)).record
 
 
@@ -75,7 +75,7 @@ def test_cora_reaches_the_published_accuracy(data_dir: Path) -> None:
 
 
 def test_a_search_trains_as_a_run_does() -> None:
-    options = RunOptions(method="rgnn", clients=60, reference=False, out=None)
+    options = RunOptions(method="rgnn", clients=60, reference=False, nulls=False, out=None)
     trial = gather(options)
     method = RGNN(alpha=20.0, C=4)
     graph, training = trial.reconstruct(method), TrainingSettings(gnn="sage", epochs=20, weight_decay=0, gnn_dropout=0)

@@ -23,7 +23,9 @@ QUICK = {"epochs": "3"}
 
 
 def options(tmp_path: Path, **given: object) -> RunOptions:
-    return RunOptions(**{"clients": 60, "settings": QUICK, "reference": False, "out": tmp_path / "runs", **given})  # type: ignore[arg-type]
+    return RunOptions(
+        **{"clients": 60, "settings": QUICK, "reference": False, "nulls": False, "out": tmp_path / "runs", **given}
+    )  # type: ignore[arg-type]
 
 
 def listing(folder: Path) -> dict[str, bytes]:
@@ -197,7 +199,7 @@ def answer(self, shard, messages):
 fleet.Fleet._answer_batch = answer
 fleet.Fleet.__init__.__kwdefaults__["batch"] = 7
 from strategies import RunOptions, simulate
-simulate(RunOptions(clients=60, settings={"epochs": "3"}, reference=False, out=Path(sys.argv[1])))
+simulate(RunOptions(clients=60, settings={"epochs": "3"}, reference=False, nulls=False, out=Path(sys.argv[1])))
 """
 
 

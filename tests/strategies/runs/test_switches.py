@@ -37,7 +37,7 @@ TRAINED = sorted(
 
 def _run(name: str, settings: dict[str, str], **given: Any) -> dict[str, Any]:
     settings = {"epochs": "2", **SMALL.get(name, {}), **settings}
-    options = RunOptions(method=name, clients=60, settings=settings, reference=False, out=None, **given)
+    options = RunOptions(method=name, clients=60, settings=settings, reference=False, nulls=False, out=None, **given)
     return simulate(options).record
 
 

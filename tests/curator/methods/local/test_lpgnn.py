@@ -258,7 +258,8 @@ def test_only_what_the_setting_takes_as_public_is_handed_over() -> None:
 )
 def test_it_runs(settings: dict, more: dict, tmp_path: Path) -> None:
     options = RunOptions(
-        method="lpgnn", clients=60, out=tmp_path, engine="local", reference=False, settings={"epochs": "3", **settings},
+        method="lpgnn", clients=60, out=tmp_path, engine="local",
+        reference=False, nulls=False, settings={"epochs": "3", **settings},
         **more,
     )  # fmt: skip
     result = simulate(options)
@@ -268,7 +269,8 @@ def test_it_runs(settings: dict, more: dict, tmp_path: Path) -> None:
 
 def test_it_runs_on_real_people(data_dir: Path) -> None:
     options = RunOptions(
-        method="lpgnn", dataset="cora", clients=200, data_dir=data_dir, out=None, engine="local", reference=False,
+        method="lpgnn", dataset="cora", clients=200, data_dir=data_dir, out=None, engine="local",
+        reference=False, nulls=False,
         eps_features=1.0, eps_labels=math.inf, tuned=True, settings={"epochs": "100"},
     )  # fmt: skip
     assert simulate(options).record["accuracy"]["test"] > 0.3

@@ -174,7 +174,8 @@ def test_what_is_missing_is_said() -> None:
 @pytest.mark.parametrize("gnn", ["gcn", "sage", "gat"])
 def test_it_runs(method: str, gnn: str, tmp_path: Path) -> None:
     options = RunOptions(
-        method=method, clients=60, out=tmp_path, engine="local", reference=False, gnn=gnn, settings={"epochs": "3"},
+        method=method, clients=60, out=tmp_path, engine="local",
+        reference=False, nulls=False, gnn=gnn, settings={"epochs": "3"},
         dropout=0.1 if gnn == "gcn" else 0.0,
     )  # fmt: skip
     result = simulate(options)
@@ -184,7 +185,8 @@ def test_it_runs(method: str, gnn: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ["solitude", "fp-solitude"])
 def test_it_runs_on_real_people(method: str, data_dir: Path) -> None:
     options = RunOptions(
-        method=method, dataset="cora", clients=200, data_dir=data_dir, out=None, engine="local", reference=False,
+        method=method, dataset="cora", clients=200, data_dir=data_dir, out=None, engine="local",
+        reference=False, nulls=False,
         eps_adjacency=8.0, eps_features=1.0, settings={"epochs": "60"},
     )  # fmt: skip
     assert simulate(options).record["accuracy"]["test"] > 0.2
