@@ -1,0 +1,92 @@
+"""The sections ``nulls`` and ``verdict``: which null counts, when a method is above it, and the words."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from strategies.results.outcome import Score
+from strategies.results.verdict import nulls_of, verdict_of
+
+N = 400
+
+
+def right(share: float) -> Score:
+    hits = np.arange(N) < round(share * N)
+    return Score(float(hits.mean()), hits)
+
+
+def repeats(*several: dict[str, float]) -> Any:
+    """Repeats with the accuracy of the method (``own``) and of its null models."""
+    nulls = [{name: right(share) for name, share in each.items() if name != "own"} for each in several]
+    return [SimpleNamespace(score=right(each["own"]), nulls=found) for each, found in zip(several, nulls, strict=True)]
+
+
+HOGS = {"own": 0.727, "chance": 0.3, "graph_alone": 0.788, "features_alone": 0.5, "shuffled.adjacency": 0.32,
+        "shuffled.features": 0.725, "shuffled.all": 0.3}  # fmt: skip
+
+
+def test_nulls_have_the_form_of_the_contract() -> None:
+    found = nulls_of(repeats(HOGS, {**HOGS, "graph_alone": 0.798}))
+    assert found is not None and list(found) == ["chance", "graph_alone", "features_alone", "shuffled"]
+    assert found["chance"] == {"test": pytest.approx(0.3)}
+    assert found["graph_alone"] == {"test": pytest.approx(0.793, abs=1e-3), "std": pytest.approx(0.00707, abs=1e-3)}
+    assert list(found["shuffled"]) == ["adjacency", "features", "all"]
+    alone = nulls_of(repeats({"own": 0.5, "chance": 0.2}))
+    assert alone == {"chance": {"test": 0.2}, "graph_alone": None, "features_alone": None, "shuffled": {}}
+
+
+def test_nothing_without_null_models() -> None:
+    assert nulls_of(repeats({"own": 0.5})) is None and verdict_of(repeats({"own": 0.5})) is None
+
+
+def test_a_null_that_is_better() -> None:
+    found = verdict_of(repeats(HOGS))
+    assert found is not None and found["above_chance"] is True and found["above_nulls"] is False
+    assert found["best_null"] == "graph_alone" and found["margin"]["value"] == pytest.approx(-0.06, abs=2e-3)
+    assert "Labels spread over the graph alone are 6.0 +- 2.4 points better." in found["text"]
+    assert "The private features bought 0.2 +- 0.4 points: nothing measurable." in found["text"]
+    assert found["bought"]["features"]["value"] == pytest.approx(0.0025)
+    assert found["bought"]["adjacency"]["low"] > 0.3
+
+
+def test_a_method_above_all_nulls_names_the_best() -> None:
+    found = verdict_of(repeats({**HOGS, "own": 0.9}))
+    assert found is not None and found["above_nulls"] is True
+    assert found["margin"]["low"] > 0
+    assert "It is above the best null model, labels spread over the graph alone" in found["text"]
+
+
+def test_above_means_above_with_the_interval() -> None:
+    """A margin of half a person is no proof, and a shuffled run is a null model as the others are."""
+    found = verdict_of(repeats({"own": 0.5025, "chance": 0.5, "shuffled.features": 0.5, "shuffled.all": 0.5}))
+    assert found is not None
+    assert found["margin"]["value"] > 0 and found["above_nulls"] is False and found["above_chance"] is False
+    assert found["best_null"] == "shuffled.features"
+    assert found["text"].count("nothing measurable") == 1  # one private attribute: all is the same
+    assert "not measurably above chance" in found["text"]
+
+
+def test_chance_is_no_null_model_of_the_margin() -> None:
+    found = verdict_of(repeats({"own": 0.4, "chance": 0.2}))
+    assert found is not None
+    assert (found["above_chance"], found["above_nulls"], found["margin"], found["best_null"]) == (
+        True,
+        None,
+        None,
+        None,
+    )
+
+
+def test_repeats_are_paired() -> None:
+    """Repeats differ by more than the method gains, and each gains."""
+    found = verdict_of(repeats(*({"own": base + 0.02, "chance": 0.1, "graph_alone": base} for base in (0.4, 0.6, 0.8))))
+    assert found is not None and found["above_nulls"] is True
+
+
+def test_data_that_cost_accuracy() -> None:
+    found = verdict_of(repeats({"own": 0.3, "chance": 0.2, "shuffled.all": 0.5}))
+    assert found is not None and "On these people the private data cost 20.0 +- 4.0 points." in found["text"]
