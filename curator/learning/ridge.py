@@ -102,7 +102,7 @@ def _inverse(gram: Matrix, penalty: float) -> Matrix:
     factor, _ = dpotrf(shifted, lower=1, overwrite_a=1)
     half, _ = dpotri(factor, lower=1, overwrite_c=1)
     half += np.tril(half, -1).T  # the other half is 0
-    return half
+    return half.T  # symmetric, and by rows: what a product of sparse rows with it reads
 
 
 def _quadratic(z: Any, matrix: Matrix) -> NDArray[np.float64]:
