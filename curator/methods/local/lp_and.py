@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from curator.linear.propagation import adjacency_matrix, label_propagation
@@ -27,19 +26,6 @@ from devices.facts import PublicKnowledge
 
 if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
-
-
-def lp_and(reports: Reports, public: PublicKnowledge) -> NDArray[np.int64]:
-    """Propagate the training labels over the pairs whose every reported bit is 1.
-
-    If both ends report, these are the pairs with two ones; if one end reports, those with its one.
-
-    Returns:
-        int64 (n,): every node's class.
-    """
-    labels = public.labels if reports.labels is None else reports.labels
-    agreed = agreed_pairs(reports)
-    return label_propagation(agreed, labels, public.split.train, public.facts.classes)
 
 
 @dataclass(frozen=True)

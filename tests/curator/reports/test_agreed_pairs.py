@@ -1,14 +1,13 @@
-"""Agreed pairs, and label propagation on them (curator/methods/local/lp_and.py)."""
+"""Agreed pairs: every report about the pair is a one."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.methods.local.lp_and import lp_and
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.facts import PublicFacts
 from devices.mechanisms import RandomizedResponse
 from devices.query import Ask
 
@@ -31,10 +30,3 @@ def test_agreed_pairs_are_those_whose_every_report_is_a_one() -> None:
     expected = np.zeros((4, 4))
     expected[[0, 1, 2, 3], [1, 0, 3, 2]] = 1
     assert np.array_equal(agreed_pairs(one_end).toarray(), expected)
-
-
-def test_lp_and_uses_training_labels_and_agreed_pairs_only() -> None:
-    reports = _reports([(0, 1), (1, 0), (2, 3), (3, 2), (1, 2)], n=4, silent=[])
-    split = Split(np.array([0, 3]), np.array([1]), np.array([2]))
-    public = PublicKnowledge(reports.facts, split, np.array([0, 1, -1, 1]))
-    assert lp_and(reports, public).tolist() == [0, 0, 1, 1]

@@ -8,7 +8,8 @@ from curator.learning.training import TrainingSettings
 from curator.linear.propagation import bit_strips
 from curator.methods import MLP, HoGS, Raw
 from curator.methods.base import Graph
-from curator.methods.local.lp_and import lp_and
+from curator.nulls.known import known_from_reports
+from curator.nulls.models import graph_alone
 from strategies.experiments.trial import Trial, gather
 from strategies.people.owned_graph import own
 from strategies.results import evaluation
@@ -34,7 +35,9 @@ def test_hogs_is_worth_more_than_noisy_features_on_five_seeds() -> None:
         trial = gather(RunOptions(seed=seed, out=None))
         owned = own(trial.population, trial.split, trust="none")
         gcn, mlp = TrainingSettings(gnn="gcn"), TrainingSettings(gnn="mlp")
-        null = evaluation.accuracy(lp_and(trial.reports, trial.public), trial.population, trial.split)["test"]
+        spread = graph_alone(known_from_reports(trial.reports, trial.public))
+        assert spread is not None
+        null = evaluation.accuracy(spread, trial.population, trial.split)["test"]
         rows.append((
             trial.score(Raw().from_owned(owned), gcn)[1],
             trial.score(MLP().from_owned(owned), mlp)[1],

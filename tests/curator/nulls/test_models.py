@@ -1,0 +1,120 @@
+"""Null models: they learn from training labels, choose by validation labels, and do not depend on test labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.learning import training
+from curator.nulls.known import Known, known_from_graph
+from curator.nulls.models import chance, features_alone, graph_alone
+from curator.owned import OwnedGraph
+from devices.facts import PublicFacts, Split
+
+N, D, CLASSES = 60, 30, 3
+RNG = np.random.Generator(np.random.PCG64(3))
+TRUTH = np.arange(N) % CLASSES
+# ten words a class; a person has each with chance .6, and of the other classes with chance .1
+WORDS = (RNG.random((N, D)) < np.where(np.arange(D) // 10 == TRUTH[:, None], 0.6, 0.1)).astype(np.float32)
+RING = np.stack([np.arange(N), (np.arange(N) + CLASSES) % N])  # everybody's neighbours are of the same class
+ORDER = RNG.permutation(N)
+SPLIT = Split(*(np.sort(part) for part in (ORDER[:30], ORDER[30:45], ORDER[45:])))
+NOBODY = np.zeros(0, np.int64)
+
+
+def known(split: Split = SPLIT, labels: np.ndarray = TRUTH, **changed: Any) -> Known:
+    hidden = np.full(N, -1)
+    hidden[split.labelled] = labels[split.labelled]
+    return Known(CLASSES, hidden, split, **{"edges": RING, "features": csr_array(WORDS), **changed})
+
+
+def test_chance_is_the_largest_class_of_the_training_labels() -> None:
+    labels = np.array([2, 1, 1, 2, 0, 0, 0])
+    split = Split(np.array([0, 1, 2, 3]), np.array([4, 5, 6]), NOBODY)
+    assert chance(Known(3, labels, split)) == 1  # 1 and 2 are equally large
+    assert chance(Known(3, np.where(np.arange(7) < 4, -1, labels), split)) == 0  # no training label: validation
+    assert chance(Known(3, np.full(7, -1), split)) == 0
+
+
+def test_labels_spread_over_the_known_edges_only() -> None:
+    split = Split(np.array([0, 1, 2]), SPLIT.val, NOBODY)
+    spread = graph_alone(known(split))
+    assert spread is not None and spread.dtype == np.int64
+    assert np.array_equal(spread, TRUTH)
+    cut = graph_alone(known(split, edges=RING[:, :1]))  # only the edge 0-3 is known: all others get class 0
+    assert cut is not None and cut[[0, 1, 2, 3]].tolist() == [0, 1, 2, 0] and not cut[4:].any()
+
+
+def test_validation_labels_are_no_sources() -> None:
+    split = Split(np.array([0]), np.array([3]), NOBODY)
+    spread = graph_alone(known(split, np.where(np.arange(N) == 3, 1, TRUTH)))
+    assert spread is not None and not spread.any()
+
+
+def test_models_without_what_they_need_are_none() -> None:
+    empty = Split(NOBODY, SPLIT.val, SPLIT.test)
+    assert graph_alone(known(edges=None)) is None and graph_alone(known(empty)) is None
+    assert features_alone(known(features=None), seed=0) is None and features_alone(known(empty), seed=0) is None
+    assert features_alone(known(features=csr_array((N, 0))), seed=0) is None
+
+
+def test_features_predict_the_class() -> None:
+    for features in (csr_array(WORDS), WORDS, (WORDS - 0.3) * 50, WORDS + 1):
+        found = features_alone(known(features=features), seed=0)
+        assert found is not None and found.dtype == np.int64
+        assert np.mean(found[SPLIT.test] == TRUTH[SPLIT.test]) > 0.85
+
+
+class _Perceptron:
+    """Stands in for the perceptron: everybody is of class 1, and so many validation labels are hits."""
+
+    def __init__(self, val_accuracy: float) -> None:
+        self.val_accuracy, self.predictions = val_accuracy, np.ones(N, np.int64)
+
+
+def test_the_better_on_validation_is_chosen_and_a_tie_goes_to_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_ridge = features_alone(known(Split(SPLIT.train, NOBODY, SPLIT.test)), seed=0)  # nobody to choose by
+    assert by_ridge is not None
+    hits = float(np.mean(by_ridge[SPLIT.val] == TRUTH[SPLIT.val]))
+    for accuracy, ridge_wins in ((hits - 0.01, True), (hits, True), (hits + 0.01, False)):
+        monkeypatch.setattr(training, "train", lambda *a, accuracy=accuracy, **k: _Perceptron(accuracy))
+        found = features_alone(known(), seed=0)
+        assert found is not None
+        assert np.array_equal(found, by_ridge) is ridge_wins
+
+
+def test_nobody_to_choose_by_needs_no_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "train", lambda *a, **k: pytest.fail("trained"))
+    found = features_alone(known(Split(SPLIT.train, NOBODY, SPLIT.test)), seed=0)
+    assert found is not None and np.mean(found == TRUTH) > 0.85
+
+
+def test_features_that_say_nothing_and_a_single_class() -> None:
+    labels = np.where(np.arange(N) % 4 == 0, TRUTH, 2)
+    nothing = features_alone(known(labels=labels, features=csr_array((N, D), dtype=np.float32)), seed=0)
+    assert nothing is not None and (nothing == 2).all()
+    single = features_alone(known(labels=np.ones(N, np.int64)), seed=0)
+    assert single is not None and (single == 1).all()
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    first, again = (features_alone(known(features=WORDS + 1), seed=4) for _ in range(2))
+    assert first is not None and again is not None and np.array_equal(first, again)
+
+
+def test_scrambled_test_labels_change_nothing() -> None:
+    facts = PublicFacts(N, D, CLASSES)
+    scrambled = TRUTH.copy()
+    scrambled[SPLIT.test] = np.random.Generator(np.random.PCG64(5)).permutation(TRUTH[SPLIT.test])
+    assert (scrambled != TRUTH).any()
+    answers = []
+    for labels in (TRUTH, scrambled):
+        owned = OwnedGraph(facts, SPLIT, csr_array(WORDS), RING, labels)
+        seen = known_from_graph(owned, ("adjacency", "features", "label"))
+        assert (seen.labels[SPLIT.test] == -1).all()
+        answers.append((np.array([chance(seen)]), graph_alone(seen), features_alone(seen, seed=0)))
+    for one, other in zip(*answers, strict=True):
+        assert one is not None and other is not None and np.array_equal(one, other)
