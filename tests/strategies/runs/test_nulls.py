@@ -1,0 +1,290 @@
+"""Null models of whole runs: other devices, the right law, and nothing that stays behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curator.reports.reports import Reports
+from devices.client_app import open_state
+from devices.enrolment.state import State
+from strategies import RunOptions, simulate
+from strategies.people.shuffled import shuffled
+from strategies.progress import quiet
+from strategies.runs import nulls as module
+from strategies.runs.asking import ask_devices
+from strategies.runs.run import Scene
+from strategies.runs.set_up import set_scene, set_up
+
+ALL = ("adjacency", "features", "label")
+CLEAR = {"method": "lpgnn", "eps_features": float("inf"), "eps_labels": float("inf")}
+
+
+def options(out: Path | None, **given: Any) -> RunOptions:
+    usual = {"clients": 60, "settings": {"epochs": "3"}, "reference": False, "device": "cpu", "out": out}
+    return RunOptions(**{**usual, **given})  # type: ignore[arg-type]
+
+
+def nulls_of(**given: Any) -> dict[str, Any]:
+    found: dict[str, Any] = simulate(options(None, **given)).record["nulls"]
+    return found
+
+
+@pytest.fixture
+def scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
+    """A run's scene, its collection open; parametrised by options."""
+    setup = set_up(options(tmp_path, **request.param))
+    found = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
+    yield found
+    found.end_collection()
+    open_state.cache_clear()
+
+
+def reports_of(scene: Scene) -> Reports:
+    questions, collected = ask_devices(scene)
+    return Reports.from_bytes(scene.setup.population.facts, questions, collected.answers)
+
+
+def asked(scene: Scene, attributes: Iterable[str], silent: frozenset[int] = frozenset()) -> Reports:
+    with module._others(scene, None, attributes, silent) as other:
+        return reports_of(other)
+
+
+# ---- the law of the shuffled reports -------------------------------------------------
+
+
+@pytest.mark.parametrize("scene", [CLEAR], indirect=True)
+@pytest.mark.parametrize("attribute", ["features", "label"])
+def test_reports_with_one_attribute_of_others_are_those_of_shuffled_people(scene: Scene, attribute: str) -> None:
+    """Without noise both are equal: the answers of people in whose records this attribute alone is shuffled."""
+    real, strangers = reports_of(scene), asked(scene, ("features", "label"))
+    composed, exact = real.with_answers_of(strangers, attribute), asked(scene, (attribute,))
+    assert np.array_equal(composed.features.toarray(), exact.features.toarray())
+    assert np.array_equal(composed.labels, exact.labels)
+    changed = real.features.toarray() if attribute == "features" else real.labels
+    now = composed.features.toarray() if attribute == "features" else composed.labels
+    assert not np.array_equal(changed, now)
+
+
+@pytest.mark.parametrize("scene", [{"method": "hogs", "eps_adjacency": 40.0}], indirect=True)
+def test_both_ends_of_a_shuffled_pair_agree(scene: Scene) -> None:
+    real, strangers = reports_of(scene), asked(scene, ("adjacency", "features"))
+    composed = real.with_answers_of(strangers, "adjacency")
+    ones = composed.adjacency.toarray()  # type: ignore[union-attr]
+    before = real.adjacency.toarray()  # type: ignore[union-attr]
+    assert np.array_equal(ones, ones.T) and ones.sum() == before.sum() and not np.array_equal(ones, before)
+    assert np.array_equal(composed.features, real.features) and not np.array_equal(strangers.features, real.features)
+
+
+@pytest.mark.parametrize("scene", [{"dropout": 0.3}], indirect=True)
+def test_people_who_gave_no_report_give_none_in_a_null(scene: Scene) -> None:
+    real = reports_of(scene)
+    silent = frozenset(np.flatnonzero(~real.answered).tolist())
+    assert len(silent) == 18
+    assert np.array_equal(asked(scene, ALL, silent).answered, real.answered)
+
+
+@pytest.mark.parametrize("method", ["hogs", "fp-ldpgen"])
+def test_each_private_attribute_is_shuffled_alone_and_all_together(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One collection of other people is enough, but a question of two stages needs one for each attribute."""
+    collections: list[tuple[str, ...]] = []
+
+    def noted(people: Any, attributes: Iterable[str], seed: int, **more: Any) -> Any:
+        collections.append(tuple(attributes))
+        return shuffled(people, attributes, seed, **more)
+
+    monkeypatch.setattr(module, "shuffled", noted)
+    assert list(nulls_of(method=method)["shuffled"]) == ["adjacency", "features", "all"]
+    both = ("adjacency", "features")
+    assert collections == ([both] if method == "hogs" else [both, ("adjacency",), ("features",)])
+
+
+def test_one_private_attribute_is_all() -> None:
+    found = nulls_of(public_features=True)["shuffled"]
+    assert found["adjacency"] == found["all"]
+
+
+# ---- what a shuffle takes away -------------------------------------------------------
+
+
+def test_shuffling_the_features_that_say_everything_leaves_chance(tmp_path: Path) -> None:
+    """The graph is noise, the features are the class: without them three classes are guessed."""
+    rng, n = np.random.default_rng(0), 240
+    labels = rng.integers(0, 3, n)
+    file = tmp_path / "people.npz"
+    np.savez(file, x=np.eye(3)[labels], edge_index=rng.integers(0, n, (2, 60)), labels=labels, num_classes=3)
+    record = simulate(
+        options(None, **CLEAR, dataset=str(file), clients=None, settings={"epochs": "60", "k_x": "0", "k_y": "0"})
+    ).record
+    shuffled_tests, bought = record["nulls"]["shuffled"], record["verdict"]["bought"]
+    assert record["accuracy"]["test"] > 0.97
+    # 60 test people: chance is 1/3, and 43 right or more happen with probability 3e-9
+    assert shuffled_tests["features"]["test"] < 43 / 60 and shuffled_tests["all"]["test"] < 43 / 60
+    assert bought["features"]["low"] > 0.25
+    assert record["nulls"]["features_alone"]["test"] > 0.97
+
+
+def test_shuffling_one_attribute_leaves_the_others() -> None:
+    """Features alone say nothing here; the edges do."""
+    found = simulate(options(None, clients=200, public_features=False, settings={"epochs": "40"})).record
+    tests = found["nulls"]["shuffled"]
+    assert tests["features"]["test"] > tests["adjacency"]["test"] + 0.2
+
+
+# ---- other devices, other people, nothing left ---------------------------------------
+
+
+def test_nobody_of_a_state_folder_is_asked_for_a_null(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    homes: list[tuple[Path, bytes]] = []
+
+    def noted(setup: Any, number: int, folder: Path, home: Path, tell: Any) -> Scene:
+        found = set_scene(setup, number, folder, home, tell)
+        homes.append((home, (home / "secrets.bin").read_bytes()))
+        return found
+
+    monkeypatch.setattr(module, "set_scene", noted)
+    found = {}
+    for taken in (True, False):
+        state = tmp_path / f"state-{taken}"
+        result = simulate(options(tmp_path / f"runs-{taken}", state=state, nulls=taken))
+        found[taken] = (rows_in(state), (state / "secrets.bin").read_bytes(), result.record["devices"],
+                        result.record["accuracy"], result.record["privacy"])  # fmt: skip
+        assert result.folder is not None and not (result.folder / "nulls").exists()
+        assert not (state / "collection.json").exists()
+    assert found[True] == found[False] and found[True][0] == 60
+    ((home, secrets),) = homes
+    assert home.parent.name == "nulls" and not home.exists()
+    own = found[True][1]
+    pieces = {own[start : start + 32] for start in range(0, len(own), 32)}
+    assert not pieces & {secrets[start : start + 32] for start in range(0, len(secrets), 32)}
+
+
+def rows_in(state: Path) -> int:
+    opened = State(state)
+    try:
+        return sum(len(list(answers)) for _, answers in opened.ledger().devices())
+    finally:
+        opened.close()
+        open_state.cache_clear()
+
+
+@pytest.mark.parametrize("given", [
+    {"method": "hogs"}, {"method": "fedavg-mlp", "settings": {"rounds": "3"}},
+    {"method": "privgnn", "clients": 160, "settings": {"queries": "20", "K": "10", "epochs": "5", "hidden": "8"},
+     "workers": 1},
+], ids=lambda given: given["method"])  # fmt: skip
+def test_a_run_that_dies_in_its_null_models_is_continued(
+    given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its collection is open until the result is written, and the folder of the null models is made again."""
+    whole = simulate(options(tmp_path / "whole", **given)).record
+
+    def die(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(module.shutil, "rmtree", lambda *_, **__: None)  # a killed process removes nothing
+        dying.setattr(Scene, "end_collection", die)
+        with pytest.raises(KeyboardInterrupt):
+            simulate(options(tmp_path / "runs", **given))
+    open_state.cache_clear()
+    (folder,) = (path for path in (tmp_path / "runs").iterdir() if path.name != "teachers")
+    assert (folder / "nulls").exists() and not (folder / "result.json").exists()
+    again = simulate(options(tmp_path / "runs", **given))
+    assert again.folder == folder and not (folder / "nulls").exists()
+    for part in ("accuracy", "nulls", "verdict"):
+        assert again.record[part] == whole[part]
+    assert again.record["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
+
+
+def test_unseeded_devices_stay_unseeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int | None] = []
+
+    def noted(setup: Any, number: int, *places: Any) -> Scene:
+        seen.append(setup.repeats[number].seeds.noise)
+        return set_scene(setup, number, *places)
+
+    monkeypatch.setattr(module, "set_scene", noted)
+    nulls_of(seeds={"noise": None})
+    nulls_of(seeds={"noise": 5})
+    assert seen[0] is None and seen[1] not in (None, 5)
+
+
+# ---- each kind of run ----------------------------------------------------------------
+
+
+def test_without_nulls_there_is_neither_section() -> None:
+    record = simulate(options(None, nulls=False)).record
+    assert record["nulls"] is None and record["verdict"] is None and "nulls" not in record["seconds"]
+
+
+@pytest.mark.parametrize(
+    ("given", "shuffled_names", "alone"),
+    [
+        ({"method": "raw"}, [], (True, True)),
+        ({"method": "mlp"}, [], (False, True)),
+        ({"method": "rnd"}, [], (True, False)),
+        ({"method": "rgnn", "settings": {"epochs": "3", "C": "4"}}, ["features", "label", "all"], (True, True)),
+        ({"method": "isolate", "settings": {"local_steps": "2"}}, [], (False, False)),
+        ({"method": "fedgcn", "settings": {"rounds": "2"}}, ["all"], (False, False)),
+        ({"method": "silo-fedavg-gcn", "settings": {"silos": "3", "rounds": "2"}}, ["all"], (False, False)),
+        ({"method": "pate-g", "clients": 160, "settings": {"queries": "20", "teachers": "4", "epochs": "4"}},
+         ["all"], (True, True)),
+        ({"method": "b1", "clients": 160, "settings": {"epochs": "4"}}, [], (True, True)),
+    ],
+    ids=lambda value: value["method"] if isinstance(value, dict) else "",
+)  # fmt: skip
+def test_each_kind_of_run_has_its_null_models(
+    given: dict[str, Any], shuffled_names: list[str], alone: tuple[bool, bool]
+) -> None:
+    record = simulate(options(None, **given)).record
+    found = record["nulls"]
+    assert list(found["shuffled"]) == shuffled_names
+    assert (found["graph_alone"] is not None, found["features_alone"] is not None) == alone
+    assert 0 <= found["chance"]["test"] <= 1
+    assert (record["verdict"]["margin"] is None) == (record["verdict"]["above_nulls"] is None)
+
+
+def test_kept_reports_have_no_people_to_shuffle(tmp_path: Path) -> None:
+    first = simulate(options(tmp_path, save_reports=True))
+    assert first.folder is not None
+    again = nulls_of(from_reports=first.folder / "reports")
+    assert again["shuffled"] == {}
+    assert {name: again[name] for name in ("chance", "graph_alone", "features_alone")} == {
+        name: first.record["nulls"][name] for name in ("chance", "graph_alone", "features_alone")
+    }
+
+
+def test_the_public_people_of_an_owner_keep_their_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[Any] = []
+
+    def noted(people: Any, attributes: Iterable[str], seed: int, *, among: Any) -> Any:
+        moved.append((people, among, shuffled(people, attributes, seed, among=among)))
+        return moved[-1][2]
+
+    monkeypatch.setattr(module, "shuffled", noted)
+    record = simulate(options(None, method="pate-g", clients=160,
+                              settings={"queries": "20", "teachers": "4", "epochs": "4"})).record  # fmt: skip
+    ((people, private, others),) = moved
+    assert len(private) == record["teachers"]["private"]
+    public = np.setdiff1d(np.arange(len(people)), private)
+    assert np.array_equal(people.labels[public], others.labels[public])
+    assert not np.array_equal(people.labels[private], others.labels[private])
+
+
+def test_repeats_give_each_null_its_spread() -> None:
+    found = nulls_of(repeats=2)
+    assert all(entry["std"] is not None for entry in (found["graph_alone"], *found["shuffled"].values()))
+
+
+def test_runs_of_a_comparison_share_what_is_equal(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    for settings in ({"epochs": "3"}, {"epochs": "4"}):
+        simulate(options(None, settings=settings), shared=shared)
+    assert len(list(shared.iterdir())) == 2  # the graph alone and the features alone, once
