@@ -86,7 +86,8 @@ def ridge(
             found = error, penalty, left_out, labels_part - ones_part * mean
     assert found is not None, "no penalty to choose from"
     error, penalty, left_out, dual = found
-    return Ridge(mean + rows @ (z.T @ dual), left_out, penalty, error)
+    weights = (z.T @ dual).astype(np.result_type(rows.dtype, np.float32))  # a float32 matrix of rows is not copied
+    return Ridge(mean + rows @ weights, left_out, penalty, error)
 
 
 def _dense(matrix: Any) -> Matrix:

@@ -64,7 +64,7 @@ def standardised_rows(features: Any) -> Any:
         return _unit_rows(csr_array(features @ diags_array(factors)))
     dense: NDArray[np.float32] = scale_public(features, "standardised")
     lengths = np.linalg.norm(dense, axis=1, keepdims=True)
-    return np.divide(dense, lengths, out=np.zeros_like(dense), where=lengths > 0)
+    return np.divide(dense, lengths, out=dense, where=lengths > 0)
 
 
 def _unit_rows(rows: csr_array) -> csr_array:

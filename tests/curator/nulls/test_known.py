@@ -58,6 +58,7 @@ def test_reported_pairs_are_those_with_two_ones_each_once() -> None:
     known = known_from_reports(reports, PublicKnowledge(FACTS, SPLIT, LABELS))
     assert known.edges is not None
     assert sorted(map(tuple, known.edges.T.tolist())) == [(0, 1), (3, 5)]  # 5 is silent: the word of 3 stands
+    assert known_from_reports(reports, PublicKnowledge(FACTS, SPLIT, LABELS, edges=EDGES)).edges is EDGES
 
 
 def test_reported_features_are_the_mechanisms_own_estimates() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from curator.graph import Graph
 from curator.learning import training
 from curator.nulls.known import Known, known_from_graph
 from curator.nulls.models import chance, features_alone, graph_alone
@@ -90,6 +91,24 @@ def test_nobody_to_choose_by_needs_no_perceptron(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(training, "train", lambda *a, **k: pytest.fail("trained"))
     found = features_alone(known(Split(SPLIT.train, NOBODY, SPLIT.test)), seed=0)
     assert found is not None and np.mean(found == TRUTH) > 0.85
+
+
+def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Graph, dict[str, Any]]] = []
+
+    def watched(graph: Graph, **given: Any) -> _Perceptron:
+        seen.append((graph, given))
+        return _Perceptron(0.0)
+
+    monkeypatch.setattr(training, "train", watched)
+    features_alone(known(), seed=9, device="auto")
+    ((graph, given),) = seen
+    assert graph.edge_index.shape == (2, 0) and graph.edge_weight is None
+    assert np.array_equal(graph.train, SPLIT.train) and np.array_equal(graph.val, SPLIT.val)
+    assert (graph.labels[SPLIT.test] == -1).all()
+    np.testing.assert_allclose(graph.features.sum(axis=1), 1, rtol=1e-5)  # as the reference `mlp` has them
+    assert (given["seed"], given["device"], given["classes"]) == (9, "auto", CLASSES)
+    assert (given["settings"].gnn, given["settings"].selection) == ("mlp", "loss")
 
 
 def test_features_that_say_nothing_and_a_single_class() -> None:
