@@ -69,6 +69,29 @@ def test_from_bytes_gives_what_was_reported(reporting: str, eps_a: float) -> Non
     assert reports.mechanism("adjacency", RandomizedResponse).reporting == reporting
 
 
+@pytest.mark.parametrize("attribute", ["adjacency", "features", "label"])
+def test_answers_about_one_attribute_come_from_other_people(attribute: str) -> None:
+    questions = _questions()
+    answers, _ = _answers(questions, silent={2})
+    others = {person: {**given, "features": answers[4]["features"], "adjacency": answers[4]["adjacency"]}
+              for person, given in answers.items()}  # fmt: skip
+    for given in others.values():
+        if "label" in given:
+            given["label"] = (bytes([(given["label"][0][0] + 1) % 3]),)
+    mixed = {person: {**given, **({attribute: others[person][attribute]} if attribute in given else {})}
+             for person, given in answers.items()}  # fmt: skip
+    real, strange, expected = (Reports.from_bytes(FACTS, questions, each) for each in (answers, others, mixed))
+    found = real.with_answers_of(strange, attribute)
+    same = []
+    for name in ("adjacency", "features", "labels"):
+        rows = [getattr(each, name) for each in (found, expected, real)]
+        dense = [each.toarray() if name == "adjacency" else each for each in rows]
+        assert np.array_equal(dense[0], dense[1])
+        same.append(np.array_equal(dense[0], dense[2]))
+    assert sorted(same) == [False, True, True]
+    assert found.query() == real.query() and np.array_equal(found.answered, real.answered)
+
+
 def test_the_order_of_answers_does_not_matter() -> None:
     questions = _questions()
     answers, _ = _answers(questions, silent=set())
