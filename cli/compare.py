@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli import options as o
 from cli.errors import FAILED, Failure
-from cli.output import console, print_json, text_table, working
+from cli.output import WIDTH, console, print_json, text_table, working
 from cli.words import ABOVE, TONES, bytes_, level, null_points, points, seconds
 from strategies.setup.option_spec import BUDGET, MODEL, RUNNING
 from strategies.setup.options import RunOptions
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PAGE = "compare.html"
 _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
@@ -115,26 +118,34 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
         screen.print(f"[red]{escape(name)} failed[/red]: {escape(line)}")
 
 
-def _show_nulls(screen: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+def _show_nulls(screen: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the null models of each method, and its verdict."""
     from rich.markup import escape
+    from rich.table import Table
 
     from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
 
     taken = [name for name in NULLS if any(name in row["nulls"] for row in rows)]
-    screen.print()
     if not taken:
         screen.print(f"[dim]Null models: {NOT_TAKEN}.[/dim]")
         return
+    wide = screen.width >= WIDTH
     headings = (f">{NULLS[name].heading.replace(' ', chr(10))}" for name in taken)
-    shown = text_table("~null models, %", ">the\nmethod", *headings, gap=1)
+    shown = text_table("~method", ">test", *headings, gap=1)
+    verdicts = Table.grid(padding=(0, 1))
+    verdicts.add_column(max_width=20)
     for row in rows:
-        found = [null_points(row["nulls"].get(name), row["test"]) for name in taken]
-        marked = [f"[bold {TONES['bad']}]{words}[/]" if words.endswith(ABOVE) else words for words in found]
-        shown.add_row(escape(row["label"]), f"[bold]{points(row['test'])}[/bold]", *marked)
-    screen.print(shown)
-    screen.print(f"[dim]{ABOVE}: above the method. Shuffled: the same run with data of somebody else.[/dim]")
-    for row in rows:
+        label, found = escape(row["label"]), {name: null_points(row["nulls"].get(name), row["test"]) for name in taken}
+        found = {name: f"[bold {TONES['bad']}]{words}[/]" if words.endswith(ABOVE) else words
+                 for name, words in found.items()}  # fmt: skip
+        shown.add_row(label, f"[bold]{points(row['test'])}[/bold]", *found.values())
+        if not wide and row["nulls"]:
+            verdicts.add_row(label, ", ".join(f"{NULLS[name].heading} {found[name]}" for name in row["nulls"]))
         if row["verdict"] is not None:
             style = TONES[STANDINGS[row["verdict"]["standing"]][1]]
-            screen.print(f"{escape(row['label'])}: [{style}]{escape(row['verdict']['text'])}[/{style}]")
+            verdicts.add_row(label, f"[{style}]{escape(row['verdict']['text'])}[/{style}]")
+    screen.print()
+    if wide:
+        screen.print(shown)
+    screen.print(f"[dim]Null models, %. {ABOVE}: above the method. Shuffled: the same run with data of others.[/dim]")
+    screen.print(verdicts)

@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 
 from cli.output import text_table
-from cli.words import TONES, best_guess, count, difference, epsilon, percent, points, size
+from cli.words import TONES, best_guess, count, epsilon, percent, points, size
 from cli.words import seconds as in_words
 from curator.privacy.levels import level_spec
 from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, nulls_of, verdict_of
@@ -85,12 +85,12 @@ def _accuracy(record: Mapping[str, Any]) -> RenderableType:
         own = reference.get("nonprivate_test_own_settings")
         same = "same graph, same network" if own is None else f"same settings; {percent(own)} with its own best"
         grid.add_row("without noise", f"[bold]{percent(reference['nonprivate_test'])}[/bold] ({same})")
-    for title, said in _nulls(record, verdict):
+    for title, said in _nulls(record):
         grid.add_row(title, said)
     return grid
 
 
-def _nulls(record: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+def _nulls(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield title and text of each null model; one that is above the method says so."""
     nulls, test, shuffled = nulls_of(record), record["accuracy"]["test"], False
     if not nulls:
@@ -106,8 +106,7 @@ def _nulls(record: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> Iter
         if not shuffled:
             yield "shuffled", "the same run with data of somebody else:"
             shuffled = True
-        bought = verdict["bought"].get(spec.attribute) if verdict else None
-        yield "", f"{spec.attribute} {share}" + (f"; bought {difference(bought)}" if bought else "")
+        yield "", f"{spec.attribute} {share}"
 
 
 def _share(entry: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from cli import options as o
 from cli.errors import FAILED, Failure
-from cli.output import console, print_json, text_table, working
+from cli.output import WIDTH, console, print_json, text_table, working
 from cli.words import ABOVE, TONES, epsilon, null_points, points
 from strategies.setup.option_spec import OUTPUT, RUNNING
 
@@ -75,21 +75,20 @@ def _show(labels: Sequence[str], result: Any) -> None:
     from strategies.results.levels import shown_levels
     from strategies.results.shown_nulls import NULLS, STANDINGS, best_null
 
+    screen = console()
     levels = list(shown_levels(2))
-    shown = text_table(
-        "~cell", ">test %", ">±", ">chance", ">null", "verdict", *(f">{level}" for level in levels), gap=1
-    )
+    more = ["verdict", *(f">{level}" for level in levels)] if screen.width >= WIDTH else []
+    shown = text_table("~cell", ">test %", ">chance", ">null", *more, gap=1)
     for label, row in list(zip(labels, result.rows, strict=True))[:_SHOWN]:
         if row["status"] == "failed":
             shown.add_row(escape(label), "[red]failed[/red]")
             continue
-        spread = "" if row["std"] is None else points(row["std"])
+        test = points(row["test"]) + (f" ± {points(row['std'])}" if row["std"] is not None else "")
         nulls = {name: {"test": row[name]} for name in NULLS if row[name] is not None}
         best = null_points(nulls.get(best_null(nulls) or ""), row["test"])
         words, tone = STANDINGS[row["standing"] or ""]
-        shown.add_row(escape(label), points(row["test"]), spread, points(row["chance"]), best,
-                      f"[{TONES[tone]}]{words}[/]", *(_held(row, level, epsilon) for level in levels))  # fmt: skip
-    screen = console()
+        found = [f"[{TONES[tone]}]{words}[/]", *(_held(row, level, epsilon) for level in levels)]
+        shown.add_row(escape(label), test, points(row["chance"]), best, *found[: len(more)])
     screen.print(shown)
     screen.print(
         f"[dim]null: the best null model; {ABOVE}: above the method. verdict: against all null\n"

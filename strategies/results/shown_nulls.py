@@ -74,12 +74,12 @@ def verdict_of(record: Mapping[str, Any]) -> dict[str, Any] | None:
     if found["above_chance"] is False:
         standing = "chance"
     elif margin is None:
-        standing = "alone"
+        standing = "alone" if found["above_chance"] else ""
     elif found["above_nulls"]:
         standing = "above"
     else:
         standing = "below" if margin["high"] < 0 else "even"
-    return {"text": found["text"], "margin": margin, "bought": found.get("bought") or {}, "standing": standing}
+    return {"text": found["text"], "margin": margin, "standing": standing}
 
 
 def best_null(nulls: Nulls) -> str | None:

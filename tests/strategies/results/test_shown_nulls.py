@@ -43,7 +43,7 @@ MARGIN = {"value": 0.01, "low": -0.01, "high": 0.03}
 @pytest.mark.parametrize(
     ("changes", "standing"),
     [
-        ({}, "alone"), ({"above_chance": False}, "chance"),
+        ({}, "alone"), ({"above_chance": None}, ""), ({"above_chance": False}, "chance"),
         ({"above_chance": False, "above_nulls": True, "margin": {**MARGIN, "low": 0.005}}, "chance"),
         ({"above_nulls": True, "margin": {**MARGIN, "low": 0.005}}, "above"),
         ({"above_nulls": False, "margin": MARGIN}, "even"),
