@@ -31,7 +31,7 @@ class NullSpec:
 
     @property
     def attribute(self) -> str | None:
-        """What is shuffled; None if nothing is."""
+        """Private attribute that is shuffled; None if none is."""
         before, _, rest = self.heading.partition("shuffled ")
         return None if before else rest
 

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from rich.console import Console
 from typer.testing import CliRunner
 
+from cli import compare as command
 from cli.main import app
+from cli.report.gather import gather
+from cli.report.page import shown_rows
 
 SMALL = ["--clients", "60", "--device", "cpu", "--set", "epochs=3", "--no-nulls"]
 
@@ -103,3 +107,22 @@ def test_a_mistake_is_one_line_and_nothing_is_written(arguments: list[str], said
     assert shown.stdout == "" and len(shown.stderr.splitlines()) == 1
     assert said in shown.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_null_models_and_verdicts(width: int, comparison: Path) -> None:
+    rows = shown_rows(gather([comparison]), methods=["hogs", "lpgnn", "raw"])
+    screen = Console(width=width, highlight=False)
+    with screen.capture() as capture:
+        command._show_nulls(screen, rows)
+    text = " ".join(capture.get().split())
+    assert max(map(len, capture.get().splitlines())) <= width and "…" not in text
+    hogs, lpgnn = (
+        ("hogs 61.2 30.1 78.8 ▲ 55.0 60.9 33.1 30.2", "lpgnn 71.0 30.1 – 62.0 40.0 – –") if width == 80
+        else ("hogs chance 30.1, graph alone 78.8 ▲, features alone 55.0", "lpgnn chance 30.1, features alone")
+    )  # fmt: skip
+    assert hogs in text and lpgnn in text
+    assert "Labels on the graph alone are 17.6" in text and text.count("▲") == 2  # and once in the explanation
+    with screen.capture() as capture:
+        command._show_nulls(screen, shown_rows(gather([comparison / "raw-0"])))
+    assert capture.get() == "Null models: not taken.\n"

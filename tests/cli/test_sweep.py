@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import Result
+from rich.console import Console
 from typer.testing import CliRunner
 
+from cli import sweep as command
 from cli.main import app
+from strategies.experiments.sweep_table import row_of
 
 GRID = """
 [fixed]
@@ -121,3 +127,26 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["sweep", str(tmp_path / "nowhere.toml")])
     assert shown.exit_code == 2
     assert shown.stderr == f"error: {tmp_path / 'nowhere.toml'}: No such file or directory\n"
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_null_models_in_the_table(width: int, with_nulls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {name: part for name, part in copy.deepcopy(with_nulls).items() if name not in ("nulls", "verdict")}
+    old["reference"] = {"nonprivate_test": 0.8511}
+    for each in (old, with_nulls):
+        each["config"] |= {"budget": {}, "parameters": {}}
+    rows = [row_of(1, old, "old"), row_of(2, with_nulls, "new"), {"status": "failed"}]
+    assert (rows[1]["shuffled_adjacency"], rows[1]["standing"], rows[1]["nonprivate_test_own_settings"]) == (
+        0.3311, "below", 0.8622,
+    )  # fmt: skip
+    assert (rows[0]["chance"], rows[0]["verdict"], rows[0]["nonprivate_test_own_settings"]) == (None, None, None)
+    screen = Console(width=width, highlight=False)
+    monkeypatch.setattr(command, "console", lambda: screen)
+    result = SimpleNamespace(rows=rows, found=0, failures=[], table=Path("table.csv"), parquet=None)
+    with screen.capture() as capture:
+        command._show(["seed=0", "seed=1", "seed=2"], result)
+    lines = [" ".join(line.split()) for line in capture.get().splitlines()]
+    assert max(map(len, capture.get().splitlines()[:4])) <= width
+    assert lines[1].startswith("seed=0 61.2 – –") and lines[2].startswith("seed=1 61.2 30.1 78.8 ▲")
+    assert lines[3] == "seed=2 failed"
+    assert ("below 14.4 21,797.6" in lines[2], "not taken 14.4" in lines[1]) == (width == 80, width == 80)
