@@ -98,7 +98,7 @@ def choose(browser: Any, name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [380, 1280])
+@pytest.mark.parametrize("width", [380, 980, 1280])
 def test_every_chart_is_drawn_quietly_and_nothing_overflows(
     width: int, scheme: str, show: Callable[..., Any], comparison: Path
 ) -> None:

@@ -120,6 +120,7 @@
       const test = 100 * p.row.test, std = 100 * (p.row.std ?? 0);
       return { x, y: test, best: best(p.row), from: test - std, to: test + std, label: p.label, tip: p.tip, fill: colour[p.row.trust], shape: shape[p.row.trust] };
     });
+    const nulls = placed.filter((p) => p.best !== null);
     const strip = (side, x1, x2) => has[side] ? [
       { type: "rect", aria: false, encode: { enter: { x: constant(x1), x2: constant(x2), y: constant(0), y2: constant(height), fill: constant("var(--band)") } } },
       { type: "text", aria: false, encode: { enter: { x: constant((x1 + x2) / 2), y: constant(height + 18), text: constant(strips[side]), align: constant("center"), fill: constant("var(--ink)"), fontSize: constant(12) } } },
@@ -128,7 +129,7 @@
     const rule = mark && values.length && mark.value > low && mark.value < high;
     return {
       width: inner, height, padding: { left: axis, right: 8, top: 26, bottom: 46 }, autosize: { type: "none" }, description: what,
-      data: [{ name: "rows", values: placed }, { name: "best", values: placed.filter((p) => p.best !== null) }],
+      data: [{ name: "rows", values: placed }, { name: "best", values: nulls }],
       scales: [
         { name: "x", type: "log", domain: [low, high], range: [start, end] },
         { name: "y", type: "linear", domain: [bottom, top], range: [height, 0], zero: false },
@@ -153,7 +154,7 @@
         { type: "rule", aria: false, from: { data: "rows" }, encode: { enter: { x: { field: "x" }, y: { scale: "y", field: "from" }, y2: { scale: "y", field: "to" }, stroke: { field: "fill" }, strokeWidth: constant(1.5), strokeOpacity: constant(0.65) } } },
         { type: "symbol", name: "points", from: { data: "rows" }, encode: { enter: { x: { field: "x" }, y: { scale: "y", field: "y" }, shape: { field: "shape" }, size: constant(narrow ? 85 : 105), fill: { field: "fill" }, stroke: constant("var(--paper)"), strokeWidth: constant(1.2), ...tooltip({ field: "tip" }) } } },
         { type: "text", name: "labels", aria: false, interactive: false, from: { data: "points" }, encode: { enter: { text: { field: "datum.label" }, fill: constant("var(--ink)"), fontSize: constant(narrow ? 12 : 13) } },
-          transform: [{ type: "label", size: [inner, height], avoidMarks: ["nulls", ...(page.chance ? ["chance"] : []), ...(rule ? ["said"] : []), ...(raw ? ["reference"] : [])], anchor: ["right", "left", "top", "bottom", "top-right", "top-left", "bottom-right", "bottom-left"], offset: [5, 5, 6, 6, 3, 3, 3, 3], padding: 2 }] },
+          transform: [{ type: "label", size: [inner, height], avoidMarks: [...(nulls.length ? ["nulls"] : []), ...(page.chance ? ["chance"] : []), ...(rule ? ["said"] : []), ...(raw ? ["reference"] : [])], anchor: ["right", "left", "top", "bottom", "top-right", "top-left", "bottom-right", "bottom-left"], offset: [5, 5, 6, 6, 3, 3, 3, 3], padding: 2 }] },
         { type: "text", aria: false, encode: { enter: { x: constant(-axis + 6), y: constant(-8), text: constant("accuracy, %"), fill: constant("var(--soft)"), fontSize: constant(12), align: constant("left"), baseline: constant("bottom") } } },
       ],
     };
