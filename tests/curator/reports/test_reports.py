@@ -77,7 +77,7 @@ def test_answers_about_one_attribute_come_from_other_people(attribute: str) -> N
               for person, given in answers.items()}  # fmt: skip
     for given in others.values():
         if "label" in given:
-            given["label"] = (bytes([(given["label"][0][0] + 1) % 3]),)
+            given["label"] = (bytes([(given["label"][0][0] + 1) % 3, 0]),)
     mixed = {person: {**given, **({attribute: others[person][attribute]} if attribute in given else {})}
              for person, given in answers.items()}  # fmt: skip
     real, strange, expected = (Reports.from_bytes(FACTS, questions, each) for each in (answers, others, mixed))
