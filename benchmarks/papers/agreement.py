@@ -2,8 +2,9 @@
 
     |difference| <= max(1.5 points, 3 sqrt(s^2 / n + s'^2 / n')).
 
-A confidence half-width is turned into a standard deviation first: the mean of n runs lies within
-1.96 s / sqrt(n), so s = h sqrt(n) / 1.96.
+An accuracy outside the rule is off, except if it is above a published figure that is a lower bound for
+a reason that the page names. A confidence half-width is turned into a standard deviation first: the
+mean of n runs lies within 1.96 s / sqrt(n), so s = h sqrt(n) / 1.96.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 FEWEST_RUNS = 10
 ROOM = 1.5
+AGREES, ABOVE, OFF = "agrees", "above the lower bound", "off"
 _NORMAL = 1.959964
 PUBLISHED = Path(__file__).parent / "published"
 
@@ -47,12 +49,19 @@ def bound(ours: Accuracy, other: Accuracy) -> float:
     return max(ROOM, 3 * math.sqrt(ours.std**2 / ours.runs + other.std**2 / other.runs))
 
 
-def verdict(ours: Accuracy, other: Accuracy) -> str:
-    """Return ``agrees``, or the difference in points; with too few runs the difference alone."""
-    difference = ours.mean - other.mean
-    if ours.runs < FEWEST_RUNS:
-        return f"{difference:+.1f}, {ours.runs} runs"
-    return "agrees" if abs(difference) <= bound(ours, other) else f"**{difference:+.1f}**"
+def judge(runs: int, difference: float, may_differ_by: float, *, lower_bound: bool = False) -> str:
+    """Return ``AGREES``, ``ABOVE`` or ``OFF``; an empty text with too few runs. Two decimals decide: tables have them.
+
+    >>> judge(10, 7.4, 2.8), judge(10, 7.4, 2.8, lower_bound=True), judge(10, -7.4, 2.8, lower_bound=True)
+    ('off', 'above the lower bound', 'off')
+    >>> judge(10, 1.0, 1.5, lower_bound=True), judge(9, 7.4, 2.8)
+    ('agrees', '')
+    """
+    if runs < FEWEST_RUNS:
+        return ""
+    if round(abs(difference), 2) <= round(may_differ_by, 2):
+        return AGREES
+    return ABOVE if lower_bound and difference > 0 else OFF
 
 
 def published(paper: str) -> tuple[Mapping[str, str], ...]:

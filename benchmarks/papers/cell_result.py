@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.papers.agreement import Accuracy, bound, verdict
+from benchmarks.papers.agreement import AGREES, OFF, Accuracy, bound, judge
 from benchmarks.papers.table_cell import NOT_HERE, Page, TableCell, command
 
 
@@ -24,9 +26,9 @@ class CellResult:
         collections: Number of collections that the result took.
         config_hash: Hash of the run's configuration.
         why: Reason why there is no result; empty if there is one.
-        row: The kept table's row, if the result comes from there. It is written again as it is:
-            its figures were rounded once and are not rounded a second time.
-        line: The kept page's line, likewise.
+        row: The kept table's row, if the result comes from there. Its figures are written again as
+            they are: they were rounded once and are not rounded a second time.
+        shown: The accuracy on the kept page, likewise.
     """
 
     cell: TableCell
@@ -36,7 +38,23 @@ class CellResult:
     config_hash: str = ""
     why: str = ""
     row: Mapping[str, str] = field(default_factory=dict)
-    line: str = ""
+    shown: str = ""
+
+    @property
+    def judgement(self) -> str:
+        """One of ``AGREES``, ``ABOVE`` and ``OFF``; empty without two figures or with too few runs."""
+        ours, paper = self.ours, self.cell.paper
+        if ours is None or paper is None:
+            return ""
+        difference, may_differ_by = ours.mean - paper.mean, bound(ours, paper)
+        if self.row:
+            difference, may_differ_by = float(self.row["difference"]), float(self.row["may_differ_by"])
+        return judge(ours.runs, difference, may_differ_by, lower_bound=bool(self.cell.lower_bound))
+
+
+def counts(results: Iterable[CellResult]) -> Counter[str]:
+    """Return how many cells have each judgement; those without one are not counted."""
+    return Counter(result.judgement for result in results if result.judgement)
 
 
 def from_record(cell: TableCell, record: Mapping[str, Any]) -> CellResult:
@@ -60,12 +78,13 @@ def compared(result: CellResult) -> str:
     ours, paper = result.ours, result.cell.paper
     if ours is None or paper is None:
         return "-"
-    if result.row:
-        said = result.row["comparison"]
-        return said if said.startswith(("agrees", "at least")) or said.endswith("runs") else f"**{said}**"
-    if result.cell.at_least and ours.mean >= paper.mean:
-        return f"at least ({ours.mean - paper.mean:+.1f})"
-    return verdict(ours, paper)
+    printed = re.search(r"[+-]\d+\.\d", result.row.get("comparison", ""))
+    difference = printed.group() if printed else f"{ours.mean - paper.mean:+.1f}"
+    if not result.judgement:
+        return f"{difference}, {ours.runs} runs"
+    if result.judgement == OFF:
+        return f"**{difference}**"
+    return result.judgement if result.judgement == AGREES else f"{result.judgement} ({difference})"
 
 
 def write_table(path: Path, page: Page, results: Sequence[CellResult]) -> None:
@@ -78,7 +97,13 @@ def write_table(path: Path, page: Page, results: Sequence[CellResult]) -> None:
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
         writer.writeheader()
-        writer.writerows(result.row or _row(result, page) for result in results)
+        writer.writerows(_kept_row(result) if result.row else _row(result, page) for result in results)
+
+
+def _kept_row(result: CellResult) -> Mapping[str, object]:
+    """Return a kept row with the comparison that the rule gives today."""
+    compares = result.cell.paper is not None
+    return {**result.row, **({"comparison": compared(result).strip("*")} if compares else {})}
 
 
 def _row(result: CellResult, page: Page) -> Mapping[str, object]:
@@ -104,7 +129,7 @@ def kept(folder: Path, paper: str, page: Page, cells: Sequence[TableCell]) -> li
 
     A row belongs to a cell if the heading, the keys and the command are the same.
     """
-    lines = _lines(folder / f"{paper}.md")
+    lines = lines_of(folder / f"{paper}.md")
     rows: dict[tuple[str, str], dict[str, str]] = {}
     if (folder / f"{paper}.csv").is_file():
         with (folder / f"{paper}.csv").open() as file:
@@ -112,18 +137,25 @@ def kept(folder: Path, paper: str, page: Page, cells: Sequence[TableCell]) -> li
     found = []
     for cell in cells:
         row = rows.get((cell.table, command(cell.options)), {})
-        line = next((line for line in lines.get(cell.table, ()) if _names(line, cell, row)), "")
+        heads, *below = lines.get(cell.table, [""])
+        line = next((line for line in below if _names(line, cell, row)), "")
         if line and row["accuracy"] and all(row.get(name) == value for name, value in cell.keys.items()):
             ours = Accuracy(float(row["accuracy"]), float(row["std"]), int(row["n"]))
             held = {level: row[f"holds_{level}"] for level in page.levels.values()}
-            found.append(CellResult(cell, ours, held, row["collections"], row["config_hash"], row=row, line=line))
+            found.append(CellResult(cell, ours, held, row["collections"], row["config_hash"], row=row,
+                                    shown=cells_of_line(line)[cells_of_line(heads).index("ours")]))  # fmt: skip
         else:
             found.append(without_result(cell))
     return found
 
 
-def _lines(page: Path) -> dict[str, list[str]]:
-    """Return the lines of a page's tables by heading."""
+def cells_of_line(line: str) -> list[str]:
+    """Return the cells of a table's line."""
+    return line.strip("|").strip().split(" | ")
+
+
+def lines_of(page: Path) -> dict[str, list[str]]:
+    """Return the lines of a page's tables by heading; each table's own heads come first."""
     lines: dict[str, list[str]] = {}
     heading = ""
     for line in page.read_text().splitlines() if page.is_file() else ():

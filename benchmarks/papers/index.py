@@ -35,12 +35,13 @@ class IndexLine:
     command: str
 
 
-_COUNTS = r"^(\d+) of (\d+) cells were run\. Of the (\d+) with [\s\S]*?(\d+) agree and (\d+) do not"
+_THREE = r"(\d+) agree, (\d+) are above a published lower bound and (\d+) are off"
+_COUNTS = rf"^(\d+) of (\d+) cells were run\. Of the (\d+) with [^|]*?{_THREE}"
+_AGREEMENT = "{1} of {2} cells were run; of {3} compared {4} agree, {5} are above a lower bound, {6} are off"
 LINES = (
-    IndexLine("agreement.md", "Cells that decide whether a paper's results are reproduced",
-              r"(\d+) of (\d+) figures were run; (all agree|\d+ do not agree)", "{1} of {2} cells were run; {3}",
-              "make tables"),
-    *(IndexLine(f"{paper}.md", shows, _COUNTS, "{1} of {2} cells were run; {4} of {3} agree with the paper",
+    IndexLine("agreement.md", "All cells beside the papers' figures", rf"Of all (\d+) cells [^|]*?^{_THREE}",
+              "{2} of {1} cells agree, {3} are above a lower bound, {4} are off", "make tables"),
+    *(IndexLine(f"{paper}.md", shows, _COUNTS, _AGREEMENT,
                 f"python -m benchmarks.papers.tables {paper}")
       for paper, shows in (
           ("hogs", "HoGS: Table III, and private features"), ("rgnn", "RGNN: Table 1 and the ablation"),

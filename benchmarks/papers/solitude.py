@@ -73,5 +73,4 @@ def _cell(dataset: str, gnn: str, eps_a: float, model: str) -> TableCell:
         TABLE_3, {"data set": dataset, "network": gnn, "eps_a": f"{eps_a:g}", "model": model}, options,
         look_up("solitude", "paper", **found), look_up("solitude", "reproduction", **found),
         absent="features absent" if dataset == "lastfm" else "", level=level, quick=eps_a == 8 and gnn == "sage",
-        at_least=model == "solitude",
     )  # fmt: skip

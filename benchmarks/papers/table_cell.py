@@ -31,7 +31,7 @@ class TableCell:
         absent: Reason why it cannot run at all; empty if it can.
         level: Order of the runs: 0 is first.
         quick: Whether ``make tables-quick`` runs it.
-        at_least: Whether the paper's figure is a lower bound.
+        lower_bound: Reason why the paper's figure is a lower bound; empty if it is none.
     """
 
     table: str
@@ -42,7 +42,7 @@ class TableCell:
     absent: str = ""
     level: int = 1
     quick: bool = False
-    at_least: bool = False
+    lower_bound: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import RESULTS
+from benchmarks.papers.agreement_page import write_agreement
 from benchmarks.papers.cell_result import CellResult, from_record, kept, without_result
 from benchmarks.papers.index import write_index
-from benchmarks.papers.pages import write_agreement, write_page
+from benchmarks.papers.pages import write_page
 from benchmarks.papers.table_cell import Page, TableCell
 from strategies.experiments.failures import Failed
 from strategies.experiments.sweep import check_cells, results_in, run_sweep

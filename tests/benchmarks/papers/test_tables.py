@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import csv
 import json
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +13,9 @@ from typer.testing import CliRunner
 
 from benchmarks import RESULTS, ROOT
 from benchmarks.papers import tables
-from benchmarks.papers.agreement import Accuracy, bound, figure_of, look_up, verdict
-from benchmarks.papers.cell_result import CellResult, kept, without_result
+from benchmarks.papers.agreement import ABOVE, AGREES, OFF, Accuracy, bound, figure_of, look_up
+from benchmarks.papers.agreement_page import write_agreement
+from benchmarks.papers.cell_result import CellResult, compared, counts, kept, without_result
 from benchmarks.papers.curves import FIGURES, points
 from benchmarks.papers.rgnn import BLOCK, prepare
 from benchmarks.papers.table_cell import Page, TableCell, cell_options, command
@@ -24,8 +27,20 @@ def test_the_rule_of_agreement() -> None:
     close, wide = Accuracy(70.0, 1.0, 10), Accuracy(66.0, 4.0, 5)
     assert bound(close, Accuracy(71.0, 0.1, 100)) == 1.5  # never less than a point and a half
     assert bound(close, wide) == pytest.approx(3 * np.sqrt(0.1 + 16 / 5))
-    assert verdict(close, wide) == "agrees" and verdict(close, Accuracy(68.0, 0.5, 10)) == "**+2.0**"
-    assert verdict(Accuracy(70.0, 1.0, 5), Accuracy(68.0, 0.5, 10)) == "+2.0, 5 runs"  # too few to decide
+    apart, few = Accuracy(68.0, 0.5, 10), Accuracy(70.0, 1.0, 5)
+    given = [(close, wide, ""), (close, apart, ""), (few, apart, ""), (close, apart, "why"), (apart, close, "why"),
+             (close, wide, "why"), (close, None, "why")]  # fmt: skip
+    results = [beside(*one) for one in given]
+    assert [compared(result) for result in results] == [
+        "agrees", "**+2.0**", "+2.0, 5 runs", "above the lower bound (+2.0)", "**-2.0**", "agrees", "-"
+    ]  # fmt: skip
+    assert counts(results) == {AGREES: 2, ABOVE: 1, OFF: 2}
+
+
+def beside(ours: Accuracy, paper: Accuracy | None, reason: str) -> CellResult:
+    """Return a result beside a published figure, with the reason why that is a lower bound."""
+    options = cell_options("lp-and", "generated", epsilon=6.0)
+    return CellResult(TableCell("T", {"epsilon": "6"}, options, paper, lower_bound=reason), ours)
 
 
 def test_a_half_width_becomes_a_standard_deviation() -> None:
@@ -118,6 +133,47 @@ def test_committed_pages_are_what_the_writer_makes(paper: str, tmp_path: Path, m
     for name in (f"{paper}.md", f"{paper}.csv"):
         assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes(), name
     assert sum(result.ours is not None for result in results) > len(cells) / 2
+
+
+@pytest.mark.parametrize("paper", tables.PAPERS)
+def test_no_committed_cell_is_judged_against_its_own_figures(paper: str) -> None:
+    """The word in each row of a table follows from the row's figures; a lower bound needs a reason on the page."""
+    _, cells = tables.cells_of(paper, ROOT / "runs" / "tables")
+    reasons = {(cell.table, *cell.keys.values()): cell.lower_bound for cell in cells}
+    text = (RESULTS / f"{paper}.md").read_text()
+    found = dict.fromkeys((AGREES, ABOVE, OFF), 0)
+    with (RESULTS / f"{paper}.csv").open() as file:
+        for row in csv.DictReader(file):
+            if not row["accuracy"] or not row["paper"]:
+                continue
+            away = float(row["accuracy"]) - float(row["paper"])
+            spread = 3 * np.sqrt(float(row["std"]) ** 2 / 10 + float(row["paper_std"]) ** 2 / float(row["paper_runs"]))
+            within = abs(away) <= max(1.5, spread) + 0.02  # figures of two decimals
+            if row["comparison"] == AGREES:
+                assert within, row
+                found[AGREES] += 1
+            elif row["comparison"].startswith(ABOVE):
+                names = [name for name in row if name in cells[0].keys]
+                reason = reasons[(row["table"], *(row[name] for name in names))]
+                assert away > 1.48 and reason and " ".join(reason.split())[:60] in " ".join(text.split()), row
+                found[ABOVE] += 1
+            else:
+                assert abs(away) > max(1.5, spread) - 0.02, row
+                found[OFF] += 1
+    said = re.search(r"(\d+) agree, (\d+) are above a published lower bound and (\d+) are off", text)
+    assert said is not None and [*map(int, said.groups())] == [*found.values()]
+
+
+def test_the_page_of_the_agreement_counts_all_cells_and_says_how_some_were_chosen(tmp_path: Path) -> None:
+    close, far = Accuracy(68.5, 0.5, 10), Accuracy(60.0, 0.5, 10)
+    every = [beside(Accuracy(70.0, 1.0, 10), paper, "") for paper in (close, far, far)]
+    every = [replace(result, cell=replace(result.cell, keys={"epsilon": f"{i}"}, level=min(i, 1)))
+             for i, result in enumerate(every)]  # fmt: skip
+    write_agreement({"p": every}, tmp_path)
+    text = (tmp_path / "agreement.md").read_text()
+    assert "| [p.md](p.md) | 3 | 3 | 3 | 1 | 0 | 2 |" in text and "| all | 3 | 3 | 3 | 1 | 0 | 2 |" in text
+    assert "These 1 of 3 cells were chosen by hand" in text and "| p | epsilon 0 | 70.0 ± 1.0 (10) |" in text
+    assert "epsilon 1" not in text
 
 
 def test_grouped_copies_are_ors_of_blocks(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
