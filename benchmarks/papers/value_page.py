@@ -1,0 +1,112 @@
+"""Page of what the private data bought: ``docs/results/value.md``."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from benchmarks.papers.value_headlines import HEADLINES, points_of, rows_of
+from benchmarks.papers.value_picture import PICTURE
+from benchmarks.papers.value_row import (
+    ATTRIBUTES,
+    NULLS,
+    ValueRow,
+    attributes_of,
+    best_null,
+    bought,
+    judgement,
+    with_spread,
+)
+
+NAME = "value.md"
+HEAD = """Each run here is a cell of the paper's page: the paper's own model with the same settings, splits and noise. Beside
+it stand models that have less. All figures are test accuracy in %, mean ± standard deviation of single runs.
+
+- *Chance* names the largest class of the labels that the curator has.
+- *Graph alone* spreads these labels over the graph that the method is entitled to: the public graph, or the reported
+  pairs. *Features alone* uses no graph: the features that are public, or as they were reported.
+- *Features, edges, labels of others* is the same method, with the same mechanism and noise, on reports in which this
+  attribute comes from other people. All scales and marginals stay; all information about the person goes. *All of
+  others* takes every private attribute from other people.
+- *Bought* is the accuracy minus that of the same method on the attribute of others, in points, with its 95 % interval
+  over paired runs. It is measurable if the interval lies above 0.
+- The *best null* is the one with the highest accuracy; the verdict compares the method with it, paired likewise.
+
+A gain that is small or not measurable says that this method does not need these people's data. It does not say that
+the data are worth nothing to another method."""
+
+
+def page(rows: Sequence[ValueRow], missing: Sequence[str]) -> str:
+    """Return the page.
+
+    Args:
+        rows: Rows of the table.
+        missing: Labels of the cells that were not run.
+    """
+    parts = ["# What the private data bought", HEAD,
+             f"{len(rows)} of {len(rows) + len(missing)} cells were run, with ten collections each; "
+             "[value.csv](value.csv) has all their\nfigures and commands. `python -m benchmarks.papers.value` runs the "
+             "others and writes this page."]  # fmt: skip
+    if any(points_of(headline, rows) for headline in HEADLINES):
+        parts += [f"![Accuracy and null models over the budget, on Cora]({PICTURE})",
+                  "Accuracy of each paper's own model on Cora with its standard deviation (line), and its null models "
+                  "(marks)."]  # fmt: skip
+    for headline in HEADLINES:
+        found = rows_of(headline, rows)
+        if found:
+            parts += [f"## {headline.title}", headline.claim, *map(_filled, sentences(found)), "\n".join(table(found))]
+            if (example := _noise(found)) is not None:
+                parts.append(_filled(example))
+    if missing:
+        parts += ["## Not run", _filled(f"{len(missing)} cells were not run, for lack of time:"),
+                  "\n".join(f"- {label}" for label in missing)]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
+def sentences(rows: Sequence[ValueRow]) -> Iterator[str]:
+    """Yield what a headline's rows say."""
+    above = [row for row in rows if row["above_nulls"] == "yes"]
+    below = [row for row in rows if row["margin_high"] and float(row["margin_high"]) < 0]
+    chance = sum(row["above_chance"] == "yes" for row in rows)
+    yield (f"Of {len(rows)} cells {chance} are above chance and {len(above)} above every null model; {len(below)} are "
+           "below the best null model.")  # fmt: skip
+    for attribute in attributes_of(rows):
+        known = [row for row in rows if row[f"bought_{attribute}"]]
+        gains = sorted(float(row[f"bought_{attribute}"]) for row in known)
+        measurable = sum(float(row[f"bought_{attribute}_low"]) > 0 for row in known)
+        name = "all private data together" if attribute == "all" else f"the private {ATTRIBUTES[attribute]}"
+        yield (f"On these people {name} bought {gains[0]:+.1f} to {gains[-1]:+.1f} points (median "
+               f"{median(gains):+.1f}); measurable in {measurable} of {len(known)} cells.")  # fmt: skip
+
+
+def table(rows: Sequence[ValueRow]) -> Iterator[str]:
+    """Yield the lines of a headline's table."""
+    attributes = attributes_of(rows)
+    heads = ["data set", "network", "budget", "accuracy", "chance", "best null",
+             *(f"bought by {ATTRIBUTES[name]}" for name in attributes), "verdict"]  # fmt: skip
+    yield f"| {' | '.join(heads)} |"
+    yield "|" + " --- |" * len(heads)
+    for row in rows:
+        best = best_null(row)
+        shown = "-" if best == "chance" else f"{with_spread(row, best)} ({NULLS[best]})"
+        cells = [row["data set"], row["network"] or "-", row["budget"], with_spread(row, "accuracy", "std"),
+                 with_spread(row, "chance"), shown, *(bought(row, name) for name in attributes),
+                 judgement(row)]  # fmt: skip
+        yield f"| {' | '.join(cells)} |"
+
+
+def _noise(rows: Sequence[ValueRow]) -> str | None:
+    """Return the sentence about the budget at which features are noise alone, beside epsilon 1; None without both."""
+    by_budget = {row["budget"].partition(",")[0]: row for row in rows if row["data set"] == "cora"}
+    noise, one = by_budget.get("eps_x 1e-06"), by_budget.get("eps_x 1")
+    if noise is None or one is None:
+        return None
+    return (f"On Cora LPGNN has {with_spread(one, 'accuracy', 'std')} at epsilon 1 and "
+            f"{with_spread(noise, 'accuracy', 'std')} at epsilon 0.000001, where a report says nothing about its "
+            f"sender's features. With features of other people it has {with_spread(one, 'shuffled_features')} at "
+            f"epsilon 1; the private features bought {bought(one, 'features')} points.")  # fmt: skip
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(text, 118, break_on_hyphens=False)
