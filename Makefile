@@ -6,6 +6,7 @@
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections, ten thousand hostile messages (minutes)
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
+#   make value    the papers' own models beside null models: docs/results/value.md (hours, likewise)
 #   make figures  their figures (hours, likewise); make tables-quick: one column of each table, in runs/
 # PYTHON names another interpreter (3.11 or newer), PIP_ARGS adds to `pip install`, for example
 #   make run PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
@@ -19,7 +20,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test gpu lint bench torture tables tables-quick figures clean
+.PHONY: run test gpu lint bench torture tables tables-quick value figures clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -60,6 +61,9 @@ tables: $(READY)
 
 tables-quick: $(READY)
 	$(BIN)/python -m benchmarks.papers.tables --quick
+
+value: $(READY)
+	$(BIN)/python -m benchmarks.papers.value
 
 figures: $(READY)
 	$(BIN)/python -m benchmarks.papers.figures

@@ -13,6 +13,7 @@ import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 FEWEST_RUNS = 10
@@ -64,6 +65,7 @@ def judge(runs: int, difference: float, may_differ_by: float, *, lower_bound: bo
     return ABOVE if lower_bound and difference > 0 else OFF
 
 
+@cache
 def published(paper: str) -> tuple[Mapping[str, str], ...]:
     """Return the rows of ``published/PAPER.csv``."""
     with (PUBLISHED / f"{paper}.csv").open() as file:

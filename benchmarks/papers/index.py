@@ -48,6 +48,8 @@ LINES = (
           ("lpgnn", "LPGNN: Table 3, and the version with labels"), ("solitude", "Solitude: Table 3"),
           ("blink", "Blink and its baselines"),
       )),
+    IndexLine("value.md", "What the private data bought: the papers' models beside null models",
+              r"^(\d+) of (\d+) cells were run", "{1} of {2} cells were run", "make value"),
     IndexLine("privgnn.md", "PrivGnn and PATE: accuracy, and the best that the noise allows",
               r"settings\. In (\d+)\s+of\s+(\d+)\s+it\s+lies\s+above",
               "The paper's accuracy is above that of perfect teachers in {1} of {2} settings",

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.papers.agreement import ABOVE, AGREES, OFF, Accuracy
 from benchmarks.papers.cell_result import CellResult, compared, counts, write_table
 from benchmarks.papers.table_cell import NOT_HERE, Page, command
+from benchmarks.papers.value_row import ValueRow, attributes_of, null_cells, null_heads
 
 NOTES = Path(__file__).parent / "notes"
 RULE = """Figures are test accuracy in %: mean ± standard deviation of single runs (number of runs). "Agrees" means
 |difference| <= max(1.5 points, 3 sqrt(s^2/n + s'^2/n')) with at least ten runs of ours. A published confidence
 half-width is turned into a standard deviation first. A cell outside this rule is off, and its difference is in bold. A
 cell is "above the lower bound" if it is outside the rule and above a published figure that is a lower bound for a
-reason that the page names. The last columns are the losses that *hold* for one collection, by level, and not the
-claimed ones. Stored settings (`--tuned`) were found on the same people: with other splits, or, where the split is fixed
-(`split42`), with other noise. So a test label of a new split may have been a training or validation label there.
-Written by `benchmarks/papers/tables.py`."""
+reason that the page names. Then come the losses that *hold* for one collection, by level, and not the claimed ones.
+Cells that were run with null models have them last ([value.md](value.md) says what they are). Stored settings
+(`--tuned`) were found on the same people: with other splits, or, where the split is fixed (`split42`), with other
+noise. So a test label of a new split may have been a training or validation label there. Written by
+`benchmarks/papers/tables.py`."""
 
 
-def markdown(paper: str, page: Page, results: Sequence[CellResult]) -> str:
-    """Return a page."""
+def markdown(paper: str, page: Page, results: Sequence[CellResult], nulls: Mapping[str, ValueRow] | None = None) -> str:
+    """Return a page; ``nulls`` are the rows of ``value.csv`` by config hash."""
     done = [result for result in results if result.ours is not None]
     decided = counts(results)
     parts = [f"# {page.title}", page.head, RULE, (
@@ -36,7 +38,7 @@ def markdown(paper: str, page: Page, results: Sequence[CellResult]) -> str:
         ours = [result for result in results if result.cell.table == table]
         shown = [result for result in ours if result.ours is not None or result.cell.absent]
         parts += [f"## {table}", *([page.tables[table]] if page.tables.get(table) else [])]
-        parts += [_table(page, shown)] if shown else []
+        parts += [_table(page, shown, nulls or {})] if shown else []
         if len(shown) < len(ours):
             parts.append(f"{len(ours) - len(shown)} cells: {NOT_HERE}.")
     notes = NOTES / f"{paper}.md"
@@ -51,16 +53,20 @@ def in_words(decided: Counter[str]) -> str:
     return f"{decided[AGREES]} agree, {decided[ABOVE]} are above a published lower bound and {decided[OFF]} are off"
 
 
-def _table(page: Page, results: Sequence[CellResult]) -> str:
+def _table(page: Page, results: Sequence[CellResult], nulls: Mapping[str, ValueRow]) -> str:
     names = list(dict.fromkeys(name for result in results for name in result.cell.keys))
     measured = any(result.cell.measured for result in results)
-    heads = [*names, "ours", "paper", "comparison", *([page.measured] if measured else []), *page.levels]
+    attributes = attributes_of(here := [nulls[result.config_hash] for result in results if result.config_hash in nulls])
+    extra = null_heads(attributes) if here else []
+    heads = [*names, "ours", "paper", "comparison", *([page.measured] if measured else []), *page.levels, *extra]
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     for result in results:
         cell = result.cell
         held = (result.held.get(level, "-") for level in page.levels.values())
         shown = [*(cell.keys.get(name, "-") for name in names), shown_ours(result), shown_accuracy(cell.paper),
                  compared(result), *([shown_accuracy(cell.measured)] if measured else []), *held]  # fmt: skip
+        row = nulls.get(result.config_hash)
+        shown += null_cells(row, attributes) if row else ["-"] * len(extra)
         lines.append("| " + " | ".join(shown) + " |")
     return "\n".join(lines)
 
@@ -89,8 +95,10 @@ def _commands(paper: str, results: Sequence[CellResult]) -> Iterator[str]:
         yield f"Not run, because the features of the data set are not publicly stored:\n\n```sh\n{shown}\n```"
 
 
-def write_page(paper: str, page: Page, results: Sequence[CellResult], where: Path) -> None:
+def write_page(
+    paper: str, page: Page, results: Sequence[CellResult], where: Path, nulls: Mapping[str, ValueRow] | None = None
+) -> None:
     """Write a paper's page and table."""
     where.mkdir(parents=True, exist_ok=True)
     write_table(where / f"{paper}.csv", page, results)
-    (where / f"{paper}.md").write_text(markdown(paper, page, results))
+    (where / f"{paper}.md").write_text(markdown(paper, page, results, nulls))

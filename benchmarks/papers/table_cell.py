@@ -15,7 +15,7 @@ from strategies.setup.options import RunOptions
 RUNS = 10
 NOT_HERE = "not run here"
 _FLAGS = {"public_features": "--public-features", "private_labels": "--private-labels", "tuned": "--tuned"}
-_HIDDEN = {"out", "engine", "reference"}
+_HIDDEN = {"out", "engine", "reference", "nulls"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,15 @@ class Page:
 def cell_options(method: str, dataset: str, **given: Any) -> RunOptions:
     """Return the options of a cell; settings are given as ``settings={...}`` of any values."""
     settings = {key: str(value) for key, value in given.pop("settings", {}).items()}
-    values = {"repeats": RUNS, "reference": False, "device": "cpu", "engine": "local", "out": None, **given}
+    values = {
+        "repeats": RUNS,
+        "reference": False,
+        "nulls": False,
+        "device": "cpu",
+        "engine": "local",
+        "out": None,
+        **given,
+    }
     return RunOptions(method=method, dataset=dataset, settings=settings, **values)
 
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import os
 import shutil
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ from benchmarks.papers.cell_result import CellResult, from_record, kept, without
 from benchmarks.papers.index import write_index
 from benchmarks.papers.pages import write_page
 from benchmarks.papers.table_cell import Page, TableCell
+from benchmarks.papers.value_row import read_rows
 from strategies.experiments.failures import Failed
 from strategies.experiments.sweep import check_cells, results_in, run_sweep
 from strategies.experiments.sweep_file import Cell
@@ -58,10 +61,26 @@ def label_of(cell: TableCell) -> str:
     return f"{cell.table}: " + ", ".join(f"{key} {value}" for key, value in cell.keys.items())
 
 
-def run_cells(paper: str, cells: Sequence[TableCell], home: Path, workers: int) -> None:
-    """Run the cells that no folder below ``home`` has a result of; keep the results alone."""
+class TimeIsUp(Exception):
+    """End of the time that a call may run cells."""
+
+
+def run_cells(paper: str, cells: Sequence[TableCell], home: Path, workers: int, *, until: float = math.inf) -> None:
+    """Run the cells that no folder below ``home`` has a result of; keep the results alone.
+
+    Args:
+        paper: Name of the folder.
+        cells: In the order of the runs.
+        home: Folder of the folders.
+        workers: Number of cells at a time.
+        until: Time of ``time.monotonic`` from which the next cell that ends also ends the others.
+
+    Raises:
+        TimeIsUp: at ``until``. Cells that were running continue at the next call.
+    """
     folder = home / paper
-    missing = [result.cell for result in results_of(cells, folder) if result.ours is None and not result.cell.absent]
+    missing = [cell for cell, (record, _) in zip(cells, records_of(cells, folder), strict=True)
+               if record is None and not cell.absent]  # fmt: skip
     if not missing:
         return
     runs = [Cell(cell.options, label_of(cell)) for cell in missing]
@@ -74,6 +93,8 @@ def run_cells(paper: str, cells: Sequence[TableCell], home: Path, workers: int) 
             done = count
             print(f"{paper}: {count} of {len(runs)} cells", flush=True)
             remove_devices(folder)
+            if time.monotonic() >= until and count < len(runs):
+                raise TimeIsUp
 
     try:
         swept = run_sweep(runs, folder, workers=workers, progress=tell)
@@ -94,22 +115,24 @@ def remove_devices(folder: Path) -> None:
 
 def results_of(cells: Sequence[TableCell], folder: Path) -> list[CellResult]:
     """Return the cells with the results that this folder or one beside it holds."""
+    return [
+        from_record(cell, record) if record is not None else without_result(cell, *([why] if why else []))
+        for cell, (record, why) in zip(cells, records_of(cells, folder), strict=True)
+    ]
+
+
+def records_of(cells: Sequence[TableCell], folder: Path) -> list[tuple[Mapping[str, Any] | None, str]]:
+    """Return each cell's ``result.json``, from this folder or one beside it, or the reason why it cannot run."""
     records: dict[str, Any] = {}
     for other in sorted(folder.parent.glob("*/")) if folder.parent.is_dir() else []:
         for config_hash, ended in results_in(other).items():
             records.setdefault(config_hash, ended[0][1])
     if not records:
-        return [without_result(cell) for cell in cells]
+        return [(None, "")] * len(cells)
     runnable = [cell for cell in cells if not cell.absent]
     digests = dict(zip(map(id, runnable), _digests(runnable), strict=True))
-    found = []
-    for cell in cells:
-        digest = digests.get(id(cell), "")
-        if isinstance(digest, Failed):
-            found.append(without_result(cell, digest.line))
-        else:
-            found.append(from_record(cell, records[digest]) if digest in records else without_result(cell))
-    return found
+    found = [digests.get(id(cell), "") for cell in cells]
+    return [(None, digest.line) if isinstance(digest, Failed) else (records.get(digest), "") for digest in found]
 
 
 def with_kept(results: Sequence[CellResult], folder: Path, paper: str, page: Page) -> list[CellResult]:
@@ -140,9 +163,10 @@ def _digests(cells: Sequence[TableCell]) -> list[str | Failed]:
 def write_pages(found: Mapping[str, tuple[Page, Sequence[TableCell]]], home: Path, where: Path) -> None:
     """Write the pages of these papers, and those about all of them if all are there."""
     results: dict[str, list[CellResult]] = {}
+    nulls = {row["config_hash"]: row for row in read_rows()}
     for paper, (page, cells) in found.items():
         results[paper] = with_kept(results_of(cells, home / paper), where, paper, page)
-        write_page(paper, page, results[paper], where)
+        write_page(paper, page, results[paper], where, nulls)
         print(f"{paper}: {sum(one.ours is not None for one in results[paper])} of {len(cells)} cells", file=sys.stderr)
     if set(found) == set(PAPERS):
         write_agreement(results, where)

@@ -38,7 +38,8 @@ _BLINK = ("Links are private, with epsilon for a bit of the list and the degree 
           "public.")  # fmt: skip
 HEADLINES = (
     Headline("HoGS, public features", "hogs", "Links are private with epsilon a bit; features and labels are "
-             "public (Table III).", {"table": "Table III: public features"}, "epsilon", {"data set": "cora", "network": "gcn"}),
+             "public (Table III).", {"table": "Table III: public features"}, "epsilon",
+             {"data set": "cora", "network": "gcn"}),
     Headline("HoGS, private features", "hogs", "Links and features are private; epsilon is for a bit and a feature "
              "together. Labels are public.", {"table": "Private features"}, "epsilon"),
     Headline("LPGNN, features", "lpgnn", "Features are private, graph and labels are public (Table 3, one split).",

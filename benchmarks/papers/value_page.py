@@ -20,8 +20,9 @@ from benchmarks.papers.value_row import (
 )
 
 NAME = "value.md"
-HEAD = """Each run here is a cell of the paper's page: the paper's own model with the same settings, splits and noise. Beside
-it stand models that have less. All figures are test accuracy in %, mean ± standard deviation of single runs.
+HEAD = """Each run here is a cell of the paper's page: the paper's own model with the same settings, splits and
+noise. Beside it stand models that have less. All figures are test accuracy in %, mean ± standard deviation of single
+runs.
 
 - *Chance* names the largest class of the labels that the curator has.
 - *Graph alone* spreads these labels over the graph that the method is entitled to: the public graph, or the reported
@@ -37,12 +38,12 @@ A gain that is small or not measurable says that this method does not need these
 the data are worth nothing to another method."""
 
 
-def page(rows: Sequence[ValueRow], missing: Sequence[str]) -> str:
+def page(rows: Sequence[ValueRow], missing: Sequence[tuple[str, str]]) -> str:
     """Return the page.
 
     Args:
         rows: Rows of the table.
-        missing: Labels of the cells that were not run.
+        missing: The cells that were not run: everything but the budget, and the budget.
     """
     parts = ["# What the private data bought", HEAD,
              f"{len(rows)} of {len(rows) + len(missing)} cells were run, with ten collections each; "
@@ -59,8 +60,7 @@ def page(rows: Sequence[ValueRow], missing: Sequence[str]) -> str:
             if (example := _noise(found)) is not None:
                 parts.append(_filled(example))
     if missing:
-        parts += ["## Not run", _filled(f"{len(missing)} cells were not run, for lack of time:"),
-                  "\n".join(f"- {label}" for label in missing)]  # fmt: skip
+        parts += ["## Not run", f"{len(missing)} cells were not run, for lack of time:", "\n".join(_grouped(missing))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -106,6 +106,17 @@ def _noise(rows: Sequence[ValueRow]) -> str | None:
             f"{with_spread(noise, 'accuracy', 'std')} at epsilon 0.000001, where a report says nothing about its "
             f"sender's features. With features of other people it has {with_spread(one, 'shuffled_features')} at "
             f"epsilon 1; the private features bought {bought(one, 'features')} points.")  # fmt: skip
+
+
+def _grouped(missing: Sequence[tuple[str, str]]) -> Iterator[str]:
+    groups: dict[str, list[str]] = {}
+    for group, budget in missing:
+        groups.setdefault(group, []).append(budget)
+    for group, budgets in groups.items():
+        names = {budget.rpartition(" ")[0] for budget in budgets}
+        if len(names) == 1:  # "epsilon 1, 2, 3"
+            budgets = [budgets[0], *(budget.rpartition(" ")[2] for budget in budgets[1:])]
+        yield f"- {group}: {(', ' if len(names) == 1 else '; ').join(budgets)}"
 
 
 def _filled(text: str) -> str:

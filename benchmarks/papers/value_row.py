@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks import RESULTS
 from benchmarks.papers.table_cell import TableCell, command
 
-TABLE = RESULTS / "value.csv"
+TABLE = "value.csv"
 ATTRIBUTES = {"features": "features", "adjacency": "edges", "label": "labels", "all": "all"}
 ALONE = {"graph_alone": "graph alone", "features_alone": "features alone"}
 NULLS = {**ALONE, **{f"shuffled_{name}": f"{shown} of others" for name, shown in ATTRIBUTES.items()}}
@@ -38,12 +38,12 @@ def row_of(page: str, cell: TableCell, record: Mapping[str, Any]) -> ValueRow:
     row = {
         "page": page, "table": cell.table, "data set": cell.keys["data set"], "network": cell.keys.get("network", ""),
         "model": cell.keys["model"],
-        "budget": ", ".join(f"{name} {value}" for name, value in cell.keys.items() if name not in _NO_BUDGET),
+        "budget": budget_of(cell),
         "n": str(len(accuracy["per_repeat"])), "accuracy": _percent(accuracy["test"]), "std": _percent(accuracy["std"]),
         "chance": _percent(nulls["chance"]["test"]), "above_chance": _word(verdict["above_chance"]),
         "above_nulls": _word(verdict["above_nulls"]), "verdict": verdict["text"],
         "config_hash": record["config_hash"], "command": command(cell.options),
-        "cpu_seconds": f"{record['seconds'].get('cpu', record['seconds']['total']):.0f}",
+        "cpu_seconds": f"{record['seconds']['cpu']:.0f}" if "cpu" in record["seconds"] else "",
     }  # fmt: skip
     found = {name: nulls[name] for name in ALONE} | {f"shuffled_{name}": nulls["shuffled"].get(name)
                                                     for name in _told_apart(nulls["shuffled"])}  # fmt: skip
@@ -57,12 +57,17 @@ def row_of(page: str, cell: TableCell, record: Mapping[str, Any]) -> ValueRow:
     return {column: row.get(column, "") for column in COLUMNS}
 
 
+def budget_of(cell: TableCell) -> str:
+    """Return a cell's budget with its names."""
+    return ", ".join(f"{name} {value}" for name, value in cell.keys.items() if name not in _NO_BUDGET)
+
+
 def _told_apart(shuffled: Mapping[str, Any]) -> list[str]:
     """Return the shuffled attributes; ``all`` of a single one would be the same figures twice."""
     return [name for name in ATTRIBUTES if name in shuffled and not (name == "all" and len(shuffled) == 2)]
 
 
-def read_rows(path: Path = TABLE) -> list[ValueRow]:
+def read_rows(path: Path = RESULTS / TABLE) -> list[ValueRow]:
     """Return the rows of a table; none if there is no table."""
     if not path.is_file():
         return []

@@ -19,6 +19,7 @@ from benchmarks.papers.cell_result import CellResult, compared, counts, kept, wi
 from benchmarks.papers.curves import FIGURES, points
 from benchmarks.papers.rgnn import BLOCK, prepare
 from benchmarks.papers.table_cell import Page, TableCell, cell_options, command
+from benchmarks.papers.value_row import read_rows
 from cli.main import app
 from devices import datasets
 
@@ -129,7 +130,7 @@ def test_committed_pages_are_what_the_writer_makes(paper: str, tmp_path: Path, m
     home = ROOT / "runs" / "tables"
     page, cells = tables.cells_of(paper, home)
     results = kept(RESULTS, paper, page, cells)
-    tables.write_page(paper, page, results, tmp_path)
+    tables.write_page(paper, page, results, tmp_path, {row["config_hash"]: row for row in read_rows()})
     for name in (f"{paper}.md", f"{paper}.csv"):
         assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes(), name
     assert sum(result.ours is not None for result in results) > len(cells) / 2
