@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
 
+from curator.learning import edge_weights
 from curator.learning.edge_weights import LEARNED, Edges, Structure, proximal, train_with_edge_weights
 from curator.learning.networks import NETWORKS
-from curator.learning.training import TrainingSettings
-from curator.linear.propagation import adjacency_matrix, mean_matrix
+from curator.learning.training import TrainedNetwork, TrainingSettings
+from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 from curator.methods.base import Graph
 
 CPU = torch.device("cpu")
@@ -128,3 +132,57 @@ def test_a_graph_without_an_edge_trains() -> None:
             alone, structure=empty, settings=TrainingSettings(gnn=gnn, epochs=5), classes=CLASSES, seed=0, device="cpu"
         )
         assert len(trained.predictions) == N and not len(trained.model.state_dict()["edges.weight"])
+
+
+@pytest.mark.parametrize("smoother", [mean_matrix, kprop_matrix], ids=["mean", "symmetric"])
+@pytest.mark.parametrize("hops", [0, 1, 3])
+def test_the_loss_is_that_of_smoothed_posteriors_of_sum_1(
+    smoother: Callable[[csr_array], csr_array], hops: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eqs. 12 and 13 written out, on the training nodes, with the rows rescaled to the sum 1."""
+    graph = _graph()
+    lonely = np.isin(graph.edge_index[1], [0, 1])  # two training nodes that reported nobody
+    graph = dataclasses.replace(graph, edge_index=graph.edge_index[:, ~lonely])
+    matrix = smoother(adjacency_matrix(N, graph.edge_index))
+    seen: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {}
+    monkeypatch.setattr(edge_weights, "fit", lambda make, graph, loss, *rest, **given: seen.update(loss=loss))
+    structure = Structure(1e-3, 1e-3, 0.05, matrix, hops)
+    train_with_edge_weights(graph, structure=structure, settings=TrainingSettings(), classes=CLASSES, seed=0,
+                            device="cpu")  # fmt: skip
+    scores = torch.randn(N, CLASSES, generator=torch.Generator().manual_seed(2))
+    posterior = torch.softmax(scores, dim=1).double().numpy()
+    dense = matrix.toarray().astype(float)
+    sums = []
+    for _ in range(hops):
+        spread = dense @ posterior
+        posterior = np.where(dense.any(axis=1)[:, None], spread, posterior)
+        sums.append(posterior.sum(axis=1))
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    expected = -np.mean([np.log(posterior[node, graph.labels[node]]) for node in graph.train])
+    assert float(seen["loss"](scores)) == pytest.approx(expected, rel=1e-5)
+    if hops and smoother is kprop_matrix:
+        assert np.abs(np.array(sums) - 1).max() > 0.2  # there is something to rescale
+
+
+def test_the_epoch_is_chosen_on_validation_nodes() -> None:
+    """The accuracy after each epoch, from trainings that end there, has its first maximum at the chosen epoch."""
+    graph = _graph(2)
+    rng = np.random.default_rng(4)
+    known = graph.labels.copy()
+    known[graph.val] = rng.integers(0, CLASSES, len(graph.val))  # what helps training says nothing about these
+    graph = dataclasses.replace(graph, labels=known)
+
+    def after(epochs: int, val: np.ndarray) -> TrainedNetwork:
+        settings = TrainingSettings(gnn="sage", epochs=epochs, lr=0.005)
+        given = dataclasses.replace(graph, val=val)
+        return train_with_edge_weights(given, structure=_structure(graph), settings=settings, classes=CLASSES,
+                                       seed=1, device="cpu")  # fmt: skip
+
+    every = [after(epochs, graph.val[:0]).predictions for epochs in range(1, 16)]  # without one, the last epoch counts
+    on_val, on_train = (
+        [np.mean(found[nodes] == known[nodes]) for found in every] for nodes in (graph.val, graph.train)
+    )
+    chosen = after(15, graph.val)
+    assert chosen.best_epoch == 1 + int(np.argmax(on_val)) != 1 + int(np.argmax(on_train))
+    assert chosen.val_accuracy == max(on_val)
+    assert np.array_equal(chosen.predictions, every[chosen.best_epoch - 1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from scipy.sparse import csr_array
 from curator.learning.kprop_networks import DenseSAGE, KPropGCN
 from curator.learning.networks import SAGE, Network, make_network
 from curator.learning.noisy_labels import Drop, Epoch, LabelNoise, denoised, train_denoised
-from curator.learning.training import TrainingSettings
+from curator.learning.training import TrainedNetwork, TrainingSettings
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
 from curator.methods.base import Graph
 
@@ -167,3 +169,48 @@ def test_the_first_versions_network_trains_and_scores_as_torchs_own() -> None:
     assert np.array_equal(got.predictions, seen)
     with torch.no_grad():  # the model that is kept says what was reported
         assert np.array_equal(made[0]().argmax(dim=1).numpy(), seen)
+
+
+@pytest.mark.parametrize("by_loss", [False, True])
+def test_the_epoch_is_chosen_on_reported_labels_of_validation_nodes(by_loss: bool) -> None:
+    """The rule, applied by hand to trainings that end after each epoch (no dropout: a pass in training scores too)."""
+    graph = _graph(1)
+    rng = np.random.default_rng(7)
+    known = graph.labels.copy()
+    lies = rng.random(30) < 0.4
+    known[:30] = np.where(lies, rng.integers(0, CLASSES, 30), known[:30])
+    graph = dataclasses.replace(graph, labels=known)
+    truth = 0.8
+    noise = LabelNoise(truth, kprop_matrix(adjacency_matrix(N, graph.edge_index)), 0, by_loss=by_loss)
+
+    def make(where: torch.device) -> Network:
+        return make_network("gcn", graph, hidden=8, classes=CLASSES, device=where)
+
+    def after(epochs: int, val: np.ndarray) -> TrainedNetwork:
+        given = dataclasses.replace(graph, val=val)
+        settings = TrainingSettings(epochs=epochs, lr=0.05, gnn_dropout=0.0)
+        return train_denoised(make, given, noise=noise, settings=settings, classes=CLASSES, seed=2, device="cpu")
+
+    def judged(nodes: np.ndarray) -> int:
+        """Return the epoch that the rule chooses on these nodes."""
+        best, chosen = Epoch(), 0
+        in_training = share_of_train(fresh)
+        for number, scores in enumerate(every, start=1):
+            said = other + (truth - other) * torch.softmax(scores, dim=1).double().numpy()
+            loss = -np.mean(np.log(said[nodes, known[nodes]]))
+            hits = np.mean(said[nodes].argmax(axis=1) == known[nodes])
+            new = Epoch(float(loss), float(hits), in_training)  # the last pass in training is that before the step
+            if number == 1 or best.beaten_by(new, truth, by_loss):
+                best, chosen = new, number
+            in_training = share_of_train(scores)
+        return chosen
+
+    def share_of_train(scores: torch.Tensor) -> float:
+        return float(np.mean(scores.argmax(dim=1).numpy()[graph.train] == known[graph.train]))
+
+    other = (1 - truth) / (CLASSES - 1)
+    torch.manual_seed(2)
+    fresh = make(CPU)().detach()
+    # without a validation node the last epoch counts
+    every = [after(epochs, graph.val[:0]).model().detach() for epochs in range(1, 26)]
+    assert after(25, graph.val).best_epoch == judged(graph.val) != judged(graph.train)

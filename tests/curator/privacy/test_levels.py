@@ -20,6 +20,19 @@ def test_the_contracts_levels_in_its_order() -> None:
     assert tuple(LEVELS) == CONTRACT
 
 
+def test_what_changes_at_each_level_and_under_which_name_it_is_compared() -> None:
+    assert {name: (spec.attribute, spec.unit, spec.compared) for name, spec in LEVELS.items()} == {
+        "bit_adjacency": ("adjacency", "entry", "bit"),
+        "bit_feature": ("features", "entry", "bit"),
+        "relationship": ("adjacency", "edge", "relationship"),
+        "vector": ("features", "whole", "vector"),
+        "label": ("label", "whole", "label"),
+        "user": (None, "record", "user"),
+        "node": (None, "node", "node"),
+        "central_node": (None, "owned", "central_node"),
+    }
+
+
 def test_an_unknown_level_is_one_clear_line() -> None:
     holds = {**dict.fromkeys(LEVELS, Level("not asked")), "neighbourhood": Level("not asked")}
     world = _World(PublicFacts(4, 2, 2), (), NoiseStream)

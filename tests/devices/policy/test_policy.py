@@ -39,6 +39,14 @@ def test_the_default_caps_are_the_query_s_own_loss() -> None:
     assert (OWN.mode, OWN.reporting, OWN.on_requery) == ("report", "both", "refuse")
 
 
+def test_what_a_policy_says_where_nothing_is_given() -> None:
+    plain = Policy("report", {}, frozenset(), FACTS)
+    assert (plain.reporting, plain.on_requery, plain.user_cap) == ("both", "refuse", math.inf)
+    training = policy_for_training(TASK, FACTS, answers=1)
+    assert (training.reporting, training.on_requery, training.user_cap) == ("both", "refuse", math.inf)
+    assert Cap(1.0, 1.0, 1.0).delta == 0.0
+
+
 @pytest.mark.parametrize(
     "asked",
     [

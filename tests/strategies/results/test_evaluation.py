@@ -82,6 +82,13 @@ def test_accuracy_and_macro_f1(path_of_four: Population) -> None:
     assert macro_f1(np.zeros(0, int), np.zeros(0, int)) is None
 
 
+def test_macro_f1_counts_classes_that_only_one_side_has() -> None:
+    never_predicted = macro_f1(np.array([0, 0, 0]), np.array([0, 0, 1]))  # F1 of class 0: 4/5, of class 1: 0
+    assert never_predicted == pytest.approx((4 / 5 + 0) / 2)
+    never_true = macro_f1(np.array([0, 2, 1]), np.array([0, 0, 1]))  # 2/3, 1 and 0
+    assert never_true == pytest.approx((2 / 3 + 1 + 0) / 3)
+
+
 def reports(population: Population, rows: dict[int, list[int]], reporting: str) -> Reports:
     """Rows as devices would have sent them; who is left out was silent."""
     mechanism = RandomizedResponse.from_epsilon(1.0, n=4, reporting=reporting)  # type: ignore[arg-type]

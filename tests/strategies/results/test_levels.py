@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from strategies.results.levels import held, level_named
+from strategies.results.levels import compared_levels, held, level_named
 
 
 def bounded(value: float, delta: float = 0.0) -> dict[str, Any]:
@@ -31,6 +31,20 @@ def test_a_bit_is_the_worse_of_its_two_kinds() -> None:
 def test_other_levels_are_as_they_stand() -> None:
     assert held({"user": bounded(4.5, 1e-6)}, "user") == bounded(4.5, 1e-6)
     assert held({"relationship": OPEN}, "relationship") == OPEN
+
+
+def test_every_level_reads_its_own_entries_and_no_others() -> None:
+    """All entries of a result have different values; one that is unprotected opens no other level."""
+    parts = {"bit": ("bit_adjacency", "bit_feature"), "relationship": ("relationship",), "vector": ("vector",),
+             "label": ("label",), "user": ("user",), "node": ("node",), "central_node": ("central_node",)}  # fmt: skip
+    assert compared_levels() == parts
+    names = [name for own in parts.values() for name in own]
+    holds = {name: bounded(number + 1.0, number * 1e-9) for number, name in enumerate(names)}
+    for level, own in parts.items():
+        assert held(holds, level) == holds[own[-1]]  # of two, the larger
+        opened = {name: entry if name in own else OPEN for name, entry in holds.items()}
+        assert held(opened, level) == holds[own[-1]]
+        assert held({**holds, own[0]: OPEN}, level)["status"] == "unprotected"
 
 
 @pytest.mark.parametrize(

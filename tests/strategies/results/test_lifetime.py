@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from curator.methods import Question
 from devices.client_app import open_state
-from devices.enrolment.state import State
+from devices.data.population import Population
+from devices.device import RoundPermit
+from devices.enrolment.state import State, enrol
+from devices.policy.policy import policy_for_training
+from devices.training_task import GaussianUpdate, Task
 from strategies.engines.collect import collect
-from strategies.results.lifetime import ledger_levels, lifetime, nothing_known
+from strategies.results.lifetime import ledger_levels, lifetime, nothing_known, read_ledgers
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -48,3 +53,34 @@ def test_a_row_that_was_changed_makes_the_figures_incomplete(enrolled: Enrolled,
         database.execute("UPDATE query_answer SET collection = 'other' WHERE device = 3")
     assert lifetime(State(state.folder))["complete"] is False
     assert set(nothing_known(complete=False)) == {*ledger_levels(), "complete"}
+
+
+def test_the_answers_of_a_training_are_those_of_the_device_that_gave_most(
+    tmp_path: Path, population: Population
+) -> None:
+    """Two collections: in one, three devices gave 2, 1 and 3 answers of different losses, all others none."""
+    tasks = {
+        (name, epsilon): Task(name, "own", 256, 4, 5, 0.1, 1,
+                              noise=GaussianUpdate.from_epsilon(epsilon, clip=1.0, delta=1e-6 * epsilon))
+        for name, epsilon in (("first", 0.5), ("first", 2.0), ("other", 8.0))
+    }  # fmt: skip
+    rules = policy_for_training(tasks["other", 8.0], population.facts, answers=9)
+    state = enrol(tmp_path / "state", population, rules, seed=5)
+    given = [(3, "first", 0.5), (3, "first", 2.0), (4, "first", 0.5), (5, "other", 8.0),
+             *[(9, "first", 0.5)] * 3]  # fmt: skip
+    for device, name, epsilon in given:
+        task, one = tasks[name, epsilon], state.device(device)
+        with one.ledger.transaction():
+            permit = one.join(task, "update", bytes(32))
+            assert isinstance(permit, RoundPermit)
+            one.enter(task, "update", permit, 10)
+    found, answers = read_ledgers(state, "first")
+    assert (answers.most, answers.total, answers.complete) == (3, 6, True)
+    assert answers.counts[[3, 4, 5, 9]].tolist() == [2, 1, 0, 3]
+    largest = tasks["first", 2.0].loss("update")
+    assert (answers.loss.bit, answers.loss.vector, answers.loss.delta) == (
+        largest.bit, largest.vector, largest.delta,
+    )  # fmt: skip
+    assert found["user"]["max"] == pytest.approx(tasks["other", 8.0].loss("update").vector)  # of all collections
+    assert found["user"]["mean"] == pytest.approx((2.5 + 0.5 + 8.0 + 1.5) / len(population))
+    assert found["bit_adjacency"] == {"max": 0.0, "mean": 0.0} and found["complete"] is True

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
 from curator.methods import Question
@@ -80,13 +81,38 @@ def test_what_the_curator_gets_is_noisy(enrolled: Enrolled, ask: Ask, population
     assert not reports.adjacency.toarray().diagonal().any()
 
 
-def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask) -> None:
+@pytest.mark.parametrize("victim", ["answers later", "is silent"])
+def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: str) -> None:
+    """Node 6 sends its report under the number of device 6, whose own node is 7, before that node answers."""
     grid = LocalGrid(enrolled().folder, 40)
     strategy = CollectOnce(ask(), range(1, 41))
     messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
     replies = list(grid.send_and_receive(messages))
+    own = replies[6].content["report"]["report"]  # type: ignore[call-overload]
     stolen = dict(replies[5].content["report"])
     replies[5] = Message(RecordDict({"report": ConfigRecord({**stolen, "device": 6})}), reply_to=messages[5])
+    if victim == "is silent":
+        del replies[6]
     strategy.aggregate_train(1, replies)
-    assert (strategy.collected.reported, strategy.collected.failed) == (39, 1)
-    assert 5 not in strategy.collected.reports
+    collected = strategy.collected
+    assert collected.failed == 1
+    assert 5 not in collected.reports and 5 not in collected.answers
+    if victim == "is silent":
+        assert (collected.reported, collected.silent) == (38, 1)
+        assert 6 not in collected.reports and 6 not in collected.answers
+    else:
+        assert collected.reported == 39 and collected.reports[6] == own
+
+
+def test_a_number_that_no_device_has_is_a_failure(enrolled: Enrolled, ask: Ask) -> None:
+    """Without a roster a device's own number is trusted, but only within 0 .. n - 1."""
+    grid = LocalGrid(enrolled().folder, 40)
+    for roster in (True, False):
+        strategy = CollectOnce(ask(), range(1, 41), roster=roster)
+        messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+        replies = list(grid.send_and_receive(messages))
+        for place, number in ((3, -1), (4, 40)):
+            claimed = {**dict(replies[place].content["report"]), "device": number}
+            replies[place] = Message(RecordDict({"report": ConfigRecord(claimed)}), reply_to=messages[place])
+        strategy.aggregate_train(1, replies)
+        assert strategy.collected.failed == 2 and sorted(strategy.collected.reports) == [*range(3), *range(5, 40)]

@@ -16,11 +16,13 @@ import pytest
 
 from curator.privacy.shared import shared_label_epsilon
 from devices.client_app import open_state
+from devices.data.population import Population
 from devices.enrolment.state import State
 from devices.query import ATTRIBUTES
 from strategies import Refused, RunOptions, simulate
 from strategies.people.owner_graphs import handed_over
 from strategies.people.private_and_public import divide
+from strategies.runs import set_up as set_up_module
 
 QUICK = {"queries": "45", "K": "15", "epochs": "6", "hidden": "8"}
 
@@ -105,6 +107,36 @@ def test_devices_hand_over_once(tmp_path: Path) -> None:
     ]
     with pytest.raises(Refused, match="MODE_REFUSED"):
         simulate(RunOptions(method="hogs", clients=160, out=tmp_path / "c", state=state))
+
+
+@pytest.mark.parametrize("method", ["privgnn", "pate-g"])
+def test_the_student_learns_from_the_released_labels_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """With other true labels of the people asked about, the teachers, their labels and the student stay the same."""
+    plain = set_up_module.load_population
+    moved = []
+
+    def relabelled(given: RunOptions) -> Population:
+        people = plain(given)
+        division = divide(people, given.seeds_of(0).split)
+        labels = people.labels.copy()
+        labels[division.asked] = (labels[division.asked] + 1) % people.facts.classes
+        moved.append(len(division.asked))
+        return replace(people, labels=labels)
+
+    settings = {"teachers": "3"} if method == "pate-g" else {}
+    first = simulate(options(tmp_path / "a", method, settings=settings))
+    monkeypatch.setattr(set_up_module, "load_population", relabelled)
+    again = simulate(options(tmp_path / "b", method, settings=settings))
+    assert first.folder is not None and again.folder is not None and moved == [48]
+    labels = "pseudo_label_accuracy"
+    assert again.record["teachers"][labels] != first.record["teachers"][labels]
+    assert again.record["teachers"]["labels_sha256"] == first.record["teachers"]["labels_sha256"]
+    assert again.record["accuracy"]["test"] == first.record["accuracy"]["test"]
+    assert again.record["reference"] == first.record["reference"]  # B1 learns from private people alone
+    model = "model.safetensors"
+    assert (again.folder / model).read_bytes() == (first.folder / model).read_bytes()
 
 
 def divide_of(out: Path) -> Any:

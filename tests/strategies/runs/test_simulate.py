@@ -5,6 +5,7 @@ Covers run, set_up, one_report, asking, reference, results/outcome, results/reco
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import subprocess
@@ -14,10 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from curator.methods import HoGS
 from devices.client_app import open_state
 from devices.enrolment.state import State
 from strategies import Refused, RunOptions, simulate
 from strategies.results.lifetime import lifetime
+from strategies.runs.set_up import set_up
 
 QUICK = {"epochs": "3"}
 
@@ -168,6 +171,23 @@ def test_kept_reports_are_worked_on_without_asking_anybody(tmp_path: Path) -> No
     assert again.record["devices"]["asked"] == 0
     assert again.record["privacy"]["holds"] == first.record["privacy"]["holds"]
     assert again.record["privacy"]["lifetime_per_device"]["complete"] is False
+
+
+def test_everything_is_scored_on_the_test_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reference and a network that are right about the test people only, or about the validation people only."""
+    setup = set_up(options(tmp_path))
+    truth, split = setup.population.labels, setup.repeats[0].split
+    for right in ("train", "val", "test"):
+        seen = (truth + 1) % setup.population.facts.classes
+        seen[getattr(split, right)] = truth[getattr(split, right)]
+        monkeypatch.setattr("strategies.runs.run.without_noise", lambda setup, split, seed, seen=seen: seen)
+        plain = HoGS.train
+        monkeypatch.setattr(HoGS, "train", lambda self, graph, seen=seen, plain=plain, **given: dataclasses.replace(
+            plain(self, graph, **given), predictions=seen))  # fmt: skip
+        record = simulate(options(tmp_path, reference=True, out=None)).record
+        assert record["reference"]["nonprivate_test"] == record["accuracy"]["test"] == float(right == "test")
+        assert record["accuracy"]["val"] == float(right == "val")
+        assert record["accuracy"]["macro_f1"] == float(right == "test")
 
 
 def test_references_ask_nobody(tmp_path: Path) -> None:

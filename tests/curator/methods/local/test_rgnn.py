@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -70,6 +72,24 @@ def test_proportions_come_from_raw_reports_unless_asked_otherwise() -> None:
     assert raw.bags is not None and twice.bags is not None and same.bags is not None
     np.testing.assert_array_equal(raw.bags.target, same.bags.target)  # f_Y has no part in them
     assert np.abs(raw.bags.target - twice.bags.target).max() > 0.01
+
+
+@pytest.mark.parametrize("how", ["raw", "twice"])
+def test_bags_hold_the_training_nodes_alone(how: str) -> None:
+    reports, public = _world()
+    graph = RGNN(C=4, proportions=how).reconstruct(reports, public)
+    assert isinstance(graph, BaggedGraph) and graph.bags is not None and reports.labels is not None
+    assert np.array_equal(np.flatnonzero(graph.bags.mean.toarray().any(axis=0)), SPLIT.train)
+    other = reports.labels.copy()
+    other[SPLIT.val] = (other[SPLIT.val] + 1) % CLASSES
+    # no hop: a validation node's report reaches no training node's label either
+    one, two = (
+        RGNN(C=4, Ky=0, proportions=how).reconstruct(dataclasses.replace(reports, labels=labels), public)
+        for labels in (reports.labels, other)
+    )
+    assert isinstance(one, BaggedGraph) and isinstance(two, BaggedGraph)
+    assert one.bags is not None and two.bags is not None
+    np.testing.assert_array_equal(one.bags.target, two.bags.target)
 
 
 def test_silent_people_and_nobody_at_all() -> None:
