@@ -69,6 +69,13 @@ def test_budgets_that_are_none_get_one_clear_line(name: str, value: float) -> No
         Budget(**{name: value})
 
 
+def test_what_a_budget_says_where_nothing_is_given() -> None:
+    plain = Budget()
+    assert (plain.epsilon, plain.feature_share, plain.reporting) == (8.0, 0.1, "both")
+    assert plain.public_features is False is plain.private_labels
+    assert plain.eps_adjacency is None is plain.eps_features and plain.eps_labels is None
+
+
 def test_shares_and_reporting() -> None:
     for share in (0.0, 1.0, -0.1, math.nan):
         with pytest.raises(ValueError, match="--feature-share"):

@@ -13,6 +13,7 @@ import pytest
 from devices.data.population import Population
 from devices.datasets import load
 from devices.facts import Split
+from strategies.people import private_and_public
 from strategies.people.private_and_public import divide
 
 
@@ -55,3 +56,18 @@ def test_the_stated_rules_on_real_data(data_dir: object, name: str, private: int
     division = divide(population, 0)
     assert (len(division.private), len(division.asked), len(division.scored)) == (private, half, half)
     assert set(np.bincount(population.labels[division.private])) == {each}
+
+
+def test_people_of_each_class_are_drawn(population: Population, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a rule by class: neither the private people of a class nor the public ones are the first."""
+    monkeypatch.setitem(private_and_public._BY_CLASS, "generated", (3, 5))
+    people = replace(population, name="generated")
+    divisions = [divide(people, seed) for seed in range(8)]
+    assert divisions[0].rule.startswith("3 a class")
+    for part in ("private", "asked", "scored"):
+        assert len({tuple(getattr(division, part).tolist()) for division in divisions}) == 8
+    for division in divisions:
+        assert set(np.bincount(people.labels[division.private])) == {3}
+        assert not set(division.private) & set(division.public) and len(division.public) == 10
+    rest = np.setdiff1d(np.arange(len(people)), divisions[0].private)
+    assert not np.array_equal(divisions[0].asked, rest[:5])

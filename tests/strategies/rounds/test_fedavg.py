@@ -18,7 +18,7 @@ from devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
 from devices.network import FloatArray
 from strategies.engines.grids import DirectGrid
 from strategies.rounds.fedavg import EVERYBODY, Best, run_rounds, seeded, strategy_for
-from strategies.rounds.training_grid import TrainingGrid
+from strategies.rounds.training_grid import TrainingGrid, draw_nodes
 
 TASK = b"task"
 START = np.zeros(2, np.float32)
@@ -89,3 +89,23 @@ def test_what_flower_draws_from_is_seeded_and_put_back() -> None:
     with seeded(7):
         assert drawn() == first
     assert drawn() != outside
+
+
+def test_the_nodes_of_a_round_are_drawn_without_replacement() -> None:
+    nodes = list(range(5, 45))
+    drawn = [draw_nodes(nodes, 0.3, [7, number]) for number in range(50)]
+    assert drawn[0] == draw_nodes(nodes, 0.3, [7, 0])
+    assert all(len(set(some)) == 12 and set(some) <= set(nodes) and list(some) == sorted(some) for some in drawn)
+    assert len({tuple(some) for some in drawn}) == 50
+    assert set().union(*drawn) == set(nodes)  # that one of 40 misses 50 draws has probability 1e-6
+    assert draw_nodes(nodes, 1.0, [7]) == nodes and len(draw_nodes(nodes, 1e-9, [7])) == 1
+
+
+def test_who_drops_out_is_drawn_by_round_and_by_node() -> None:
+    grid = TrainingGrid(DirectGrid(1), train=lambda r: [], dropping=0.5, seed=3, silent=frozenset({4}))
+    dropped = np.array([[grid.drops(node, number) for node in range(1, 41)] for number in range(1, 41)])
+    assert dropped[:, 3].all()
+    others = np.delete(dropped, 3, axis=1)
+    for axis in (0, 1):  # no node and no round drops always or never: 2^-39 each
+        assert 0 < others.sum(axis=axis).min() and others.sum(axis=axis).max() < others.shape[axis]
+    assert abs(others.mean() - 0.5) < 4.9 * 0.5 / others.size**0.5

@@ -21,6 +21,7 @@ from devices.federated.wire import WEIGHTS
 from strategies import Refused, RunFailed, RunOptions, simulate
 from strategies.rounds.fedavg import EVERYBODY
 from strategies.runs import federated as federated_run
+from strategies.runs import isolated as isolated_run
 from strategies.runs.federated_training import Training
 from strategies.runs.set_up import set_up
 from strategies.setup.options import Seeds
@@ -257,3 +258,39 @@ def test_seeds_decide(tmp_path: Path) -> None:
     digests = {run(tmp_path / str(k), "fedavg-mlp", seed=k % 2)["devices"]["reports_sha256"] for k in range(4)}
     assert len(digests) == 2
     assert Seeds.derive(0) != Seeds.derive(1)
+
+
+def test_who_trains_in_a_round_and_who_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training people alone train, drawn anew in each round; validation people alone judge."""
+    monkeypatch.setattr(federated_run, "Training", Watched)
+    run(tmp_path / "a", "fedavg-mlp", settings={"fraction": "0.5", "evaluate_every": "2"})
+    seen: Watched = Watched.last  # type: ignore[attr-defined]
+    train, val = (set((part + 1).tolist()) for part in (seen.split.train, seen.split.val))
+    assert seen.grid.tally.asked <= train | val and seen.grid.tally.asked >= val
+    assert set(seen._judges(2)) == val and not seen._judges(1)
+    rounds = [tuple(seen.sample(number)) for number in range(1, 41)]
+    assert len(set(rounds)) == 40 and all(len(set(nodes)) == 15 and set(nodes) <= train for nodes in rounds)
+    # 20 of 40 rounds are expected of everybody; 18 off is a false alarm of 1e-7 for 30 people
+    assert all(abs(sum(node in nodes for nodes in rounds) - 20) < 18 for node in train)
+
+    run(tmp_path / "b", "ldp-fedavg", settings={"rounds": "5", "fraction": "0.2"})
+    seen = Watched.last  # type: ignore[attr-defined]
+    turns = [seen.sample(number) for number in range(1, 11)]
+    assert turns[:5] == turns[5:]  # a device takes part in every fifth round
+    assert sorted(node for nodes in turns[:5] for node in nodes) == sorted(train)
+    assert turns[0] != sorted(train)[::5]  # who trains together is drawn
+
+
+def test_isolated_devices_are_the_training_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[int] = []
+
+    class Spy(isolated_run.Stack):
+        def __init__(self, alone: Any, task: Any) -> None:
+            trained.extend(one.label for one in alone)
+            super().__init__(alone, task)
+
+    monkeypatch.setattr(isolated_run, "Stack", Spy)
+    options = RunOptions(method="isolate", out=None, settings={"local_steps": "1"}, **SMALL)
+    simulate(options)
+    setup = set_up(options)
+    assert trained == setup.population.labels[setup.repeats[0].split.train].tolist()

@@ -17,6 +17,7 @@ from devices.federated.silo import Bound, Silo, SiloTask, read_rows
 from devices.network import Shape, softmax
 from strategies import RunOptions, simulate
 from strategies.people.silos import divide_into_silos
+from strategies.runs.set_up import set_up
 
 
 def test_partitions_are_the_ones_named(population: Population) -> None:
@@ -119,3 +120,24 @@ def test_silos_lose_rounds_and_go_on(tmp_path: Path, method: str) -> None:
 def test_scores_are_a_distribution_once_softmaxed() -> None:
     scores = np.array([[1e4, 0.0], [0.0, -1e4]])
     assert np.allclose(softmax(scores).sum(axis=1), 1) and Shape(2, 3, 4).size == 2 * 3 + 3 + 12 + 4
+
+
+def test_silos_learn_from_training_people_alone(tmp_path: Path) -> None:
+    options = RunOptions(method="silo-fedavg-gcn", clients=40, out=tmp_path, reference=False,
+                         settings={"rounds": "1", "silos": "3"})  # fmt: skip
+    folder = simulate(options).folder
+    assert folder is not None
+    silos = [Silo.load(folder / "silos" / f"silo-{number}") for number in range(3)]
+    learners = np.concatenate([silo.members[silo.training] for silo in silos])
+    setup = set_up(options)
+    assert np.array_equal(np.sort(learners), setup.repeats[0].split.train)
+    everybody = np.concatenate([silo.members for silo in silos])
+    assert np.array_equal(np.sort(everybody), np.arange(40))
+
+
+def test_who_is_in_a_silo_is_drawn_by_the_seed(population: Population) -> None:
+    method = Silos(silos=4)
+    first, again, other = (divide_into_silos(population, method, seed) for seed in (0, 0, 1))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    for label in range(5):  # with even shares, silos in the order of the people would rise
+        assert (np.diff(first[population.labels == label]) < 0).any()

@@ -44,6 +44,18 @@ def test_a_mistake_is_one_line_that_names_the_option(given: dict[str, object], n
     assert "\n" not in str(caught.value)
 
 
+def test_what_a_run_does_where_nothing_is_given() -> None:
+    plain = RunOptions()
+    asked = (plain.reporting, plain.on_requery, plain.private_labels, plain.public_features, plain.caps, plain.dropout)
+    assert asked == ("both", "refuse", False, False, {}, 0.0)
+    people = (plain.dataset, plain.clients, plain.split, plain.label_rate, plain.seed, plain.seeds)
+    assert people == ("generated", None, "random", None, 0, {})
+    assert (plain.repeats, plain.repeats_vary, plain.tuned, plain.reference) == (1, "all", False, True)
+    budgets = ("epsilon", "eps_adjacency", "eps_features", "eps_labels", "feature_share")
+    assert [getattr(plain, name) for name in budgets] == [None] * 5
+    assert plain.state is None is plain.from_reports and plain.save_reports is False
+
+
 def test_one_seed_gives_four_and_each_can_be_set() -> None:
     base = Seeds.derive(0)
     assert len(set(base.to_dict().values())) == 4

@@ -19,6 +19,7 @@ from curator.methods.base import Method
 from curator.methods.local import ldpgcn as ldpgcn_module
 from curator.methods.local.dprr import survival
 from curator.methods.local.ldpgcn import largest_entries, largest_pairs
+from curator.methods.local.lp_and import lp_and
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import Degree, NoisyRow, RandomizedResponse
@@ -204,3 +205,26 @@ def test_bad_shares(method: type[Method]) -> None:
     else:
         with pytest.raises(ValueError, match="--set direction=x: must be one of outgoing, incoming, both"):
             DPRR(direction="x")
+
+
+def test_label_propagation_starts_at_training_nodes_alone() -> None:
+    """A line 0 - 2 - 3 and a pair 1 - 4: node 3 has its label from node 0, whatever validation node 2 is said to be."""
+    rows = np.zeros((N, N), np.bool_)
+    for left, right in ((0, 2), (2, 3), (1, 4)):
+        rows[left, right] = rows[right, left] = True
+    for said in (0, 1):
+        public = dataclasses.replace(PUBLIC, labels=np.array([0, 1, said, -1, -1]))
+        assert lp_and(_reports(rows), public).tolist() == [0, 1, 0, 0, 1]
+        graph = LPAnd().reconstruct(_reports(rows), public)
+        trained = LPAnd().train(graph, settings=TrainingSettings(), classes=2, seed=0, device="cpu")
+        assert trained.predictions.tolist() == [0, 1, 0, 0, 1]
+        assert trained.val_accuracy == float(said == 0)  # by the label that the curator has
+
+
+def test_reported_labels_come_before_public_ones() -> None:
+    said = np.array([1, 0, 0, -1, -1])
+    graph = RR().reconstruct(_reports(labels=said), PUBLIC)
+    assert graph.labels.tolist() == said.tolist() != PUBLIC.labels.tolist()
+    agreed = np.zeros((N, N), np.bool_)
+    agreed[[0, 3], [3, 0]] = True
+    assert lp_and(_reports(agreed, labels=said), PUBLIC)[[0, 3]].tolist() == [1, 1]

@@ -6,20 +6,24 @@ and ``curator.owned`` too.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 from curator.learning.training import TrainingSettings
 from curator.methods import find
 from curator.methods.base import Budget
-from curator.methods.owner.owner import B1, LabelAnswers, induced, private_graph, sage_settings
+from curator.methods.owner.owner import B1, B2, LabelAnswers, induced, private_graph, sage_settings
 from curator.methods.owner.pate import PateG, PateM
 from curator.methods.owner.privgnn import PrivGnn
 from curator.owned import OwnedGraph
 from curator.privacy.accountant import LabelRelease, account
 from curator.teachers.graph import PlainGraph
 from curator.teachers.sage import SageSettings
+from curator.teachers.student import train_network
 from devices.facts import PublicFacts, Split
 
 NAMES = ("privgnn", "pate-g", "pate-m", "b1", "b1-sampled", "b2")
@@ -144,6 +148,29 @@ def test_the_baselines_learn(name: str) -> None:
     assert np.mean(student.predictions[30:] == other.labels[30:]) > 0.5
     guarantee = method.guarantee(other.facts, (), Budget())
     assert guarantee.trust == "none" and guarantee.holds["central_node"].status == "unprotected"
+
+
+def test_a_network_learns_from_the_labels_it_is_given_and_not_from_those_of_the_graph() -> None:
+    """A student and b2: the graph's other labels, true or false, change no weight."""
+    public = private_graph(owned(40, seed=1))
+    asked, settings = np.arange(0, 40, 2), SageSettings(hidden=4, epochs=5)
+    told = np.random.default_rng(3).integers(0, 3, len(asked))
+    blank = public.labels.copy()
+    blank[1::2] = -1
+    hidden, turned = np.full(40, -1), (public.labels + 1) % 3
+    for learn, graphs in (
+        (lambda graph: train_network(graph, asked, told, 3, settings, seed=1), (public.labels, hidden, turned)),
+        (lambda graph: B2().predictions(owned(), graph, asked, settings, classes=3, seed=1), (public.labels, blank)),
+    ):
+        first, *others = (learn(dataclasses.replace(public, labels=labels)) for labels in graphs)
+        for other in others:
+            assert torch.equal(first.trained.vector, other.trained.vector)
+            np.testing.assert_array_equal(first.predictions, other.predictions)
+
+
+def test_what_is_released_and_how_people_are_drawn_where_nothing_is_given() -> None:
+    assert (PrivGnn().sampling, PrivGnn().scores, PrivGnn().gamma) == ("fresh", "posterior", 0.3)
+    assert LabelRelease(queries=1, lambda_=1.0, delta=1e-3).sampling == "fresh"
 
 
 @pytest.mark.parametrize("wrong", [
