@@ -71,6 +71,7 @@ def test_devices_without_a_node_are_silent_and_of_two_nodes_one_is_asked(ask: As
     strategy = collection_of(Job(ask(), 4, frozenset({0})), known)
     assert list(strategy.nodes) == [60, 40, -1, -1]
     assert strategy.silent == {0, 2, 3}
+    assert strategy.roster  # each node said which device it is: no other one may use the number
 
 
 @pytest.mark.parametrize("private_labels", [False, True])

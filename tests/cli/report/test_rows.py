@@ -23,6 +23,16 @@ def test_a_result_becomes_a_row(record: dict[str, Any]) -> None:
     assert (people["name"], people["nodes"], people["digest"]) == ("generated", 3000, "ab" * 32)
 
 
+def test_each_figure_is_read_from_its_own_field(record: dict[str, Any]) -> None:
+    record["accuracy"].update(test=0.11, val=0.12, macro_f1=0.13, std=0.14)
+    record["reference"].update(nonprivate_test=0.15)
+    record["privacy"]["claimed"]["value"] = 0.16
+    record["privacy"]["collections"] = 7
+    row = row_of(record, "x")
+    assert [row[name] for name in ("test", "val", "macro_f1", "std", "nonprivate")] == [0.11, 0.12, 0.13, 0.14, 0.15]
+    assert (row["claimed"]["value"], row["collections"]) == (0.16, 7)
+
+
 def test_seconds_are_of_one_repeat(record: dict[str, Any]) -> None:
     record["accuracy"]["per_repeat"] = [0.6, 0.61, 0.62, 0.63]
     assert row_of(record, "x")["seconds"]["train"] == pytest.approx(8.13 / 4)

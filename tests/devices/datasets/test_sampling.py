@@ -47,6 +47,16 @@ def test_seeds_differ() -> None:
     assert induced_sample(whole, 300, seed=1).digest != induced_sample(whole, 300, seed=2).digest
 
 
+def test_the_start_is_drawn_in_proportion_to_the_degree() -> None:
+    """A star of ten people: the centre is one end of every edge, so it is drawn with probability 1/2."""
+    star = [(4, other) for other in range(10) if other != 4]
+    whole = _of_edges(10, star)
+    starts = [int(induced_sample(whole, 1, seed=seed).feature_indices[0]) for seed in range(320)]
+    # 4.9 standard deviations of a binomial of 320 draws of 1/2
+    assert abs(starts.count(4) - 160) < 4.9 * (320 / 4) ** 0.5
+    assert set(starts) == set(range(10))  # that one of nine leaves misses 320 draws of 1/18: 1e-7
+
+
 def test_far_denser_than_a_uniform_sample(data_dir: Path) -> None:
     cora = load("cora", data_dir=data_dir)
     sample = load("cora", data_dir=data_dir, clients=500, seed=0)

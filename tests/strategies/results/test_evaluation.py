@@ -49,6 +49,14 @@ def test_hand_worked_errors(path_of_four: Population) -> None:
     assert found["aggregate_mae"] == pytest.approx((0.25 + 0.5 + 0.5 + 1) / 8)
 
 
+def test_precision_is_of_the_guessed_edges_and_recall_of_the_true_ones(path_of_four: Population) -> None:
+    truth = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
+    one = reconstruction(graph(truth, [[0], [1]]), path_of_four)  # one of three, and right
+    assert (one["edge_precision"], one["edge_recall"]) == (1.0, pytest.approx(1 / 3))
+    all_of_them = reconstruction(graph(truth, [[0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]]), path_of_four)
+    assert (all_of_them["edge_precision"], all_of_them["edge_recall"]) == (0.5, 1.0)
+
+
 def test_standardised_features_are_compared_in_their_own_units(path_of_four: Population) -> None:
     centre, scale = np.array([0.5, 0.25], np.float32), np.array([2.0, 4.0], np.float32)
     truth = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])

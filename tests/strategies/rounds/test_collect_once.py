@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
-from curator.methods import Question
+from curator.methods import LDPGen, Question
+from curator.methods.base import Budget
 from curator.reports.reports import Reports
 from devices.data.population import Population
-from devices.enrolment.state import State
+from devices.data.splits import make_split
+from devices.enrolment.state import State, enrol
+from devices.policy.policy import policy_for
 from strategies.engines.grids import LocalGrid
 from strategies.rounds.collect_once import CollectOnce, run_collection
+from strategies.rounds.stages import Stages
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -116,3 +121,39 @@ def test_a_number_that_no_device_has_is_a_failure(enrolled: Enrolled, ask: Ask) 
             replies[place] = Message(RecordDict({"report": ConfigRecord(claimed)}), reply_to=messages[place])
         strategy.aggregate_train(1, replies)
         assert strategy.collected.failed == 2 and sorted(strategy.collected.reports) == [*range(3), *range(5, 40)]
+
+
+def test_nobody_speaks_for_another_device_in_a_later_stage(population: Population, tmp_path: Path) -> None:
+    """Nodes are not known beforehand (no roster): a device is then known by the node of its first answer."""
+    method = LDPGen(groups=3)
+    split = make_split("random", population, 0)
+    questions = method.questions(population.facts, split, Budget(epsilon=4, public_features=True), "first")
+    rules = policy_for([question.query for question in questions], population.facts)
+    grid = LocalGrid(enrol(tmp_path / "state", population, rules, seed=5).folder, 40)
+    stages = Stages(method, population.facts, tmp_path)
+    strategy = CollectOnce(questions, list(range(40, 0, -1)), roster=False, stages=stages)
+    for number in (1, 2):
+        messages = list(strategy.configure_train(number, ArrayRecord(), ConfigRecord(), grid))
+        replies = {reply.metadata.src_node_id: reply for reply in grid.send_and_receive(messages)}
+        if number == 2:
+            (sixth,) = (message for message in messages if message.metadata.dst_node_id == 6)
+            claimed = {**dict(replies[6].content["report"]), "device": 6}  # node 7's
+            replies[6] = Message(RecordDict({"report": ConfigRecord(claimed)}), reply_to=sixth)
+            del replies[7]
+        strategy.aggregate_train(number, replies.values())
+    collected = strategy.collected
+    assert (collected.reported, collected.failed, collected.silent) == (38, 1, 1)
+    assert 5 not in collected.answers and 6 not in collected.answers
+
+
+def test_a_second_reply_of_a_device_changes_nothing(enrolled: Enrolled, ask: Ask) -> None:
+    grid = LocalGrid(enrolled().folder, 40)
+    strategy = CollectOnce(ask(), range(1, 41))
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    replies = list(grid.send_and_receive(messages))
+    own = replies[6].content["report"]["report"]  # type: ignore[call-overload]
+    other = {**dict(replies[5].content["report"]), "device": 6}
+    again = Message(RecordDict({"report": ConfigRecord(other)}), reply_to=messages[6])  # from its own node
+    strategy.aggregate_train(1, [*replies, again])
+    assert (strategy.collected.reported, strategy.collected.failed) == (40, 1)
+    assert strategy.collected.reports[6] == own

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flwr.app import ConfigRecord, Message, RecordDict
 
 from devices.client_app import release_states
 from devices.data.population import Population
 from devices.datasets.generated import generate
 from devices.enrolment.state import enrol
-from devices.federated.wire import weights_record
+from devices.federated.exchange import pack_representation
+from devices.federated.wire import EXCHANGE_TYPE, exchange_reply, weights_record
 from devices.policy.policy import policy_for_training
 from devices.training_task import Task
 from strategies.engines.grids import LocalGrid
@@ -76,3 +78,15 @@ def test_what_neighbours_sent_is_restored() -> None:
     second.restore(first.state())
     assert second.neighbours == first.neighbours
     assert all(second.own(node, "float32") == first.own(node, "float32") for node in (1, 2, 3))
+
+
+def test_what_a_node_sends_is_its_own_whatever_number_it_claims() -> None:
+    """Node 2 says that it is device 2, whose node is 3; it also lists nodes that do not exist."""
+    strategy = EgoFedAvg([1, 2, 3], 1, b"")
+    asked = [Message(RecordDict({"x": ConfigRecord({"x": 1})}), node, EXCHANGE_TYPE) for node in (3, 2)]
+    listed = np.array([0, 2, 3, 90], np.int32)
+    sent = [pack_representation(np.float32([v]), np.float32([v]), listed) for v in (3.0, 2.0)]
+    strategy._keep([exchange_reply(data, message, device=2) for data, message in zip(sent, asked, strict=True)],
+                   "float32")  # fmt: skip
+    assert {node: values.tolist() for node, values in strategy.sent.items()} == {3: [3.0, 3.0], 2: [2.0, 2.0]}
+    assert strategy.neighbours == {3: [1, 3], 2: [1, 3]}

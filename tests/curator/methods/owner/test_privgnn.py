@@ -16,7 +16,7 @@ from scipy import stats
 from curator.learning.training import TrainingSettings
 from curator.methods import find
 from curator.methods.base import Budget
-from curator.methods.owner.owner import B1, B2, LabelAnswers, induced, private_graph, sage_settings
+from curator.methods.owner.owner import B1, B2, B1Sampled, LabelAnswers, induced, private_graph, sage_settings
 from curator.methods.owner.pate import PateG, PateM
 from curator.methods.owner.privgnn import PrivGnn
 from curator.owned import OwnedGraph
@@ -137,6 +137,21 @@ def test_a_part_of_one_person_does_not_vote() -> None:
     sizes = np.bincount(PateG(teachers=60).parts(60, noise_seed=1), minlength=60)
     assert (sizes == 1).any() and (sizes == 0).any()
     np.testing.assert_array_equal(votes.sum(1), (sizes >= 2).sum())
+
+
+def test_the_people_of_b1_sampled_are_drawn() -> None:
+    graph = private_graph(owned())
+    sizes, kept = [], set()
+    for seed in range(40):
+        part = B1Sampled(gamma=0.3).learned_from(graph, seed)
+        # features are distinct rows here, so that they name the people
+        rows = {row.tobytes(): person for person, row in enumerate(graph.features)}
+        people = [rows[row.tobytes()] for row in part.features]
+        sizes.append(len(part))
+        kept.add(tuple(people))
+        np.testing.assert_array_equal(part.labels, graph.labels[people])
+    assert len(kept) == 40 and set().union(*kept) == set(range(60))
+    assert abs(np.mean(sizes) - 18) < 4.9 * np.sqrt(60 * 0.3 * 0.7 / 40) and len(set(sizes)) > 3
 
 
 @pytest.mark.parametrize("name", ["b1", "b1-sampled", "b2"])
