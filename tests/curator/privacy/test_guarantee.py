@@ -9,7 +9,7 @@ from curator.methods import Budget, HoGS, Question
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee, open_guarantee
 from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts, Split
-from devices.mechanisms import OneBit, RandomizedResponse
+from devices.mechanisms import AnalyticGaussian, OneBit, RandomizedResponse
 from devices.query import Ask, Query
 
 NO_CLAIM = Claim("nothing", None)
@@ -109,6 +109,29 @@ def test_only_what_was_asked_counts() -> None:
     nothing = local_guarantee(facts, [], claim=NO_CLAIM)
     assert {level.status for name, level in nothing.holds.items() if name != "label"} == {"not asked"}
     assert nothing.holds["label"].status == "unprotected"  # public
+
+
+def test_deltas_add_over_mechanisms_questions_and_collections() -> None:
+    """Two Gaussian mechanisms, asked of three people once and of one of them again, three times over."""
+    facts = PublicFacts(10, 4, 2)
+    one, two = (AnalyticGaussian.from_epsilon(1.0, d=4, delta=delta) for delta in (1e-6, 1e-5))
+    assert (one.loss().delta, two.loss().delta) == (1e-6, 1e-5)
+    questions = [_question(RandomizedResponse.from_epsilon(1, n=10)),
+                 Question(Query("c", ((Ask("features", (one, two)),),)), np.array([1, 2, 3])),
+                 Question(Query("c", ((Ask("features", (one,)),),)), np.array([2]))]  # fmt: skip
+    for collections in (1, 3):
+        holds = local_guarantee(facts, questions, claim=NO_CLAIM, collections=collections).holds
+        for level in ("bit_feature", "vector", "user", "node"):
+            assert holds[level].delta == pytest.approx(collections * (2 * 1e-6 + 1e-5), rel=1e-12), level
+        assert holds["bit_adjacency"].delta == holds["relationship"].delta == 0
+
+
+def test_of_a_pair_whose_larger_end_reports_the_smaller_one_s_answers_do_not_count() -> None:
+    facts, response = PublicFacts(10, 4, 2), RandomizedResponse.from_epsilon(1, n=10, reporting="one-end")
+    questions = [_question(response, [0, 1, 2]), _question(response, [0])]  # device 0 reports about nobody
+    assert local_guarantee(facts, questions, claim=NO_CLAIM).holds["relationship"].value == pytest.approx(1)
+    again = [*questions, _question(response, [2])]
+    assert local_guarantee(facts, again, claim=NO_CLAIM).holds["relationship"].value == pytest.approx(2)
 
 
 def test_a_public_graph_is_unprotected_not_unasked() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from devices.data.population import Population
 from devices.facts import PublicFacts
-from devices.mechanisms import GRR, Loss, Mechanism, OneBit, RandomizedResponse
+from devices.mechanisms import GRR, AnalyticGaussian, Loss, Mechanism, OneBit, RandomizedResponse
 from devices.policy.policy import Cap, Policy, policy_for, policy_for_training
 from devices.query import Ask, Query
 from devices.training_task import GaussianUpdate, Task
@@ -181,6 +181,19 @@ def test_a_policy_is_saved_and_read_back() -> None:
 def test_caps_cover_all_queries_of_a_run() -> None:
     policy = policy_for([one("label", LABEL), one("label", GRR.from_epsilon(3.0, categories=3)), ALL], FACTS)
     assert policy.caps["label"] == Cap(3.0, 3.0, 3.0) and set(policy.caps) == {"adjacency", "features", "label"}
+
+
+def test_the_delta_of_a_cap_is_the_largest_that_is_asked() -> None:
+    """Whatever the order of the queries, and with a cap on the loss given; a larger delta is refused."""
+    small, large, larger = (
+        one("features", AnalyticGaussian.from_epsilon(1.0, d=4, delta=delta)) for delta in (1e-6, 1e-4, 2e-4)
+    )
+    for queries in ([small, large], [large, small]):
+        for caps in (None, {"user": 1.5}):
+            policy = policy_for(queries, FACTS, caps=caps)
+            assert policy.caps["features"].delta == 1e-4
+            assert policy.allows(small, device=0) and policy.allows(large, device=0)
+            assert not policy.allows(larger, device=0)
 
 
 @pytest.mark.parametrize("caps", [{"node": 1.0}, {"bit": -1.0}, {"user": math.nan}])
