@@ -51,8 +51,8 @@ def page(rows: Sequence[ValueRow], missing: Sequence[tuple[str, str]]) -> str:
              "others and writes this page."]  # fmt: skip
     if any(points_of(headline, rows) for headline in HEADLINES):
         parts += [f"![Accuracy and null models over the budget, on Cora]({PICTURE})",
-                  "Accuracy of each paper's own model on Cora with its standard deviation (line), and its null models "
-                  "(marks)."]  # fmt: skip
+                  "Accuracy of each paper's own model on Cora with its standard deviation (line), and its null models\n"
+                  "(marks). HoGS, Blink and LPGNN's text have a GCN, the others GraphSAGE."]  # fmt: skip
     for headline in HEADLINES:
         found = rows_of(headline, rows)
         if found:

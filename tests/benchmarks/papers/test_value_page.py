@@ -11,6 +11,7 @@ from benchmarks.papers.pages import markdown
 from benchmarks.papers.table_cell import Page, TableCell, cell_options
 from benchmarks.papers.value import rows_of, value_cells
 from benchmarks.papers.value_headlines import HEADLINES, points_of
+from benchmarks.papers.value_headlines import rows_of as rows_of_headline
 from benchmarks.papers.value_page import NAME, page
 from benchmarks.papers.value_picture import draw
 from benchmarks.papers.value_row import COLUMNS, ValueRow, read_rows
@@ -44,6 +45,13 @@ def test_the_page_says_what_the_rows_say() -> None:
             "| +0.3 (-0.7 to +1.3) | as the best null, within the interval |") in text  # fmt: skip
     assert "LPGNN has 84.8 ± 1.2 at epsilon 1 and 85.1 ± 1.2 at epsilon 0.000001" in text
     assert "## Blink-hard" not in text and "## Not run" not in page(ROWS, [])
+
+
+def test_every_cell_belongs_to_one_headline(tmp_path: Path) -> None:
+    for one in value_cells(tmp_path):
+        row = {"page": one.page, "table": one.cell.table, **one.cell.keys}
+        found = [headline for headline in HEADLINES if rows_of_headline(headline, [row])]
+        assert len(found) == 1, one.label
 
 
 def test_a_panel_has_the_points_of_its_headline_by_budget() -> None:
