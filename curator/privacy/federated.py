@@ -1,7 +1,8 @@
-"""Privacy of the models of a DP-FedAvg training: rounds of a clipped mean under Gaussian noise.
+"""Privacy of trainings in rounds under Gaussian noise: a server's models, a device's own updates.
 
-A round draws ``sample`` of ``people`` training devices without replacement, clips their
-updates to norm C and releases their mean plus N(0, (z C / sample)^2) on every weight.
+DP-FedAvg's models (:func:`central_epsilon`). A round draws ``sample`` of ``people`` training
+devices without replacement, clips their updates to norm C and releases their mean plus
+N(0, (z C / sample)^2) on every weight.
 
 What holds: two populations differ in one device's record (*replace one*; who trains is
 public). The mean moves by up to 2 C / sample, so the Gaussian's multiplier is z / 2. Where
@@ -12,6 +13,10 @@ Kasiviswanathan 2019), or the exact one without amplification where that is smal
 
 What is usually printed: add or remove a device, Poisson sampling at rate sample / people,
 multiplier z, with dp-accounting's privacy loss distributions.
+
+A device's own noisy updates (:func:`updates_epsilon`) are not sampled: everybody knows whose
+turn it is. Together they are one Gaussian as well, also where an update depends on the replies
+of earlier rounds (Dong, Roth and Su 2022, Corollary 2).
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from functools import lru_cache
 
 from scipy.optimize import brentq
 
-from devices.mechanisms import round_up
+from devices.mechanisms import gaussian, round_up
 
 
 @dataclass(frozen=True)
@@ -56,26 +61,41 @@ class Rounds:
         return self.sample / self.people
 
 
+MOST_EPSILON = 1000.0  # next to no noise; dp-accounting takes minutes for the printed figure beyond it
+
+
 @lru_cache(maxsize=512)
 def central_epsilon(asked: Rounds, multiplier: float) -> float:
     """Epsilon that holds for the models, at the stated delta: replace one device."""
     import dp_accounting as dp
     from dp_accounting import rdp
 
-    gaussian = dp.GaussianDpEvent(multiplier / 2)
-    epsilon = _together(multiplier / 2, asked)
+    epsilon = _together(multiplier / 2, asked.rounds, asked.delta)
     if asked.sample < asked.people:
         accountant = rdp.RdpAccountant(neighboring_relation=dp.NeighboringRelation.REPLACE_ONE)
-        accountant.compose(dp.SampledWithoutReplacementDpEvent(asked.people, asked.sample, gaussian), asked.rounds)
+        one = dp.GaussianDpEvent(multiplier / 2)
+        accountant.compose(dp.SampledWithoutReplacementDpEvent(asked.people, asked.sample, one), asked.rounds)
         epsilon = min(epsilon, float(accountant.get_epsilon(asked.delta)))
     return round_up(epsilon)
 
 
-def _together(multiplier: float, asked: Rounds) -> float:
-    """The rounds' epsilon where everybody is asked in each: one Gaussian."""
+@lru_cache(maxsize=512)
+def updates_epsilon(answers: int, epsilon: float, delta: float) -> float:
+    """Epsilon of a device's ``answers`` updates together, at ``answers * delta``; exact.
+
+    Args:
+        answers: Number of updates, 1 or more.
+        epsilon, delta: Loss of one update under Gaussian noise.
+    """
+    multiplier = gaussian.calibrate(epsilon, delta, shift=1.0)
+    return round_up(min(_together(multiplier, answers, answers * delta), answers * epsilon))
+
+
+def _together(multiplier: float, times: int, delta: float) -> float:
+    """Epsilon at ``delta`` of Gaussian answers, everybody in each: one Gaussian."""
     import dp_accounting as dp
 
-    return float(dp.get_epsilon_gaussian(multiplier / math.sqrt(asked.rounds), asked.delta))
+    return float(dp.get_epsilon_gaussian(multiplier / math.sqrt(times), delta))
 
 
 @lru_cache(maxsize=512)
@@ -85,7 +105,7 @@ def printed_epsilon(asked: Rounds, multiplier: float) -> float:
     from dp_accounting import pld
 
     if asked.sample == asked.people:
-        return round_up(_together(multiplier, asked))
+        return round_up(_together(multiplier, asked.rounds, asked.delta))
     event = dp.PoissonSampledDpEvent(asked.rate, dp.GaussianDpEvent(multiplier))
     accountant = pld.PLDAccountant(value_discretization_interval=1e-3)  # coarse, and from above
     accountant.compose(event, asked.rounds)
@@ -97,8 +117,10 @@ def noise_multiplier_for(asked: Rounds, epsilon: float) -> float:
     """The smallest noise multiplier (to four digits, upwards) whose models cost at most ``epsilon``.
 
     Raises:
-        ValueError: where no multiplier up to a million does.
+        ValueError: where no multiplier up to a million does, or for an epsilon above :data:`MOST_EPSILON`.
     """
+    if epsilon > MOST_EPSILON:
+        raise ValueError(f"--epsilon {epsilon:g}: must be above 0 and at most {MOST_EPSILON:g} for dp-fedavg")
     high = 1.0
     while central_epsilon(asked, high) > epsilon:
         high *= 2

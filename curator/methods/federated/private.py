@@ -9,12 +9,12 @@ from typing import ClassVar
 
 from curator.methods.base import Budget, Question
 from curator.methods.federated.fedavg import FedAvgMLP
-from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon
+from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon, updates_epsilon
 from curator.privacy.guarantee import Claim, Guarantee, Level
 from curator.privacy.levels import by_attribute
 from curator.privacy.release import small_delta
 from devices.facts import PublicFacts
-from devices.mechanisms import gaussian, round_up
+from devices.mechanisms import gaussian
 
 CLIPPINGS = ("fixed", "adaptive")
 
@@ -68,7 +68,10 @@ class DPFedAvg(FedAvgMLP):
         """Return the guarantee after the rounds that really ran."""
         asked = Rounds(**{**vars(self.asked(people)), "rounds": rounds})
         holds, printed = central_epsilon(asked, multiplier), printed_epsilon(asked, multiplier)
-        how = "all of them asked in every round" if asked.sample == people else f"{asked.sample} drawn a round"
+        if asked.sample == people:
+            how = "all of them asked in every round: together one Gaussian mechanism, exactly"
+        else:
+            how = f"{asked.sample} drawn a round: a bound by Rényi divergences, or without the draw where that is less"
         detail = (
             f"the models after {rounds} rounds, one of {people} training devices replaced by another ({how}); "
             "the server itself sees every update in clear"
@@ -105,9 +108,10 @@ class LDPFedAvg(FedAvgMLP):
     """FedAvg-MLP whose devices clip their update and add Gaussian noise before they send it.
 
     The noise is that of the analytic Gaussian mechanism (Balle and Wang 2018,
-    https://arxiv.org/abs/1805.06530). ``--epsilon`` is the loss of all answers of one device
-    together, at ``delta`` together. Devices take turns: each takes part in rounds * fraction rounds
-    and refuses more.
+    https://arxiv.org/abs/1805.06530). ``--epsilon`` and ``delta`` are divided among the answers of
+    one device: the parts add up to them. Its ledger and its policy count by that sum, which is an
+    upper bound. Together the answers lose less, exactly as much as one Gaussian mechanism, and that
+    is the guarantee. Devices take turns: each takes part in rounds * fraction rounds and refuses more.
 
     Args:
         clip: Largest L2 norm of an update.
@@ -159,15 +163,20 @@ class LDPFedAvg(FedAvgMLP):
         return self.guarantee_of(epsilon, delta, self.answers * collections, budget.epsilon)
 
     def guarantee_of(self, epsilon: float, delta: float, answers: int, asked: float) -> Guarantee:
-        """Return the guarantee of ``answers`` answers; losses and deltas add up."""
-        total = round_up(answers * epsilon)
-        detail = f"{answers} updates of epsilon {epsilon:.6g}, each bounded for any change of the record"
-        whole = Level("bounded", total, answers * delta, detail)
+        """Return the guarantee of ``answers`` answers: their exact composition, where their deltas add up."""
+        total = updates_epsilon(answers, epsilon, delta)
+        parts = f"{answers} updates, each ({epsilon:.6g}, {delta:.3g}) for any change of the record"
+        together = "together one Gaussian mechanism, exactly (Balle and Wang 2018; Dong, Roth and Su 2022)"
+        whole = Level("bounded", total, answers * delta, f"{parts}; {together}")
         of = {"adjacency": Level("not asked"), "features": whole, "label": whole}
         unseen = Level("not asked", detail="nobody's raw data reach the curator")
         levels = by_attribute(of, several=whole, owned=unseen)
-        claim = Claim(f"({asked:g}, {answers * delta:g})-LDP for all updates of a device", asked)
-        return Guarantee(self.trust, claim, levels, ())
+        claim = Claim(f"({asked:g}, {self.answers * delta:g})-LDP for all updates of a device", asked)
+        reason = (
+            f"claimed is the sum of the updates' losses, by which ledgers and policies count; {answers} Gaussian updates "
+            f"are one Gaussian mechanism, which loses {total:.6g} at the sum of their deltas, {answers * delta:g}"
+        )
+        return Guarantee(self.trust, claim, levels, (reason,))
 
 
 def _check_noise(method: DPFedAvg | LDPFedAvg) -> None:

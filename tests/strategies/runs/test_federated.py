@@ -15,6 +15,7 @@ import pytest
 from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
+from curator.privacy.federated import Rounds, central_epsilon, updates_epsilon
 from devices.datasets.generated import generate
 from devices.enrolment.state import State
 from devices.federated.wire import WEIGHTS
@@ -182,7 +183,7 @@ def test_devices_enrolled_for_reports_refuse_to_train(tmp_path: Path) -> None:
         simulate(RunOptions(method="hogs", out=tmp_path, state=tmp_path / "federated", **SMALL))
 
 
-def test_ldp_fedavgs_loss_is_the_sum_over_the_rounds_in_the_ledgers(tmp_path: Path) -> None:
+def test_ldp_fedavgs_loss_is_the_composition_of_the_answers_in_the_ledgers(tmp_path: Path) -> None:
     record = run(tmp_path, "ldp-fedavg", settings={"rounds": "8", "fraction": "0.25"}, state=tmp_path / "state",
                  epsilon=4.0)  # fmt: skip
     state = State(tmp_path / "state")
@@ -195,15 +196,17 @@ def test_ldp_fedavgs_loss_is_the_sum_over_the_rounds_in_the_ledgers(tmp_path: Pa
     assert math.isclose(life["user"]["max"], max(spent.values()), abs_tol=1e-8)
     assert math.isclose(life["user"]["mean"], sum(spent.values()) / 60, abs_tol=1e-8)
     held = record["privacy"]["holds"]["user"]
-    assert math.isclose(held["value"], max(spent.values()), abs_tol=1e-8) and held["value"] <= 4.0 + 1e-8
-    assert math.isclose(held["delta"], sum(row.loss.delta for row in rows if row.device == rows[0].device))
+    own = [row.loss for row in rows if row.device == rows[0].device]
+    assert held["value"] == updates_epsilon(2, own[0].vector, own[0].delta) < 0.75 * max(spent.values())
+    assert max(spent.values()) <= 4.0 + 1e-8 and len(own) == 2
+    assert math.isclose(held["delta"], sum(loss.delta for loss in own))
+    assert "one Gaussian mechanism" in held["detail"]
+    assert any("claimed is the sum" in reason for reason in record["privacy"]["why_they_differ"])
     with pytest.raises(Refused, match="POLICY_REFUSED"):  # their budget is spent
         run(tmp_path, "ldp-fedavg", settings={"rounds": "8", "fraction": "0.25"}, state=tmp_path / "state", epsilon=4.0)
 
 
 def test_dp_fedavg_accounts_for_the_rounds_really_run(tmp_path: Path) -> None:
-    from curator.privacy.federated import Rounds, central_epsilon
-
     record = run(tmp_path, "dp-fedavg", settings={"rounds": "30", "dropping": "0.97"})
     rounds, multiplier = record["federated"]["rounds_answered"], record["federated"]["noise_multiplier"]
     assert 0 < rounds < 30
