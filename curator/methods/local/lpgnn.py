@@ -21,7 +21,8 @@ Algorithm 3, training, in two versions:
 
 Differences: ``m`` minimises the variance (5) exactly; ``m=floor`` is eq. 6, which gives the same
 below eps 3.06. The range [alpha, beta] is public; the published code takes it from the data.
-Batch normalisation scores with the statistics of all nodes, since every pass sees them all.
+Batch normalisation is PyTorch's: a training pass, which sees all nodes, uses its own mean and
+variance, and scoring uses their running averages (:class:`curator.learning.kprop_networks.KPropGCN`).
 """
 
 from __future__ import annotations
