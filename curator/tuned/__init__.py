@@ -88,9 +88,17 @@ def stored(
     if not fitting:
         there = sorted({str(s.get("dataset", "any data set")) for s in settings_of(method)})
         known = f"stored for {method}: {', '.join(there)}" if there else f"nothing is stored for {method}"
-        raise ValueError(
-            f"--tuned: no stored setting for {method}, {dataset}, {gnn}, epsilon {budget.epsilon:g} ({known})"
-        )
+        raise ValueError(f"--tuned: no stored setting for {method}, {dataset}, {gnn}, {_named(budget)} ({known})")
     best = max(fitting, key=lambda s: sum(c in s for c in _CONDITIONS))
     provenance = f"{best['provenance']}: {best['source']}"
     return Tuned(best["values"], best.get("feature_share"), provenance, int(best.get("collections", 0)))
+
+
+def _named(budget: Budget) -> str:
+    """Return the budgets in force, in words; the total only where it is not the default beside finer ones."""
+    parts = [f"{name.replace('_', '-')} {value:g}" for name in ("eps_adjacency", "eps_features", "eps_labels")
+             if (value := getattr(budget, name)) is not None]  # fmt: skip
+    if not parts or budget.epsilon != Budget().epsilon:
+        default = " (the default)" if budget.epsilon == Budget().epsilon else ""
+        parts.insert(0, f"epsilon {budget.epsilon:g}{default}")
+    return ", ".join(parts)
