@@ -30,8 +30,11 @@ GNNS = ("gcn", "sage", "gat")
 _OWN = "the method's own"
 _SEED_BOUND = 1 << 63
 _SEED = "must be 0 or more and below 2^63"
+MOST_EPSILON = 1e6  # far beyond any budget that leaves noise; square roots and powers of it do not overflow
 _PART: dict[str, Any] = {
-    "allows": lambda epsilon: epsilon > 0, "must": "a budget must be a number above 0", "hashed": "in force",
+    "allows": lambda epsilon: 0 < epsilon <= MOST_EPSILON or epsilon == math.inf,
+    "must": f"a budget must be a number above 0 and at most {MOST_EPSILON:,.0f} (or inf, where a method has it)",
+    "hashed": "in force",
 }  # fmt: skip
 _COUNT: dict[str, Any] = {"allows": lambda count: count >= 1, "must": "must be 1 or more"}
 
@@ -107,8 +110,8 @@ class RunOptions:
     )  # fmt: skip
     epsilon: float | None = option(
         None, "Total budget, in the method's own sense.", BUDGET, "X", shown=_OWN, label="ε", flower=True,
-        allows=lambda epsilon: 0 < epsilon < math.inf, must="the total budget must be a finite number above 0",
-        hashed="in force",
+        allows=lambda epsilon: 0 < epsilon <= MOST_EPSILON,
+        must=f"the total budget must be a number above 0 and at most {MOST_EPSILON:,.0f}", hashed="in force",
     )  # fmt: skip
     eps_adjacency: float | None = option(
         None, "Budget of one entry of a neighbour list.", BUDGET, "X", label="ε edges", **_PART

@@ -19,6 +19,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.main import app
+from curator.methods import table
 
 CLI = [sys.executable, "-m", "cli.main"]
 ROOT = Path(__file__).parents[2]
@@ -445,3 +446,27 @@ def test_secrets_from_the_operating_system(tmp_path: Path) -> None:
     again = json.loads(ldpsim("run", "--config", config, "--out", tmp_path / "c", "--json").stdout)
     assert again["simulation_seeded"] is False
     assert again["config_hash"] == one["config_hash"]
+
+
+@pytest.mark.parametrize("method", table())
+def test_an_epsilon_out_of_range_is_one_line_for_every_method(method: str, tmp_path: Path) -> None:
+    for option, value in (("--epsilon", "1e308"), ("--epsilon", "1e9"), ("--eps-features", "1e308")):
+        shown = ldpsim("run", "--method", method, "--clients", 60, option, value, "--out", tmp_path / "runs")
+        line = error_line(shown, 2)
+        assert line.startswith(f"error: {option} {float(value):g}: ") and "above 0 and at most 1,000,000" in line
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "epsilon", "said"),
+    [
+        ("dp-fedavg", "1e6", "--epsilon 1e+06: must be above 0 and at most 1000 for dp-fedavg"),
+        ("rr", "1e6", "--epsilon 1e+06: epsilon 1e+06 is beyond what a 64-bit threshold can hold (about 44)"),
+        ("rgnn", "1e6", "is beyond what a 64-bit threshold can hold (about 44)"),
+    ],
+)
+def test_an_epsilon_that_a_mechanism_cannot_have_names_its_range(
+    method: str, epsilon: str, said: str, tmp_path: Path
+) -> None:
+    shown = ldpsim("run", "--method", method, "--clients", 60, "--epsilon", epsilon, "--out", tmp_path / "runs")
+    assert said in error_line(shown, 2)
