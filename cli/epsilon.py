@@ -162,9 +162,10 @@ def _holding(found: Account) -> list[Any]:
             f"[bold]Holds[/bold] at delta {found.release.delta:g}, people drawn with probability "
             f"{found.release.gamma:g}; asked for: {way}"
         )
+        attained = found.release.classes is not None and found.release.classes > 2  # two classes: an upper bound
         rows = {
             "a person; labels released (exact)": "label",
-            "an edge; labels released": "label_edge",
+            f"an edge; labels released{' (exact)' if attained else ''}": "label_edge",
             "a person; noisy vectors released": "vector",
             "... the same by Rényi divergences": "vector_rdp",
             "an edge; noisy vectors released": "vector_edge",

@@ -15,9 +15,10 @@ central_node   a person is added to or removed from an owner's data
 =============  ====================================================================
 
 Each level is ``bounded`` (a value), ``unprotected`` (in clear) or ``not asked``. The losses
-are those of the mechanisms in the questions, for the people who were asked. Losses of
+are those of the mechanisms in the questions, for the people who were asked. Pure losses of
 independent reports add exactly, since their probability ratios multiply. So T collections
-cost T times as much.
+cost T times as much. Where a report has a delta, the sums of losses and of deltas are an upper
+bound (basic composition), over all reports that the change touches.
 
 Public features make ``vector``, ``user`` and ``node`` unprotected, because a person's
 features are in clear. A public *label* makes ``label`` unprotected. It leaves ``user`` and
@@ -150,11 +151,21 @@ class _Asked:
         total = int(self.times.sum())
         return total - np.cumsum(self.times) if self.one_end else total - self.times
 
-    def relationship(self) -> float:
-        """Loss of one undirected edge. Both ends report it unless they report one end, so their losses add."""
+    def edge_reports(self) -> int:
+        """Most reports that hold one undirected edge. Both ends report it, unless one end alone does."""
         if self.one_end:  # of a pair only the larger id reports, so node 0 reports nothing
-            return self.bit() * int(self.times[1:].max(initial=0))
-        return self.bit() * int(np.sort(self.times)[-2:].sum())
+            return int(self.times[1:].max(initial=0))
+        return int(np.sort(self.times)[-2:].sum())
+
+    def relationship(self) -> float:
+        """Loss of one undirected edge; the reports' losses add."""
+        return self.bit() * self.edge_reports()
+
+    def touched(self, unit: Unit) -> int:
+        """Most reports that a change of this unit touches."""
+        if unit == "edge":
+            return self.edge_reports()
+        return self.most + (int(self.reporters().max()) if unit == "node" else 0)
 
 
 def local_guarantee(
@@ -221,11 +232,11 @@ class _Builder:
     def of(self, *attributes: str) -> list[_Asked]:
         return [a for a in self.asked if a.attribute in attributes]
 
-    def _bounded(self, values: Sequence[float], attributes: Sequence[str], detail: str) -> Level:
+    def _bounded(self, values: Sequence[float], attributes: Sequence[str], unit: Unit, detail: str) -> Level:
         value = round_up(float(self.collections * math.fsum(values)))
         if not math.isfinite(value):
             return Level("unprotected", detail=detail)
-        delta = self.collections * sum(a.mechanism.loss().delta * a.most for a in self.of(*attributes))
+        delta = self.collections * sum(a.mechanism.loss().delta * a.touched(unit) for a in self.of(*attributes))
         return Level("bounded", value, delta, detail)
 
     def level(self, spec: LevelSpec) -> Level:
@@ -234,10 +245,10 @@ class _Builder:
             return Level("not asked", detail="nobody's raw data reach the curator")
         if spec.attribute is not None:
             loss = _LOSS[spec.unit]
-            return self._single(spec.attribute, [loss(asked) for asked in self.of(spec.attribute)])
+            return self._single(spec.attribute, spec.unit, [loss(asked) for asked in self.of(spec.attribute)])
         return self._record(others=spec.unit == "node")
 
-    def _single(self, attribute: str, values: Sequence[float]) -> Level:
+    def _single(self, attribute: str, unit: Unit, values: Sequence[float]) -> Level:
         """Return a level about one attribute only."""
         if self.clear[attribute]:
             where = " of training and validation nodes" if attribute == "label" else ""
@@ -245,7 +256,7 @@ class _Builder:
             return Level("unprotected", detail=f"{plural}{where} are public in this setting")
         if not values:
             return Level("not asked")
-        return self._bounded(values, [attribute], "")
+        return self._bounded(values, [attribute], unit, "")
 
     def _record(self, *, others: bool) -> Level:
         """Return the level of a whole record, with or without the bits that others report about it."""
@@ -262,7 +273,7 @@ class _Builder:
         total = sum(a.own() + (_times(a.bit(), a.reporters()) if others else 0) for a in parts)
         worst = int(np.argmax(total))
         values = [a.own_exactly(worst) + (_times(a.bit(), a.reporters())[worst] if others else 0) for a in parts]
-        bounded = self._bounded(values, record, detail + label)
+        bounded = self._bounded(values, record, "node" if others else "record", detail + label)
         if public and bounded.value is not None:
             alone = f"{detail} alone: {bounded.value:.10g}"
             return Level("unprotected", detail=f"{' and '.join(public)} in clear; {alone}{label}")

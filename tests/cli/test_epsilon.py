@@ -64,7 +64,7 @@ def test_once() -> None:
 def test_for_people() -> None:
     text = words(ask(*PRIVGNN))
     for said in ("PrivGnn: 1,000 queries", "noise Lap(5)", "a person; labels released (exact) 3.8123 14.8831",
-                 "an edge; labels released 1.0001", "a person; noisy vectors released 19.1313 107.8827",
+                 "an edge; labels released (exact) 1.0001", "a person; noisy vectors released 19.1313 107.8827",
                  "by the PrivGnn paper's analysis: 8.53", "delta 0.001: ten times the one given", "Not a guarantee",
                  "its label 0.2239, its vector 0.4", "0.1220 at most", "The owner is trusted",
                  "needs more than 10,000 people"):  # fmt: skip

@@ -173,8 +173,8 @@ class LDPFedAvg(FedAvgMLP):
         levels = by_attribute(of, several=whole, owned=unseen)
         claim = Claim(f"({asked:g}, {self.answers * delta:g})-LDP for all updates of a device", asked)
         reason = (
-            f"claimed is the sum of the updates' losses, by which ledgers and policies count; {answers} Gaussian updates "
-            f"are one Gaussian mechanism, which loses {total:.6g} at the sum of their deltas, {answers * delta:g}"
+            f"claimed is the sum of the updates' losses, by which ledgers and policies count; {answers} Gaussian "
+            f"updates are one Gaussian mechanism: {total:.6g} at the sum of their deltas, {answers * delta:g}"
         )
         return Guarantee(self.trust, claim, levels, (reason,))
 

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 from curator.methods import Budget, HoGS, Question
+from curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee, open_guarantee
 from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts, Split
-from devices.mechanisms import AnalyticGaussian, OneBit, RandomizedResponse
+from devices.mechanisms import AnalyticGaussian, OneBit, RandomizedResponse, gaussian
 from devices.query import Ask, Query
 
 NO_CLAIM = Claim("nothing", None)
@@ -193,3 +196,26 @@ def test_references_guarantee_nothing() -> None:
     assert guarantee.holds["user"].status == guarantee.holds["central_node"].status == "unprotected"
     assert guarantee.holds["relationship"].status == "not asked"
     assert guarantee.claimed.value is None
+
+
+def test_the_deltas_of_all_reports_that_a_change_touches_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edge is in two reports, a node in everybody's; counting one delta would claim too little."""
+    pure = RandomizedResponse.loss
+    monkeypatch.setattr(RandomizedResponse, "loss", lambda self, device=None: replace(pure(self), delta=1e-6))
+    for reporting, edge, node in (("both", 2, 10), ("one-end", 1, 10)):
+        held = _hogs(10, 4, collections=3, epsilon=4, reporting=reporting).holds
+        assert held["bit_adjacency"].delta == pytest.approx(3e-6)
+        assert held["relationship"].delta == pytest.approx(3e-6 * edge)
+        assert held["user"].delta == pytest.approx(3e-6) and held["node"].delta == pytest.approx(3e-6 * node)
+        assert held["vector"].delta == held["bit_feature"].delta == 0
+
+
+def test_two_gaussian_reports_lose_less_than_the_sums_that_are_printed() -> None:
+    """With a delta the sums are an upper bound: the exact composition lies below them."""
+    facts, method = PublicFacts(10, 4, 2), LPGNN(mechanism="gaussian")
+    asked = method.questions(facts, _split(10), Budget(eps_features=2.0, eps_labels=1.0), "c")
+    held = local_guarantee(facts, asked, claim=NO_CLAIM, collections=2).holds["vector"]
+    sigma = gaussian.calibrate(2.0, GAUSSIAN_DELTA, shift=1.0)
+    exact = gaussian.epsilon_of(2 * GAUSSIAN_DELTA, shift=math.sqrt(2), sigma=sigma)
+    assert held.value == pytest.approx(4.0, abs=1e-8) and held.delta == pytest.approx(2 * GAUSSIAN_DELTA)
+    assert 2.0 < exact < 3.2

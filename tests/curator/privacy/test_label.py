@@ -224,6 +224,42 @@ def test_an_edge_by_enumerating_every_sequence(classes: int, queries: int, delta
         assert removed < worst - 1e-3  # power: the pair of a removal is seen to be too small
 
 
+@pytest.mark.parametrize("gamma", [0.3, 0.8])
+@pytest.mark.parametrize(("classes", "queries"), [(2, 8), (3, 5)])
+def test_an_edge_in_one_sample_by_enumerating_every_sequence(classes: int, queries: int, gamma: float) -> None:
+    """One sample for all queries: exact, with two classes as well; the worst R is Q1 or P1."""
+    delta = 1e-2
+    found = label_epsilon_once(queries=queries, classes=classes, lambda_=0.9, delta=delta, gamma=gamma**2)
+    a, b = label_probabilities(classes, 0.9)
+    drawn = [sequences(np.where(np.arange(classes) == vertex, a, b), queries) for vertex in range(classes)]
+    g, worst = gamma**2, 0.0
+    for rest in drawn:
+        first, second = (1 - g) * rest + g * drawn[0], (1 - g) * rest + g * drawn[1]
+        for one, other in ((first, second), (second, first)):
+            worst = max(worst, root(lambda e, p=one, q=other: hockey_stick(p, q, e), delta))  # type: ignore[misc]
+    assert found == pytest.approx(worst, abs=1e-8)
+
+
+@pytest.mark.parametrize("lambda_", [0.4, 1.0])
+def test_an_edge_in_2000_drawn_labels(lambda_: float) -> None:
+    """An attacker who sees 2,000 labels finds nearly the printed loss and never more; add/remove is caught.
+
+    delta(e) = E[(1 - exp(e - loss))+] over drawn labels, of which the lower limit is Hoeffding's at 1e-6.
+    """
+    queries, gamma, delta, draws = 2000, 0.3, 0.01, 200_000
+    a, b = label_probabilities(10, lambda_)
+    random = np.random.default_rng(14)
+    both = random.binomial(queries, gamma**2, draws)  # queries that draw both ends: e_1 there, e_3 elsewhere
+    seen = random.multinomial(both, [a, b, 1 - a - b])[:, :2]
+    seen = seen + random.multinomial(queries - both, [b, b, 1 - 2 * b])[:, :2]
+    losses = (seen[:, 0] - seen[:, 1]) * math.log1p(gamma**2 * (a - b) / b)
+    slack = math.sqrt(math.log(1e6) / (2 * draws))
+    low = root(lambda e: float(np.maximum(-np.expm1(e - losses), 0)[losses > e].sum() / draws) - slack, delta)
+    found = label_edge_epsilon(queries=queries, classes=10, lambda_=lambda_, delta=delta, gamma=gamma)
+    removed = label_epsilon(queries=queries, classes=10, lambda_=lambda_, delta=delta, gamma=gamma**2)
+    assert removed < low <= found
+
+
 def test_more_of_anything_costs_more() -> None:
     base = {"queries": 200, "classes": 10, "lambda_": 0.4, "delta": 1e-5, "gamma": 0.3}
     found = label_epsilon(**base)

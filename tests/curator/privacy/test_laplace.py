@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import laplace
 
 from curator.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
 from curator.privacy.rdp import rdp_epsilon
@@ -119,3 +120,25 @@ def test_an_edge_in_many_queries_loses_more_than_a_removal_that_is_drawn_as_rare
     person = laplace_epsilon(**asked, gamma=0.3)
     assert 1.05 * removed < edge < person
     assert laplace_edge_epsilon(**asked, gamma=1.0) == laplace_epsilon(**asked)
+
+
+@pytest.mark.parametrize(("queries", "gamma"), [(20, 0.5), (100, 0.3)])
+def test_an_edge_in_many_queries_by_summing_over_cells_of_the_outputs(queries: int, gamma: float) -> None:
+    """Laws seen through cells, losses rounded down: a lower bound, wherever the noise is centred without the edge."""
+    from dp_accounting.pld import privacy_loss_distribution
+
+    loss, delta, g, below = 0.8, 1e-4, gamma**2, 0.0
+    edges = np.concatenate([[-np.inf], np.linspace(0, loss, 201), [np.inf]])  # outside them no ratio changes
+
+    def law(centre: float) -> np.ndarray:
+        return np.diff(laplace.cdf(edges, centre))
+
+    for middle in np.linspace(0, loss, 3):
+        one, other = ((1 - g) * law(middle) + g * law(end) for end in (0.0, loss))
+        composed = privacy_loss_distribution.from_two_probability_mass_functions(
+            dict(enumerate(np.log(other))), dict(enumerate(np.log(one))), pessimistic_estimate=False,
+            value_discretization_interval=1e-5, symmetric=False,
+        ).self_compose(queries)  # fmt: skip
+        below = max(below, float(composed.get_epsilon_for_delta(delta)))
+    found = laplace_edge_epsilon(loss=loss, queries=queries, delta=delta, gamma=gamma)
+    assert 0.5 * found < below <= found
