@@ -5,6 +5,7 @@
 #   make lint     ruff (rules and format) and mypy
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections, ten thousand hostile messages (minutes)
+#   make mutants  400 small changes of the code, each of which its test file must notice (docs/testing.md; minutes)
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
 #   make value    the papers' own models beside null models: docs/results/value.md (hours, likewise)
 #   make figures  their figures (hours, likewise); make tables-quick: one column of each table, in runs/
@@ -16,11 +17,12 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP_ARGS ?=
 TEST_ARGS ?=
+MUTANT_ARGS ?=
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test gpu lint bench torture tables tables-quick value figures clean
+.PHONY: run test gpu lint bench torture mutants tables tables-quick value figures clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -54,6 +56,9 @@ torture: export OMP_NUM_THREADS ?= 1
 torture: $(READY)
 	$(BIN)/python -m strategies.stress.kill --kills 1000 --devices 500
 	$(BIN)/python -m pytest -q -m slow tests/devices
+
+mutants: $(READY)
+	$(BIN)/python -m benchmarks.mutants $(MUTANT_ARGS)
 
 tables: $(READY)
 	$(BIN)/python -m benchmarks.papers.tables

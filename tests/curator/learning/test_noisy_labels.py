@@ -1,4 +1,7 @@
-"""Tests of ``noisy_labels`` and of ``kprop_networks``."""
+"""LPGNN's labels from noisy neighbours.
+
+It covers ``curator.learning.kprop_networks`` too.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Base class of methods.
 
-It covers ``curator.reports.question`` too.
+It covers ``curator.methods.__init__`` and ``curator.reports.question`` too.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Mutation run: small changes of the code, each of which the mirrored test file has to notice."""

@@ -1,0 +1,53 @@
+"""Workshop: mutants run in a copy, and the checkout stays as it is.
+
+Covers benchmarks/mutants/worker and benchmarks/mutants/__main__.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import ROOT
+from benchmarks.mutants import __main__ as command
+from benchmarks.mutants.mutant import mutants_of
+from benchmarks.mutants.results import read
+from benchmarks.mutants.workshop import Workshop
+
+MODULE, TESTS = "devices/mechanisms/sampling.py", "tests/devices/mechanisms/test_sampling.py"
+
+
+@pytest.fixture(scope="module")
+def shop() -> Workshop:
+    with Workshop(ROOT) as shop:
+        yield shop  # type: ignore[misc]
+
+
+def test_a_mutant_is_killed_late_or_survives_in_the_copy_alone(shop: Workshop) -> None:
+    before = (ROOT / MODULE).read_bytes()
+    source = before.decode()
+    assert shop.run([TESTS], 60)["code"] == 0
+    broken = shop.run([TESTS], 60, MODULE, source.replace("return", "return not"))
+    assert broken["code"] == 1 and TESTS in broken["test"]
+    assert shop.run([TESTS], 60, MODULE, f"{source}\n1 +\n")["code"] > 0
+    endless = shop.run([TESTS], 3, MODULE, f"{source}\nwhile True:\n    pass\n")
+    assert endless["late"] and endless["code"] != 0
+    # the module is as it was, in the copy and in the checkout
+    assert shop.run([TESTS], 60, MODULE, f"{source}\n# a comment\n")["code"] == 0
+    assert (shop.copy / MODULE).read_bytes() == (ROOT / MODULE).read_bytes() == before
+    assert not (shop.copy / ".venv").exists() and (shop.copy / "strategies" / "runs").is_dir()
+
+
+def test_a_stopped_run_goes_on(tmp_path: Path, shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "Workshop", lambda root: shop)
+    monkeypatch.setattr(shop, "close", lambda: None)
+    sample = {"devices/mechanisms": [m for m in mutants_of(MODULE, (ROOT / MODULE).read_text()) if m.is_python()][:3]}
+    path = tmp_path / "results.jsonl"
+    command.Run(path, 0.0, 1).run(sample)  # no processor time at all
+    assert read(path) == {}
+    command.Run(path, 1.0, 1).run({"devices/mechanisms": sample["devices/mechanisms"][:1]})
+    (first,) = read(path).values()
+    command.Run(path, 1.0, 1).run(sample)
+    assert [len(found) for found in read(path).values()] == [1, 1, 1]
+    assert read(path)[first[0].name] == first
