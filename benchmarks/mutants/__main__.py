@@ -45,16 +45,18 @@ class Run:
     _usual: dict[tuple[str, ...], float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def run(self, sample: dict[str, list[Mutant]]) -> None:
-        """Run the mutants that have no result yet."""
+    def run(self, sample: dict[str, list[Mutant]], *, survivors: bool = False) -> None:
+        """Run the mutants that have no result for this module and these tests; if asked, survivors alone."""
         held = read(self.path)
         self.spent = sum(result.cpu for results in held.values() for result in results)
         open_: list[tuple[str, Mutant, tuple[str, ...], str]] = []
         for folder, mutants in sample.items():
             for mutant in mutants:
                 tests = mirrored(ROOT, Path(mutant.module))
-                inputs = inputs_of(ROOT, mutant, tests)
-                if not any(result.inputs == inputs for result in held.get(mutant.name, ())):
+                inputs, earlier = inputs_of(ROOT, mutant, tests), held.get(mutant.name, [])
+                if survivors and not (earlier and not earlier[-1].killed):
+                    continue
+                if not any(result.inputs == inputs for result in earlier):
                     open_.append((folder, mutant, tests, inputs))
         print(f"{sum(map(len, sample.values()))} mutants, {len(open_)} of them to run")
         if not open_:
@@ -138,6 +140,7 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=HOURS, help="most processor time (default %(default)s)")
     parser.add_argument("--folder", nargs="*", choices=FOLDERS, default=list(FOLDERS), help="only these folders")
     parser.add_argument("--out", type=Path, help="file of the results (default runs/mutants/seed-SEED.jsonl)")
+    parser.add_argument("--survivors", action="store_true", help="only those that survived, where tests changed since")
     parser.add_argument("--page", action="store_true", help="run nothing; write the tables of docs/testing.md")
     asked = parser.parse_args()
     path = asked.out or ROOT / "runs" / "mutants" / f"seed-{asked.seed}.jsonl"
@@ -146,7 +149,7 @@ def main() -> None:
     names = {mutant.name for mutants in sample.values() for mutant in mutants}
     if not asked.page:
         start = time.monotonic()
-        Run(path, asked.hours, asked.processes).run(sample)
+        Run(path, asked.hours, asked.processes).run(sample, survivors=asked.survivors)
         print(f"{(time.monotonic() - start) / 60:.1f} minutes")
     results = [found for name, found in read(path).items() if name in names]
     if asked.page:

@@ -38,26 +38,23 @@ def modules_of(root: Path, folder: str) -> list[Path]:
 
 
 def mirrored(root: Path, module: Path) -> tuple[str, ...]:
-    """Return the test files of a module: the one of its name, else those whose first lines say that they cover it.
+    """Return the test files of a module: the one of its name, and those whose first lines say that they cover it.
 
     Raises:
         LookupError: There is none.
     """
     own = Path("tests") / module.with_name(f"test_{module.name}")
-    if (root / own).is_file():
-        return (own.as_posix(),)
     stem = module.with_suffix("").as_posix()
-    found = tuple(
-        test
-        for test, folder, covered in _covering(root)
-        if any(
-            stem == word or ("/" in word and stem.endswith(f"/{word}")) or stem == f"{folder}/{word}"
-            for word in covered
-        )
-    )
+    others = [test for test, folder, words in _covering(root) if any(_means(word, stem, folder) for word in words)]
+    found = (*([own.as_posix()] if (root / own).is_file() else []), *others)
     if not found:
         raise LookupError(f"{module} has no test file {own}, and no test file below tests/ says that it covers it")
     return found
+
+
+def _means(word: str, stem: str, folder: str) -> bool:
+    """Return whether a word of a test file in a folder means a module: by its path, or by its name in that folder."""
+    return stem in (word, f"{folder}/{word}") or ("/" in word and stem.endswith(f"/{word}"))
 
 
 @cache

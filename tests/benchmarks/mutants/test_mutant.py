@@ -53,6 +53,7 @@ LEFT = {
     "assertion": "assert isinstance(a, int) and a > 1",
     "types": "if TYPE_CHECKING:\n    x = 1",
     "command": "if __name__ == '__main__':\n    main(1)",
+    "abstract": "class A:\n    def f(self):\n        raise NotImplementedError",
     "decorator": "@dataclass(frozen=True)\nclass A:\n    pass",
 }
 

@@ -18,6 +18,7 @@ from curator.privacy.accountant import Account, Figure, LabelRelease, account, l
 from curator.privacy.label import label_epsilon, label_epsilon_once
 from curator.privacy.laplace import laplace_epsilon, laplace_epsilon_once
 from curator.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon
+from curator.privacy.release import LARGEST_LAMBDA, SMALLEST_LAMBDA
 
 DATA = Path(__file__).with_name("data")
 DATA_DEPENDENT = ("pate-g", "Amazon", 1000, 1.0)  # 1967.58 in the table: depends on the votes
@@ -250,7 +251,7 @@ def test_delta_against_the_number_of_people() -> None:
         ({"queries": 100_001}, "--queries 100001"),
         *(({"lambda_": value}, "--lambda") for value in (0.0, -1.0, math.nan, math.inf, 101.0)),
         *(({"delta": value}, "--delta") for value in (0.0, -1e-5, 1e-10, 0.1, 1.0, math.nan)),
-        *(({"classes": value}, "--classes") for value in (1, 0, -3)),
+        *(({"classes": value}, "--classes") for value in (1, 0, -3, 100_001)),
         *(({"gamma": value}, "--gamma") for value in (0.0, -0.1, 1.01, math.nan)),
         ({"sampling": "twice"}, "--sampling twice"),
         ({"sampling": "all"}, "--sampling all"),
@@ -261,6 +262,11 @@ def test_mistakes(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said) as error:
         replace(AMAZON, **change)
     assert "\n" not in str(error.value)
+
+
+def test_the_last_allowed_values() -> None:
+    replace(AMAZON, queries=1, lambda_=SMALLEST_LAMBDA, delta=1e-9, classes=2, gamma=1e-6, nodes=None)
+    replace(AMAZON, queries=100_000, lambda_=LARGEST_LAMBDA, classes=100_000, gamma=1.0, nodes=None)
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,18 @@ def test_fresh_samples_by_enumerating_every_sequence(classes: int, queries: int,
     assert abs(off_by_one - exact) > 1e-3  # power: a query forgotten is seen
 
 
+def test_a_person_who_joins_may_cost_more_than_one_who_leaves() -> None:
+    p, q = laws(2, 0.5)
+    mixed, plain = sequences(0.9 * q + 0.1 * p, 3), sequences(q, 3)
+    leaves, joins = (
+        root(lambda e, one=one, other=other: hockey_stick(one, other, e), 0.01)
+        for one, other in ((mixed, plain), (plain, mixed))
+    )
+    assert joins > leaves + 1e-3  # power: the other direction alone is too small
+    found = label_epsilon(queries=3, classes=2, lambda_=0.5, delta=0.01, gamma=0.1)
+    assert found == pytest.approx(joins, abs=1e-8)
+
+
 @pytest.mark.parametrize("gamma", [0.09, 0.3, 1.0])
 @pytest.mark.parametrize(("classes", "queries"), [(2, 9), (3, 6), (4, 5)])
 def test_one_sample_by_enumerating_every_sequence(classes: int, queries: int, gamma: float) -> None:

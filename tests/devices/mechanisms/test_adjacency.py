@@ -107,6 +107,11 @@ def test_what_a_report_takes_is_known_beforehand() -> None:
     row = np.zeros(2707, np.bool_)
     sizes = {len(mechanism.encode(mechanism.perturb(row, NoiseStream(bytes([k]) * 32)))) for k in range(5)}
     assert sizes == {mechanism.bytes_per_device()} == {1 + 2 * 2707}
+    for t, width in ((6, 1), (7, 2)):  # a byte holds -128 .. 127; a wider number comes less often than once in 10**9
+        mechanism = NoisyRow(t, 1, 2, 1)
+        inside = [mechanism.log_probability(np.array([z]), np.ones(1, np.bool_)) for z in range(-128, 128)]
+        assert (1 - math.fsum(np.exp(inside)) < 1e-9) == (width == 1)
+        assert mechanism.bytes_per_device() == 1 + width
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])

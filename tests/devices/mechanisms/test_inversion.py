@@ -133,6 +133,7 @@ def test_further_bits_decide_both_ways(law_: Law, monkeypatch: pytest.MonkeyPatc
 
 
 @every
+@pytest.mark.filterwarnings("error")  # a logarithm of 0 is no news for the user
 def test_the_rarest_words_are_answered(law_: Law) -> None:
     for number in (0, 1, 2, 1000):
         noise = Given([number])
