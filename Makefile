@@ -58,7 +58,7 @@ torture: $(READY)
 	$(BIN)/python -m pytest -q -m slow tests/devices
 
 mutants: $(READY)
-	$(BIN)/python -m benchmarks.mutants $(MUTANT_ARGS)
+	$(BIN)/python -m benchmarks.mutants.run $(MUTANT_ARGS)
 
 tables: $(READY)
 	$(BIN)/python -m benchmarks.papers.tables

@@ -1,6 +1,6 @@
 """Workshop: mutants run in a copy, and the checkout stays as it is.
 
-Covers benchmarks/mutants/worker and benchmarks/mutants/__main__.
+Covers benchmarks/mutants/worker and benchmarks/mutants/run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import ROOT
-from benchmarks.mutants import __main__ as command
+from benchmarks.mutants import run as command
 from benchmarks.mutants.mutant import mutants_of
 from benchmarks.mutants.results import read
 from benchmarks.mutants.workshop import Workshop

@@ -1,7 +1,7 @@
 """Command of the mutation run: ``make mutants``.
 
-python -m benchmarks.mutants                  run the sample, or what is left of it; print score and survivors
-python -m benchmarks.mutants --page           write the tables of docs/testing.md from the results; run nothing
+python -m benchmarks.mutants.run                  run the sample, or what is left of it; print score and survivors
+python -m benchmarks.mutants.run --page           write the tables of docs/testing.md from the results; run nothing
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Run:
 
 def main() -> None:
     """Read the options, run, and print the summary."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants.run", description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=SEED, help="of the sample (default %(default)s)")
     parser.add_argument("--sample", type=int, default=SIZE, help="number of mutants (default %(default)s)")
     parser.add_argument("--processes", type=int, default=2, help="copies at the same time (default %(default)s)")
