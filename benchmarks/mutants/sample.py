@@ -54,6 +54,8 @@ def mirrored(root: Path, module: Path) -> tuple[str, ...]:
 
 def _means(word: str, stem: str, folder: str) -> bool:
     """Return whether a word of a test file in a folder means a module: by its path, or by its name in that folder."""
+    if word.endswith("/*"):
+        return _means(word.removesuffix("/*"), stem.rpartition("/")[0], folder)
     return stem in (word, f"{folder}/{word}") or ("/" in word and stem.endswith(f"/{word}"))
 
 
@@ -62,9 +64,10 @@ def _covering(root: Path) -> list[tuple[str, str, list[str]]]:
     """Return each test file that covers more than its own module, its folder without tests/, and the words it says."""
     found = []
     for path in sorted((root / "tests").rglob("test_*.py")):
-        _, covers, rest = (ast.get_docstring(ast.parse(path.read_text())) or "").lower().partition("covers ")
+        _, covers, rest = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("overs ")
         if covers:
-            words = [word.removesuffix(".py").replace(".", "/") for word in re.findall(r"[\w./]*\w", rest)]
+            rest = re.sub(r"all modules of (`*[\w./]+)", r"\1/*", rest)
+            words = [word.removesuffix(".py").replace(".", "/") for word in re.findall(r"[\w./]*[\w*]", rest)]
             test = path.relative_to(root)
             found.append((test.as_posix(), test.parent.relative_to("tests").as_posix(), words))
     return found

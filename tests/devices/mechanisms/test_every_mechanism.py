@@ -1,4 +1,7 @@
-"""What holds for all built-in mechanisms alike: questions, data of any kind, foreign bytes, one-end policies."""
+"""What holds for all built-in mechanisms alike: questions, data of any kind, foreign bytes, one-end policies.
+
+It covers all modules of ``devices.mechanisms``.
+"""
 
 from __future__ import annotations
 
@@ -69,6 +72,11 @@ def people() -> list[Record]:
 def test_the_examples_are_all_there_are() -> None:
     assert [m.name for m in EXAMPLES] == list(mechanisms.BUILT_IN)
     assert all(mechanisms.find(m.name) is type(m) for m in EXAMPLES)
+
+
+def test_no_version_changes_by_accident() -> None:
+    """A new version says that the same key gives other bytes: old questions then have other fingerprints."""
+    assert {m.name: m.version for m in EXAMPLES} == dict.fromkeys(mechanisms.BUILT_IN, 1)
 
 
 @every

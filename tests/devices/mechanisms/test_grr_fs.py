@@ -305,6 +305,9 @@ def test_parameters_out_of_range() -> None:
         GRRFS.from_epsilon(1.0, facts=facts, block=0)
     with pytest.raises(ValueError, match="only binary columns"):
         GRRFS.from_epsilon(1.0, facts=PublicFacts(9, 4, 2, domains=(2, 3)), block=2)
+    with pytest.raises(ValueError, match=r"2\.\.65536 categories"):
+        GRRFS((1, 1), (2, (1 << 16) + 1), 1, (1 << 16) + 2)
+    assert not GRRFS.from_epsilon(1.0, facts=facts).agrees_with(PublicFacts(9, 6, 2))
     lie = probability_threshold(1.0)
     for wrong in (
         {"domains": (2, True)}, {"domains": (2, 2.0)}, {"domains": [2, 2]}, {"lies": (lie, lie)}, {"lies": (0,)},

@@ -1,4 +1,7 @@
-"""Every mechanism's reports, from a device's bytes to the curator's arrays, on disk and back."""
+"""Every mechanism's reports, from a device's bytes to the curator's arrays, on disk and back.
+
+It covers all modules of ``devices.mechanisms``.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from curator.reports.reports import FIELDS, Reports
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import (
+    GRR,
     GRRFS,
     AnalyticGaussian,
     ClearAdjacency,
@@ -25,6 +29,7 @@ from devices.mechanisms import (
     Mechanism,
     MultiBit,
     NoisyRow,
+    OneBit,
     RandomizedResponse,
 )
 from devices.noise import NoiseStream
@@ -39,6 +44,8 @@ EXAMPLES: list[tuple[str, str, Mechanism]] = [
     ("noisy_rows", "adjacency", NoisyRow.from_epsilon(1.0, n=N)),
     ("noisy_rows", "adjacency", NoisyRow.from_epsilon(1.0, n=N, reporting="one-end")),
     ("adjacency", "adjacency", ClearAdjacency(N, "one-end")),
+    ("adjacency", "adjacency", RandomizedResponse.from_epsilon(1.0, n=N)),
+    ("features", "features", OneBit.from_epsilon(1.0, d=D)),
     ("features", "features", MultiBit.from_epsilon(1.0, d=D)),
     ("features", "features", MultiBit.from_epsilon(1.0, d=D, m=D)),
     ("features", "features", GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2)),
@@ -46,6 +53,7 @@ EXAMPLES: list[tuple[str, str, Mechanism]] = [
     ("features", "features", AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D)),
     ("features", "features", ClearFeatures(D)),
     ("labels", "label", ClearLabel(C)),
+    ("labels", "label", GRR.from_epsilon(1.0, categories=C)),
 ]
 every = pytest.mark.parametrize(("field", "attribute", "mechanism"), EXAMPLES, ids=lambda x: getattr(x, "name", None))
 
@@ -94,7 +102,8 @@ def test_reports_are_what_was_reported(field: str, attribute: str, mechanism: Me
             assert np.all(rows[device] == (-1 if field == "labels" else 0))
             continue
         data = mechanism.respond(record, NoiseStream(bytes([device]) * 32), device=device)
-        report = np.asarray(mechanism.decode(data, device=device))
+        packed = field == "features" and mechanism.packed  # bits stay in bytes
+        report = np.frombuffer(data, np.uint8) if packed else np.asarray(mechanism.decode(data, device=device))
         if field in ("adjacency", "noisy_rows"):
             places = mechanism.nodes(device, np.arange(mechanism.targets(device)))  # type: ignore[attr-defined]
             assert np.array_equal(rows[device, places], report)
