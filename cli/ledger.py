@@ -101,7 +101,9 @@ def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
 
 def _lifetime_of(state: State, device: int | None, parts: Sequence[tuple[Answer, Part]]) -> Lifetime:
     """Return the lifetime loss of one device, or of all."""
-    from strategies.results.lifetime import ledger_levels, lifetime, losses_of
+    import numpy as np
+
+    from strategies.results.lifetime import extremes, ledger_levels, lifetime, losses_of
 
     if device is None:
         return {level: values for level, values in lifetime(state).items() if level != "complete"}
@@ -110,8 +112,8 @@ def _lifetime_of(state: State, device: int | None, parts: Sequence[tuple[Answer,
     losses = [entry for answer in answers.values() for entry in losses_of(answer, levels)]
     found: Lifetime = {}
     for level in levels:
-        loss = math.fsum(value for name, value in losses if name == level)
-        found[level] = dict.fromkeys(("max", "mean"), round(loss, 9) if math.isfinite(loss) else None)  # as stored
+        own = np.array([(loss, delta) for name, loss, delta in losses if name == level]).reshape(-1, 2)
+        found[level] = extremes(*own.sum(0, keepdims=True).T)
     return found
 
 

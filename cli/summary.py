@@ -181,7 +181,8 @@ def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
 
 def _lifetime(lifetime: Mapping[str, Any]) -> RenderableType:
     most, mean = lifetime["user"]["max"], lifetime["user"]["mean"]
-    text = "unprotected" if most is None else f"{epsilon(most)} at most a device, {epsilon(mean)} on average"
+    at = f", at delta {delta:g}" if (delta := lifetime["user"].get("delta")) else ""
+    text = "unprotected" if most is None else f"{epsilon(most)} at most a device, {epsilon(mean)} on average{at}"
     grid = _grid()
     grid.add_row("in the ledgers", text if lifetime["complete"] else f"{text}; not all of it is known")
     return grid

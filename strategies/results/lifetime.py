@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from curator.privacy.levels import LEVELS, LevelSpec
+from devices.array_types import FloatArray
 from devices.enrolment.state import State
 from devices.facts import IntArray
 from devices.ledger.chain import checked
@@ -23,8 +24,8 @@ def ledger_levels() -> dict[str, LevelSpec]:
     return {name: spec for name, spec in LEVELS.items() if spec.in_ledger}
 
 
-def losses_of(answer: Answer, levels: Mapping[str, LevelSpec]) -> Iterator[tuple[str, float]]:
-    """Yield what one answer adds to the levels, as (level, loss).
+def losses_of(answer: Answer, levels: Mapping[str, LevelSpec]) -> Iterator[tuple[str, float, float]]:
+    """Yield what one answer adds to the levels, as (level, loss, delta).
 
     An answer of a training is bounded as a whole: whatever of the record changes, it loses no
     more than its whole loss.
@@ -32,11 +33,11 @@ def losses_of(answer: Answer, levels: Mapping[str, LevelSpec]) -> Iterator[tuple
     for name, spec in levels.items():
         if isinstance(answer, TrainingAnswer):
             if spec.attribute is None or spec.attribute in answer.scope:
-                yield name, answer.loss_vector
+                yield name, answer.loss_vector, answer.delta
             continue
         for part in answer.parts:
             if spec.attribute in (None, part.attribute):
-                yield name, part.loss_bit if spec.unit == "entry" else part.loss_vector
+                yield name, part.loss_bit if spec.unit == "entry" else part.loss_vector, part.delta
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +76,10 @@ def lifetime(state: State) -> dict[str, Any]:
 
     The levels are those of :func:`ledger_levels`; ``user`` counts all that the device ever
     released. A device that released nothing counts with 0. ``max`` and ``mean`` are None if a
-    device's loss is unbounded. ``complete`` is False if a ledger could not be read whole, so
-    that more may have been released than is known.
+    device's loss is unbounded. A level whose losses have a delta has ``delta`` as well, the largest
+    sum of a device; the sums of losses are then an upper bound (basic composition).
+    ``complete`` is False if a ledger could not be read whole, so that more may have been released
+    than is known.
     """
     return read_ledgers(state, None)[0]
 
@@ -86,7 +89,7 @@ def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], 
     n = len(state)
     counts, largest = np.zeros(n, np.int64), Loss(0.0, 0.0)
     specs = ledger_levels()
-    levels = {name: np.zeros(n) for name in specs}
+    levels, deltas = {name: np.zeros(n) for name in specs}, {name: np.zeros(n) for name in specs}
     complete = True
     for first in range(0, n, state.shard):
         try:
@@ -100,17 +103,22 @@ def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], 
                             counts[device] += 1
                             bit, vector = max(largest.bit, answer.loss_bit), max(largest.vector, answer.loss_vector)
                             largest = Loss(bit, vector, max(largest.delta, answer.delta))
-                        for level, loss in losses_of(answer, specs):
+                        for level, loss, delta in losses_of(answer, specs):
                             levels[level][device] += loss
+                            deltas[level][device] += delta
                 except LedgerDamaged:  # the rows before the break were released; the rest is unknown
                     complete = False
         except LedgerDamaged:
             complete = False
-    known = {**{name: _extremes(values) for name, values in levels.items()}, "complete": complete}
+    known = {**{name: extremes(levels[name], deltas[name]) for name in specs}, "complete": complete}
     return known, TrainingAnswers(counts, largest, complete)
 
 
-def _extremes(values: np.ndarray) -> dict[str, float | None]:
-    if not np.all(np.isfinite(values)):
+def extremes(losses: FloatArray, deltas: FloatArray) -> dict[str, float | None]:
+    """Return ``{max, mean}`` of the devices' losses, and the largest ``delta`` where there is one."""
+    if not np.all(np.isfinite(losses)):
         return {"max": None, "mean": None}
-    return {"max": round_up(float(values.max())), "mean": round_up(math.fsum(values) / len(values))}
+    found: dict[str, float | None] = {
+        "max": round_up(float(losses.max())), "mean": round_up(math.fsum(losses) / len(losses)),
+    }  # fmt: skip
+    return found | {"delta": float(deltas.max())} if deltas.any() else found

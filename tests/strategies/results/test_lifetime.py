@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from curator.methods import Question
@@ -14,7 +15,7 @@ from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for_training
 from devices.training_task import GaussianUpdate, Task
 from strategies.engines.collect import collect
-from strategies.results.lifetime import ledger_levels, lifetime, nothing_known, read_ledgers
+from strategies.results.lifetime import extremes, ledger_levels, lifetime, nothing_known, read_ledgers
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -84,3 +85,10 @@ def test_the_answers_of_a_training_are_those_of_the_device_that_gave_most(
     assert found["user"]["max"] == pytest.approx(tasks["other", 8.0].loss("update").vector)  # of all collections
     assert found["user"]["mean"] == pytest.approx((2.5 + 0.5 + 8.0 + 1.5) / len(population))
     assert found["bit_adjacency"] == {"max": 0.0, "mean": 0.0} and found["complete"] is True
+
+
+def test_deltas_add_up_beside_the_losses_and_are_left_out_where_there_are_none() -> None:
+    losses, deltas = np.array([1.0, 3.0, 0.0]), np.array([1e-5, 3e-5, 0.0])
+    assert extremes(losses, deltas) == {"max": 3.0, "mean": 1.333333334, "delta": 3e-5}
+    assert extremes(losses, 0 * deltas) == {"max": 3.0, "mean": 1.333333334}
+    assert extremes(np.array([1.0, np.inf]), deltas[:2]) == {"max": None, "mean": None}

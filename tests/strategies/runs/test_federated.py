@@ -199,7 +199,7 @@ def test_ldp_fedavgs_loss_is_the_composition_of_the_answers_in_the_ledgers(tmp_p
     own = [row.loss for row in rows if row.device == rows[0].device]
     assert held["value"] == updates_epsilon(2, own[0].vector, own[0].delta) < 0.75 * max(spent.values())
     assert max(spent.values()) <= 4.0 + 1e-8 and len(own) == 2
-    assert math.isclose(held["delta"], sum(loss.delta for loss in own))
+    assert math.isclose(held["delta"], sum(loss.delta for loss in own)) and held["delta"] == life["user"]["delta"]
     assert "one Gaussian mechanism" in held["detail"]
     assert any("claimed is the sum" in reason for reason in record["privacy"]["why_they_differ"])
     with pytest.raises(Refused, match="POLICY_REFUSED"):  # their budget is spent
