@@ -64,7 +64,7 @@ def epsilon(
     if method not in METHODS:
         raise ValueError(
             f"{method}: an owner's answers are accounted for {', '.join(METHODS)}{nearest(method, METHODS)} "
-            "(what a local method loses, `ldpsim run` says)"
+            "(what another method loses, and by which composition, `ldpsim run` says)"
         )
     if (lambda_ is None) == (target_epsilon is None):
         raise ValueError("one of --lambda and --target-epsilon is needed, and not both")
@@ -136,6 +136,7 @@ def view(
         blocks.append([one])
     blocks.append(
         [
+            f"Labels are composed {found.composition}. Figures of vectors are upper bounds.",
             "The owner is trusted with all data. Public nodes and edges are not protected.",
             *(f"[yellow]note: {line}[/yellow]" for line in (*found.warnings, *notes)),
         ]

@@ -128,6 +128,13 @@ class Account:
         """The bounds under the release's own way of sampling."""
         return self.bounds[self.sampling]
 
+    @property
+    def composition(self) -> str:
+        """Composition of the labels' losses, in words."""
+        if self.sampling == "all":
+            return "by the privacy loss distribution of the noisy counts, an upper bound"
+        return "exactly, by a trinomial sum"
+
     def claim(self) -> Claim:
         """Return the paper's statement."""
         return Claim(f"(epsilon, {self.printed.delta_used:g})-DP as in the paper's tables", self.printed.epsilon)
@@ -142,8 +149,8 @@ class Account:
         if held.label is None:
             raise ValueError("the loss of a label needs the number of classes")
         detail = (
-            f"the labels of {self.release.queries} queries; the noisy vectors would lose {_up(held.vector)}, "
-            f"one edge instead of a person {_up(held.label_edge)}"
+            f"the labels of {self.release.queries} queries, composed {self.composition}; "
+            f"the noisy vectors would lose {_up(held.vector)}, one edge instead of a person {_up(held.label_edge)}"
         )
         return Level("bounded", held.label, self.release.delta, detail)
 

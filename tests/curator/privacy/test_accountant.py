@@ -210,7 +210,7 @@ def test_json_has_the_contracts_keys(amazon: Account) -> None:
 def test_for_the_guarantee(amazon: Account) -> None:
     level, claim = amazon.central_node(), amazon.claim()
     assert (level.status, level.value, level.delta) == ("bounded", amazon.holds.label, 1e-4)
-    assert "vectors would lose 19.131" in level.detail
+    assert "vectors would lose 19.131" in level.detail and "composed exactly, by a trinomial sum" in level.detail
     assert claim.value == amazon.printed.epsilon
     assert "0.001" in claim.statement
     nobody = privgnn(replace(AMAZON, classes=None, queries=10))
@@ -231,6 +231,7 @@ def test_an_account_of_pate() -> None:
     document = found.to_dict()
     assert document["gamma"] is None and document["sampling"] is None
     assert found.central_node().value == found.holds.label
+    assert "an upper bound" in found.central_node().detail
     assert pate(LabelRelease(queries=500, lambda_=0.1, delta=4e-4, gamma=0.01, sampling="once")).holds == found.holds
 
 
