@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ from devices.query import ATTRIBUTES
 from strategies import Refused, RunOptions, simulate
 from strategies.people.owner_graphs import handed_over
 from strategies.people.private_and_public import divide
+from strategies.runs import owner as owner_run
 from strategies.runs import set_up as set_up_module
 
 QUICK = {"queries": "45", "K": "15", "epochs": "6", "hidden": "8"}
@@ -137,6 +139,28 @@ def test_the_student_learns_from_the_released_labels_alone(
     assert again.record["reference"] == first.record["reference"]  # B1 learns from private people alone
     model = "model.safetensors"
     assert (again.folder / model).read_bytes() == (first.folder / model).read_bytes()
+
+
+def test_the_queries_are_about_people_who_may_be_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The labels of the student: whose they are, their accuracy, and their cost for the private people."""
+    seen: dict[str, Any] = {}
+    plain = owner_run.train_network
+
+    def watched(graph: Any, known: Any, labels: Any, *rest: Any, **more: Any) -> Any:
+        seen.update(known=known, labels=labels)
+        return plain(graph, known, labels, *rest, **more)
+
+    monkeypatch.setattr(owner_run, "train_network", watched)
+    given = replace(options(None, reference=False), clients=200)
+    teachers = simulate(given).record["teachers"]
+    people = set_up_module.load_population(given)
+    division = divide(people, given.seeds_of(0).split)
+    about = division.public[seen["known"]]
+    assert len(set(about.tolist())) == 45 and set(about.tolist()) <= set(division.asked.tolist())
+    assert teachers["pseudo_label_accuracy"] == np.mean(seen["labels"] == people.labels[about])
+    assert hashlib.sha256(seen["labels"].astype("<i8").tobytes()).hexdigest() == teachers["labels_sha256"]
+    # 80 people are private and 120 public: delta is below 1 / 80, not below 1 / 120
+    assert (teachers["private"], len(division.public), teachers["delta"]) == (80, 120, 0.01)
 
 
 def divide_of(out: Path) -> Any:

@@ -5,6 +5,7 @@ Covers people/silos.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from devices.federated.silo import Bound, Silo, SiloTask, read_rows
 from devices.network import Shape, softmax
 from strategies import RunOptions, simulate
 from strategies.people.silos import divide_into_silos
+from strategies.runs import silos as silos_run
 from strategies.runs.set_up import set_up
 
 
@@ -141,3 +143,20 @@ def test_who_is_in_a_silo_is_drawn_by_the_seed(population: Population) -> None:
     assert np.array_equal(first, again) and not np.array_equal(first, other)
     for label in range(5):  # with even shares, silos in the order of the people would rise
         assert (np.diff(first[population.labels == label]) < 0).any()
+
+
+def test_the_silos_of_a_round_are_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: dict[int, tuple[int, ...]] = {}
+    plain = silos_run.draw_nodes
+
+    def watched(nodes: Sequence[int], share: float, seed: Sequence[int]) -> Sequence[int]:
+        drawn = plain(nodes, share, seed)
+        rounds[len(rounds)] = tuple(drawn)
+        return drawn
+
+    monkeypatch.setattr(silos_run, "draw_nodes", watched)
+    settings = {"rounds": "16", "silos": "4", "fraction": "0.5", "local_steps": "1"}
+    simulate(RunOptions(method="silo-fedavg-gcn", clients=40, out=None, reference=False, settings=settings))
+    drawn = list(rounds.values())
+    assert len(drawn) >= 16 and all(len(set(nodes)) == 2 and set(nodes) <= {1, 2, 3, 4} for nodes in drawn)
+    assert len(set(drawn)) > 2  # of six pairs; that 16 draws show at most two has probability 4e-7

@@ -18,9 +18,11 @@ import pytest
 from curator.methods import HoGS
 from devices.client_app import open_state
 from devices.enrolment.state import State
+from devices.facts import IntArray, Split
 from strategies import Refused, RunOptions, simulate
 from strategies.results.lifetime import lifetime
 from strategies.runs.set_up import set_up
+from strategies.setup.run_setup import RunSetup
 
 QUICK = {"epochs": "3"}
 
@@ -180,7 +182,7 @@ def test_everything_is_scored_on_the_test_people(tmp_path: Path, monkeypatch: py
     for right in ("train", "val", "test"):
         seen = (truth + 1) % setup.population.facts.classes
         seen[getattr(split, right)] = truth[getattr(split, right)]
-        monkeypatch.setattr("strategies.runs.run.without_noise", lambda setup, split, seed, seen=seen: seen)
+        monkeypatch.setattr("strategies.runs.run.without_noise", lambda *given, seen=seen, **more: seen)
         plain = HoGS.train
         monkeypatch.setattr(HoGS, "train", lambda self, graph, seen=seen, plain=plain, **given: dataclasses.replace(
             plain(self, graph, **given), predictions=seen))  # fmt: skip
@@ -188,6 +190,21 @@ def test_everything_is_scored_on_the_test_people(tmp_path: Path, monkeypatch: py
         assert record["reference"]["nonprivate_test"] == record["accuracy"]["test"] == float(right == "test")
         assert record["accuracy"]["val"] == float(right == "val")
         assert record["accuracy"]["macro_f1"] == float(right == "test")
+
+
+def test_each_repeat_s_reference_has_its_own_split_and_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = options(tmp_path, reference=True, repeats=2, out=None)
+    setup = set_up(given)
+    seen: list[tuple[list[int], int]] = []
+
+    def watched(run: RunSetup, split: Split, seed: int, **more: object) -> IntArray:
+        seen.append((split.train.tolist(), seed))
+        return run.population.labels
+
+    monkeypatch.setattr("strategies.runs.run.without_noise", watched)
+    assert simulate(given).record["reference"]["nonprivate_test"] == 1.0
+    own = [(repeat.split.train.tolist(), repeat.seeds.training) for repeat in setup.repeats]
+    assert seen == own and own[0][0] != own[1][0] and own[0][1] != own[1][1]
 
 
 def test_references_ask_nobody(tmp_path: Path) -> None:
