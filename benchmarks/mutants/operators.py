@@ -191,7 +191,7 @@ def keyword(text: Text, node: ast.AST) -> Iterator[Piece]:
     if not isinstance(node, ast.Call):
         return
     for given in node.keywords:
-        if given.arg is None or given.arg == CHECKED_LENGTHS:
+        if given.arg is None or given.arg == CHECKED_LENGTHS or _said(given.value):
             continue
         start, end = text.span(given)
         comma = text.bytes.rfind(b",", text.span(node.func)[1], start)
@@ -240,6 +240,12 @@ def _called(node: ast.Call) -> str:
     if isinstance(node.func, ast.Attribute):
         return node.func.attr
     return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _said(value: ast.expr) -> bool:
+    """Return whether an argument is a text for people: it is put together, or has a blank."""
+    blank = isinstance(value, ast.Constant) and isinstance(value.value, str) and " " in value.value
+    return blank or isinstance(value, ast.JoinedStr)
 
 
 def _effect(node: ast.AST) -> bool:

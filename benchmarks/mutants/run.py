@@ -100,6 +100,7 @@ class Run:
             raise RuntimeError(f"{' '.join(tests)} fails without a mutant (exit {seen['code']}):\n{seen['tail']}")
         with self._lock:
             self._usual[tests] = seen["seconds"]
+            print(f"as it is {seen['seconds']:6.1f} s  {' '.join(tests)}", flush=True)
             self.spent += seen["cpu"]
 
     def _one(self, shop: Workshop, job: tuple[str, Mutant, tuple[str, ...], str]) -> None:

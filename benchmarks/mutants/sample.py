@@ -46,7 +46,7 @@ def mirrored(root: Path, module: Path) -> tuple[str, ...]:
     own = Path("tests") / module.with_name(f"test_{module.name}")
     stem = module.with_suffix("").as_posix()
     others = [test for test, folder, words in _covering(root) if any(_means(word, stem, folder) for word in words)]
-    found = (*([own.as_posix()] if (root / own).is_file() else []), *others)
+    found = tuple(dict.fromkeys([own.as_posix(), *others] if (root / own).is_file() else others))
     if not found:
         raise LookupError(f"{module} has no test file {own}, and no test file below tests/ says that it covers it")
     return found
@@ -55,7 +55,7 @@ def mirrored(root: Path, module: Path) -> tuple[str, ...]:
 def _means(word: str, stem: str, folder: str) -> bool:
     """Return whether a word of a test file in a folder means a module: by its path, or by its name in that folder."""
     if word.endswith("/*"):
-        return _means(word.removesuffix("/*"), stem.rpartition("/")[0], folder)
+        return stem.startswith(word[:-1])
     return stem in (word, f"{folder}/{word}") or ("/" in word and stem.endswith(f"/{word}"))
 
 
@@ -66,7 +66,7 @@ def _covering(root: Path) -> list[tuple[str, str, list[str]]]:
     for path in sorted((root / "tests").rglob("test_*.py")):
         _, covers, rest = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("overs ")
         if covers:
-            rest = re.sub(r"all modules of (`*[\w./]+)", r"\1/*", rest)
+            rest = re.sub(r"all modules below (`*[\w./]+)", r"\1/*", rest)
             words = [word.removesuffix(".py").replace(".", "/") for word in re.findall(r"[\w./]*[\w*]", rest)]
             test = path.relative_to(root)
             found.append((test.as_posix(), test.parent.relative_to("tests").as_posix(), words))

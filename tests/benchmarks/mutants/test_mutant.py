@@ -63,6 +63,12 @@ def test_what_is_left_as_it_is(case: str) -> None:
     assert [mutant.after for mutant in mutants_of("m.py", f"{LEFT[case]}\n")] == []
 
 
+def test_a_named_argument_that_is_a_text_stays() -> None:
+    assert changes("x = f(1, detail=f'{a}', help='a text', kind='word')\n", "keyword dropped") == {
+        "x = f(1, detail=f'{a}', help='a text')"
+    }
+
+
 def test_a_raise_is_left_out_and_its_message_stays() -> None:
     source = "def f(a):\n    if a > 1:\n        raise ValueError(f'{a}', 1)\n"
     assert {mutant.operator for mutant in mutants_of("m.py", source)} == {"comparison", "constant", "statement removed"}

@@ -23,3 +23,10 @@ def test_adam_takes_torchs_steps(weight_decay: float) -> None:
         two.zero_grad()
     np.testing.assert_allclose(ours.detach(), theirs.detach(), atol=1e-6)
     assert ours.grad is None
+
+
+def test_a_parameter_without_a_gradient_stays_and_those_after_it_move() -> None:
+    still, moved = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
+    moved.grad = torch.ones(3)
+    Adam([still, moved], lr=0.1, weight_decay=0.5).step()
+    assert still.tolist() == [1, 1, 1] and (moved < 1).all()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from curator.learning import threads
 from curator.learning.adam import Adam
 from curator.learning.training import TrainingSettings, choose_device, train
 from curator.methods import Graph
@@ -174,3 +175,29 @@ def test_a_loss_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.MonkeyPat
     norms.clear()
     train(graph, settings=settings, classes=3, seed=0, device="cpu", loss=steep, clip_norm=5.0)
     assert norms == pytest.approx([5.0] * 4, rel=1e-4)
+
+
+def test_the_number_of_threads_follows_the_problem_and_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr(threads, "_most", 2)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        for entries, expected in ((0, 1), ((1 << 25) - 1, 1), (1 << 25, 2), (1 << 30, 2)):
+            with threads.threads_for(entries):
+                assert torch.get_num_threads() == expected
+            assert torch.get_num_threads() == 3
+        with pytest.raises(KeyError), threads.threads_for(0):
+            raise KeyError
+        assert torch.get_num_threads() == 3
+        for cores in (None, 1):
+            monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+            with threads.threads_for(1 << 30):
+                assert torch.get_num_threads() == 1
+        threads.limit_threads(1)
+        assert torch.get_num_threads() == 1
+        monkeypatch.setattr("os.cpu_count", lambda: 8)
+        with threads.threads_for(1 << 30):
+            assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)

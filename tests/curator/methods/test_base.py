@@ -1,11 +1,12 @@
 """Base class of methods.
 
-It covers ``curator.methods.__init__`` and ``curator.reports.question`` too.
+It covers all modules below ``curator.methods`` in what all methods have alike, and ``curator.reports.question`` too.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import re
 from dataclasses import dataclass, make_dataclass
@@ -16,6 +17,8 @@ import pytest
 
 from curator import methods
 from curator.methods import Budget, HoGS, HoGSAblation, Method
+from curator.methods.local.lpgnn import MOST_HOPS
+from tests.curator.methods.declared import PATH, today
 
 
 def test_the_table_has_what_ldpsim_methods_prints() -> None:
@@ -93,6 +96,24 @@ def test_settings_are_read_where_annotations_are_not_deferred() -> None:
     assert (method.share, method.hops, method.deep) == (0.25, 3, True)
     with pytest.raises(ValueError, match="--set hops=x: not a value of type int"):
         made.from_settings({"hops": "x"})  # type: ignore[attr-defined]
+
+
+def test_what_a_method_declares_does_not_change_by_accident() -> None:
+    """Defaults, grids and flags are the papers', and stand in tables of results."""
+    kept, now = json.loads(PATH.read_text()), today()
+    changed = {name: now.get(name) for name in {*kept, *now} if kept.get(name) != now.get(name)}
+    assert not changed, "if it is meant: python -m tests.curator.methods.declared"
+
+
+def test_ranges_of_whole_numbers_are_checked_at_both_ends() -> None:
+    assert HoGS(l=0).l == 0 and methods.LPGNN(k_x=0, k_y=MOST_HOPS).k_y == MOST_HOPS
+    for wrong in ({"k_x": -1}, {"k_y": MOST_HOPS + 1}):
+        with pytest.raises(ValueError, match=rf"must be 0\.\.{MOST_HOPS}"):
+            methods.LPGNN(**wrong)
+    made = make_dataclass("Other", [("hops", int)], bases=(Method,), frozen=True)
+    made(10**9).check_range("hops", least=3)  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="--set hops=2: must be 3 or more"):
+        made(2).check_range("hops", least=3)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", methods.BUILT_IN)

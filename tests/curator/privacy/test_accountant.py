@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from curator.privacy.accountant import Account, Figure, LabelRelease, account, largest_lambda, pate, privgnn
-from curator.privacy.label import label_epsilon, label_epsilon_once
-from curator.privacy.laplace import laplace_epsilon, laplace_epsilon_once
-from curator.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon
+from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once
+from curator.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
+from curator.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon, rdp_epsilon_once
 from curator.privacy.release import LARGEST_LAMBDA, SMALLEST_LAMBDA
 
 DATA = Path(__file__).with_name("data")
@@ -263,6 +263,31 @@ def test_mistakes(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said) as error:
         replace(AMAZON, **change)
     assert "\n" not in str(error.value)
+
+
+def test_each_figure_of_each_way_of_sampling() -> None:
+    small = replace(AMAZON, queries=5, gamma=0.3, delta=1e-3, sampling="fresh")
+    given: dict[str, Any] = {"queries": 5, "delta": 1e-3}
+    label: dict[str, Any] = {**given, "classes": small.classes, "lambda_": small.lambda_}
+    vector: dict[str, Any] = {**given, "loss": 2 * small.lambda_}
+    expected = {
+        "fresh": (
+            label_epsilon(**label, gamma=0.3), label_edge_epsilon(**label, gamma=0.3),
+            laplace_epsilon(**vector, gamma=0.3), laplace_edge_epsilon(**vector, gamma=0.3),
+            rdp_epsilon(**vector, gamma=0.3)[0],
+        ),
+        "once": (
+            label_epsilon_once(**label, gamma=0.3), label_epsilon_once(**label, gamma=0.09),
+            laplace_epsilon_once(**vector, gamma=0.3), laplace_epsilon_once(**vector, gamma=0.09),
+            rdp_epsilon_once(**vector, gamma=0.3),
+        ),
+    }  # fmt: skip
+    for asked in ("fresh", "once"):  # both ways are stated, whichever was asked for
+        for way, figures in expected.items():
+            found = privgnn(replace(small, sampling=asked)).bounds[way]
+            seen = found.label, found.label_edge, found.vector, found.vector_edge, found.vector_rdp
+            assert seen == pytest.approx(figures, abs=2e-9)
+    assert all(abs(a - b) > 1e-3 for a, b in zip(*expected.values(), strict=True))  # power: the ways differ
 
 
 def test_the_last_allowed_values() -> None:

@@ -1,6 +1,6 @@
 """What holds for all built-in mechanisms alike: questions, data of any kind, foreign bytes, one-end policies.
 
-It covers all modules of ``devices.mechanisms``.
+It covers all modules below ``devices.mechanisms``.
 """
 
 from __future__ import annotations

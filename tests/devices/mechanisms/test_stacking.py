@@ -1,6 +1,6 @@
 """Every mechanism's reports, from a device's bytes to the curator's arrays, on disk and back.
 
-It covers all modules of ``devices.mechanisms``.
+It covers all modules below ``devices.mechanisms``.
 """
 
 from __future__ import annotations

@@ -19,10 +19,12 @@ from curator.methods.base import Method
 from curator.methods.local import ldpgcn as ldpgcn_module
 from curator.methods.local.dprr import survival
 from curator.methods.local.ldpgcn import largest_entries, largest_pairs
-from curator.methods.local.lp_and import lp_and
+from curator.methods.local.links import with_labels
+from curator.nulls.known import known_from_reports
+from curator.nulls.models import graph_alone
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import Degree, NoisyRow, RandomizedResponse
+from devices.mechanisms import GRR, Degree, NoisyRow, RandomizedResponse
 from devices.query import Ask
 
 N = 5
@@ -214,7 +216,8 @@ def test_label_propagation_starts_at_training_nodes_alone() -> None:
         rows[left, right] = rows[right, left] = True
     for said in (0, 1):
         public = dataclasses.replace(PUBLIC, labels=np.array([0, 1, said, -1, -1]))
-        assert lp_and(_reports(rows), public).tolist() == [0, 1, 0, 0, 1]
+        spread = graph_alone(known_from_reports(_reports(rows), public))
+        assert spread is not None and spread.tolist() == [0, 1, 0, 0, 1]
         graph = LPAnd().reconstruct(_reports(rows), public)
         trained = LPAnd().train(graph, settings=TrainingSettings(), classes=2, seed=0, device="cpu")
         assert trained.predictions.tolist() == [0, 1, 0, 0, 1]
@@ -227,4 +230,23 @@ def test_reported_labels_come_before_public_ones() -> None:
     assert graph.labels.tolist() == said.tolist() != PUBLIC.labels.tolist()
     agreed = np.zeros((N, N), np.bool_)
     agreed[[0, 3], [3, 0]] = True
-    assert lp_and(_reports(agreed, labels=said), PUBLIC)[[0, 3]].tolist() == [1, 1]
+    spread = graph_alone(known_from_reports(_reports(agreed, labels=said), PUBLIC))
+    assert spread is not None and spread[[0, 3]].tolist() == [1, 1]
+
+
+def test_the_questions_of_a_method_with_stages_and_labels() -> None:
+    bits, degree = RandomizedResponse.from_epsilon(2, n=N), Degree.from_epsilon(1, n=N)
+    first = (Ask("adjacency", (bits,)),)
+    later = (Ask("adjacency", (degree,)),)
+    (plain,) = with_labels(first, FACTS, SPLIT, Budget(), "c", "own", later=((degree,),))
+    assert plain.query.plan == (first, later) and plain.devices is None
+    spent = Budget(private_labels=True, eps_labels=1.5)
+    labelled, others = with_labels(first, FACTS, SPLIT, spent, "c", "own", later=((degree,),))
+    truth = Ask("label", (GRR.from_epsilon(1.5, categories=2),))
+    assert labelled.query.plan == ((*first, truth), later) and others.query.plan == (first, later)
+    assert labelled.devices is not None and labelled.devices.tolist() == SPLIT.labelled.tolist()
+    assert others.devices is not None and {*others.devices, *labelled.devices} == set(range(N))
+    everybody = dataclasses.replace(SPLIT, train=np.arange(N), val=SPLIT.val[:0], test=SPLIT.test[:0])
+    assert len(with_labels(first, FACTS, everybody, spent, "c", "own")) == 1
+    with pytest.raises(ValueError, match="needs --eps-labels: own's epsilon"):
+        with_labels(first, FACTS, SPLIT, Budget(private_labels=True), "c", "own")

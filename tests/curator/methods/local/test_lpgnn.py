@@ -77,6 +77,7 @@ def test_features_are_kprop_written_out(hops: int, loops: bool) -> None:
     np.testing.assert_allclose(graph.features, wanted, rtol=1e-4, atol=1e-4)
     assert graph.edge_index.shape == (2, 10) and graph.features.dtype == np.float32
     assert graph.labels.tolist() == [1, 2, 0, -1, -1, -1]  # the reported ones, never the public ones
+    assert graph.notes["edges"] == 10
     assert graph.notes["label_truth"] == pytest.approx(math.exp(2) / (math.exp(2) + 2))
 
 

@@ -130,6 +130,22 @@ def test_a_person_more_moves_one_vote_of_a_query(kind: type[PateG]) -> None:
     assert set(np.concatenate(moves)) == {0, 2}
 
 
+def test_pate_releases_the_largest_noisy_count() -> None:
+    votes = np.array([[0.0, 50.0, 0.0], [50.0, 0.0, 0.0], [0.0, 0.0, 50.0]])
+    assert PateG(lambda_=2.0).labels(votes, noise_seed=1).tolist() == [1, 0, 2]
+    even = np.zeros((300, 3))
+    assert len(set(PateG(lambda_=2.0).labels(even, noise_seed=1).tolist())) == 3  # power: there is noise
+
+
+def test_an_owners_networks_have_the_settings_of_the_training() -> None:
+    asked = TrainingSettings(gnn="sage", hidden=12, lr=0.03, weight_decay=0.002, gnn_dropout=0.25, epochs=17)
+    found = sage_settings(asked, basis="rotated")
+    assert found == SageSettings(hidden=12, lr=0.03, weight_decay=0.002, dropout=0.25, epochs=17, basis="rotated")
+    assert sage_settings(asked).basis == "given"
+    with pytest.raises(ValueError, match="--gnn gcn"):
+        sage_settings(TrainingSettings(gnn="gcn"))
+
+
 def test_a_part_of_one_person_does_not_vote() -> None:
     whole, public = private_graph(owned()), private_graph(owned(40, seed=1))
     votes = PateG(teachers=60).votes(whole, public, np.arange(5), SageSettings(hidden=4, epochs=2), classes=3,
