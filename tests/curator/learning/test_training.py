@@ -201,3 +201,15 @@ def test_the_number_of_threads_follows_the_problem_and_is_put_back(monkeypatch: 
             assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
+
+
+def test_the_settings_of_a_training_to_which_nothing_is_said() -> None:
+    assert dataclasses.asdict(TrainingSettings()) == {
+        "gnn": "gcn", "hidden": 16, "lr": 0.01, "weight_decay": 1e-4, "gnn_dropout": 0.1, "epochs": 300,
+        "gat_heads": 4, "gat_loops": True, "gat_weights": "once", "selection": "accuracy",
+    }  # fmt: skip
+    least = TrainingSettings(hidden=1, epochs=1, gat_heads=1, weight_decay=0.0, gnn_dropout=0.0, gat_weights="twice")
+    assert least.sizes == {"hidden": 1, "heads": 1, "loops": True, "twice": True}
+    assert TrainingSettings(hidden=5, gat_loops=False).sizes == {
+        "hidden": 5, "heads": 4, "loops": False, "twice": False,
+    }  # fmt: skip

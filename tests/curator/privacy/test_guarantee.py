@@ -9,7 +9,7 @@ import pytest
 
 from curator.methods import Budget, HoGS, Question
 from curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
-from curator.privacy.guarantee import Claim, Guarantee, local_guarantee, open_guarantee
+from curator.privacy.guarantee import Claim, Guarantee, Level, local_guarantee, open_guarantee
 from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts, Split
 from devices.mechanisms import AnalyticGaussian, OneBit, RandomizedResponse, gaussian
@@ -219,3 +219,8 @@ def test_two_gaussian_reports_lose_less_than_the_sums_that_are_printed() -> None
     exact = gaussian.epsilon_of(2 * GAUSSIAN_DELTA, shift=math.sqrt(2), sigma=sigma)
     assert held.value == pytest.approx(4.0, abs=1e-8) and held.delta == pytest.approx(2 * GAUSSIAN_DELTA)
     assert 2.0 < exact < 3.2
+
+
+def test_a_guarantee_counts_one_collection_where_nothing_is_said() -> None:
+    assert Guarantee("none", NO_CLAIM, {}).collections == 1
+    assert Level("not asked") == Level("not asked", None, 0.0, "")
