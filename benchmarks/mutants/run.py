@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks import ROOT
 from benchmarks.mutants.mutant import Mutant
 from benchmarks.mutants.page import summary, write_page
-from benchmarks.mutants.results import Result, append, inputs_of, known, read
+from benchmarks.mutants.results import Result, about, append, inputs_of, known, read
 from benchmarks.mutants.sample import FOLDERS, draw, mirrored
 from benchmarks.mutants.workshop import Workshop
 
@@ -47,14 +47,14 @@ class Run:
 
     def run(self, sample: dict[str, list[Mutant]], *, survivors: bool = False) -> None:
         """Run the mutants that have no result for this module and these tests; if asked, survivors alone."""
-        held = read(self.path)
+        held, explained = read(self.path), known()
         self.spent = sum(result.cpu for results in held.values() for result in results)
         open_: list[tuple[str, Mutant, tuple[str, ...], str]] = []
         for folder, mutants in sample.items():
             for mutant in mutants:
                 tests = mirrored(ROOT, Path(mutant.module))
                 inputs, earlier = inputs_of(ROOT, mutant, tests), held.get(mutant.name, [])
-                if survivors and not (earlier and not earlier[-1].killed):
+                if survivors and not (earlier and not earlier[-1].killed and about(earlier[-1], explained) is None):
                     continue
                 if not any(result.inputs == inputs for result in earlier):
                     open_.append((folder, mutant, tests, inputs))
@@ -141,7 +141,9 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=HOURS, help="most processor time (default %(default)s)")
     parser.add_argument("--folder", nargs="*", choices=FOLDERS, default=list(FOLDERS), help="only these folders")
     parser.add_argument("--out", type=Path, help="file of the results (default runs/mutants/seed-SEED.jsonl)")
-    parser.add_argument("--survivors", action="store_true", help="only those that survived, where tests changed since")
+    parser.add_argument(
+        "--survivors", action="store_true", help="only survivors without a reason, where tests changed since"
+    )
     parser.add_argument("--page", action="store_true", help="run nothing; write the tables of docs/testing.md")
     asked = parser.parse_args()
     path = asked.out or ROOT / "runs" / "mutants" / f"seed-{asked.seed}.jsonl"
