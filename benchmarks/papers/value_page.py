@@ -15,6 +15,7 @@ from benchmarks.papers.value_row import (
     attributes_of,
     best_null,
     bought,
+    interval,
     judgement,
     with_spread,
 )
@@ -32,7 +33,11 @@ runs.
   others* takes every private attribute from other people.
 - *Bought* is the accuracy minus that of the same method on the attribute of others, in points, with its 95 % interval
   over paired runs. It is measurable if the interval lies above 0.
-- The *best null* is the one with the highest accuracy; the verdict compares the method with it, paired likewise.
+- The *best null* is the one with the highest accuracy. *Over the best null* is the accuracy minus that one's, paired
+  likewise; the verdict follows from it.
+
+What an attribute bought may be more than the gain over the best null. A method that trusts the edges of others can be
+worse than one that has no edges.
 
 A gain that is small or not measurable says that this method does not need these people's data. It does not say that
 the data are worth nothing to another method."""
@@ -83,7 +88,7 @@ def sentences(rows: Sequence[ValueRow]) -> Iterator[str]:
 def table(rows: Sequence[ValueRow]) -> Iterator[str]:
     """Yield the lines of a headline's table."""
     attributes = attributes_of(rows)
-    heads = ["data set", "network", "budget", "accuracy", "chance", "best null",
+    heads = ["data set", "network", "budget", "accuracy", "chance", "best null", "over the best null",
              *(f"bought by {ATTRIBUTES[name]}" for name in attributes), "verdict"]  # fmt: skip
     yield f"| {' | '.join(heads)} |"
     yield "|" + " --- |" * len(heads)
@@ -91,8 +96,8 @@ def table(rows: Sequence[ValueRow]) -> Iterator[str]:
         best = best_null(row)
         shown = "-" if best == "chance" else f"{with_spread(row, best)} ({NULLS[best]})"
         cells = [row["data set"], row["network"] or "-", row["budget"], with_spread(row, "accuracy", "std"),
-                 with_spread(row, "chance"), shown, *(bought(row, name) for name in attributes),
-                 judgement(row)]  # fmt: skip
+                 with_spread(row, "chance"), shown, interval(row, "margin"),
+                 *(bought(row, name) for name in attributes), judgement(row)]  # fmt: skip
         yield f"| {' | '.join(cells)} |"
 
 

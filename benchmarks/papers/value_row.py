@@ -118,8 +118,13 @@ def with_spread(row: ValueRow, name: str, spread: str = "") -> str:
 
 
 def bought(row: ValueRow, attribute: str) -> str:
-    """Return the gain of an attribute, in points, with its 95 % interval."""
-    value, low, high = (row.get(f"bought_{attribute}{end}") for end in ("", "_low", "_high"))
+    """Return the gain of an attribute."""
+    return interval(row, f"bought_{attribute}")
+
+
+def interval(row: ValueRow, name: str) -> str:
+    """Return a difference in points with its 95 % interval."""
+    value, low, high = (row.get(f"{name}{end}") for end in ("", "_low", "_high"))
     return f"{float(value):+.1f} ({float(low):+.1f} to {float(high):+.1f})" if value and low and high else "-"
 
 
