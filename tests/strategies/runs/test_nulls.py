@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from strategies.people.shuffled import shuffled
 from strategies.progress import quiet
 from strategies.runs import nulls as module
 from strategies.runs.asking import ask_devices
+from strategies.runs.one_report import OneReportRun
 from strategies.runs.run import Scene
 from strategies.runs.set_up import set_scene, set_up
 
@@ -82,10 +86,22 @@ def test_both_ends_of_a_shuffled_pair_agree(scene: Scene) -> None:
 
 @pytest.mark.parametrize("scene", [{"dropout": 0.3}], indirect=True)
 def test_people_who_gave_no_report_give_none_in_a_null(scene: Scene) -> None:
+    """Silent ones by --dropout, and one more whose device refused or failed."""
     real = reports_of(scene)
-    silent = frozenset(np.flatnonzero(~real.answered).tolist())
-    assert len(silent) == 18
-    assert np.array_equal(asked(scene, ALL, silent).answered, real.answered)
+    answered = real.answered.copy()
+    answered[np.flatnonzero(answered)[0]] = False
+    found: list[Reports] = []
+
+    @contextmanager
+    def others(attributes: Iterable[str], silent: frozenset[int]) -> Iterator[Scene]:
+        found.append(asked(scene, attributes, silent))
+        raise KeyboardInterrupt
+        yield
+
+    outcome: Any = SimpleNamespace(reports=replace(real, answered=answered))
+    with pytest.raises(KeyboardInterrupt):
+        list(OneReportRun().shuffled(scene, outcome, others))
+    assert answered.sum() == 41 and np.array_equal(found[0].answered, answered)
 
 
 @pytest.mark.parametrize("method", ["hogs", "fp-ldpgen"])
@@ -185,12 +201,15 @@ def test_a_run_that_dies_in_its_null_models_is_continued(
     """Its collection is open until the result is written, and the folder of the null models is made again."""
     whole = simulate(options(tmp_path / "whole", **given)).record
 
-    def die(*_: Any) -> None:
-        raise KeyboardInterrupt
+    times = iter(range(2))
+
+    def die(*_: Any, **__: Any) -> None:
+        """A killed process removes nothing, neither before the collection nor after it."""
+        if next(times):
+            raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(module.shutil, "rmtree", lambda *_, **__: None)  # a killed process removes nothing
-        dying.setattr(Scene, "end_collection", die)
+        dying.setattr(module.shutil, "rmtree", die)
         with pytest.raises(KeyboardInterrupt):
             simulate(options(tmp_path / "runs", **given))
     open_state.cache_clear()
