@@ -250,12 +250,16 @@ def test_two_sweeps_do_not_share_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_a_result_without_the_reference_does_not_do_where_it_is_asked_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["reference", "nulls"])
+def test_a_result_without_a_part_does_not_do_where_it_is_asked_for(part: str, tmp_path: Path) -> None:
     options = RunOptions(clients=60, settings={"epochs": "3"}, reference=False, nulls=False, out=None)
-    run_sweep([Cell(options, "a")], tmp_path / "sweep")
-    result = run_sweep([Cell(replace(options, reference=True), "a")], tmp_path / "sweep")
-    assert result.found == 0
-    assert result.rows[0]["nonprivate_test"] is not None
+    folder = tmp_path / "sweep"
+    run_sweep([Cell(options, "a")], folder)
+    wanted = [Cell(replace(options, **{part: True}), "a")]  # type: ignore[arg-type]
+    assert run_sweep(wanted, folder).found == 0
+    assert run_sweep(wanted, folder).found == 1 == run_sweep([Cell(options, "a")], folder).found
+    assert len(list(folder.glob("*/result.json"))) == 2
+    assert (folder / "nulls").exists() == (part == "nulls")
 
 
 # ---- workers -------------------------------------------------------------------------
