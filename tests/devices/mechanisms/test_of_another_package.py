@@ -1,7 +1,7 @@
 """Mechanisms of another package, from a device to the curator, with no change to ldpsim.
 
 Both are about the adjacency. One reports bits, and one reports numbers in a field of its own. This file
-also covers ``devices.mechanisms.__init__``.
+also covers ``devices.mechanisms.__init__``, and ``devices.mechanisms.adjacency`` as a base of others.
 """
 
 from __future__ import annotations
