@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from strategies.results.outcome import Score
 
 _DRAWS, _SEED = 2000, 20260
 _TAIL = 0.025
+_FEW = 5  # with fewer repeats, Student's interval is too wide to say anything: +- 9 standard deviations with two
 
 
 def mean(values: Sequence[float | None]) -> float | None:
@@ -39,24 +40,40 @@ class Interval:
 def gain(model: Sequence[Score], other: Sequence[Score]) -> Interval | None:
     """Return how much better a model is than another one, paired.
 
-    With several repeats it is Student's interval of the differences. With one repeat it is the
-    bootstrap over the test people. None without test people, or if one repeat has no prediction
-    of each person.
+    With five repeats or more it is Student's interval of the differences. With one repeat it is the
+    bootstrap over the test people. With two to four repeats it is a normal interval, whose standard error
+    is the larger one of the error over repeats and the mean error over the test people of a repeat.
+    None without test people, or if one repeat has no prediction of each person.
     """
-    differences = [ours.test - theirs.test for ours, theirs in zip(model, other, strict=True)
-                   if ours.test is not None and theirs.test is not None]  # fmt: skip
-    if len(differences) > 1:
-        return _student(np.array(differences))
-    if not differences or model[0].right is None or other[0].right is None:
+    pairs = list(zip(model, other, strict=True))
+    differences = np.array([ours.test - theirs.test for ours, theirs in pairs
+                            if ours.test is not None and theirs.test is not None])  # fmt: skip
+    people = [ours.right.astype(np.int64) - theirs.right for ours, theirs in pairs
+              if ours.right is not None and theirs.right is not None]  # fmt: skip
+    if len(differences) >= _FEW or 1 < len(differences) != len(people):
+        return _student(differences)
+    if not len(differences) or not people:
         return None
-    return _bootstrap(model[0].right.astype(np.int64) - other[0].right)
+    return _bootstrap(people[0]) if len(differences) == 1 else _few(differences, people)
 
 
 def _student(differences: NDArray[np.float64]) -> Interval:
-    value = float(np.mean(differences))
-    error = float(np.std(differences, ddof=1)) / np.sqrt(len(differences))
-    half = float(stdtrit(len(differences) - 1, 1 - _TAIL) * error)
-    return Interval(value, value - half, value + half)
+    half = float(stdtrit(len(differences) - 1, 1 - _TAIL) * _error(differences))
+    return _around(float(np.mean(differences)), half)
+
+
+def _few(differences: NDArray[np.float64], people: Sequence[NDArray[np.int64]]) -> Interval:
+    error = max(_error(differences), float(np.mean([np.std(each) / np.sqrt(len(each)) for each in people])))
+    return _around(float(np.mean(differences)), float(ndtri(1 - _TAIL)) * error)
+
+
+def _error(differences: NDArray[np.float64]) -> float:
+    """Return the standard error of the mean over repeats."""
+    return float(np.std(differences, ddof=1)) / float(np.sqrt(len(differences)))
+
+
+def _around(value: float, half: float) -> Interval:
+    return Interval(value, max(value - half, -1.0), min(value + half, 1.0))  # shares differ by 1 at most
 
 
 def _bootstrap(differences: NDArray[np.int64]) -> Interval:

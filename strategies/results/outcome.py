@@ -16,8 +16,6 @@ from strategies.rounds.collect_once import Collected
 if TYPE_CHECKING:
     from torch import nn
 
-# Names of the null models; an attribute, or "all", follows SHUFFLED.
-CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled."
 # The reconstruction of a method that makes no graph.
 NO_GRAPH: Mapping[str, Any] = dict.fromkeys(
     ("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees")

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 NOT_TAKEN = "not taken"
-_SHUFFLED = "shuffled_"
+# Names of the null models; an attribute, or "all", follows SHUFFLED.
+CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
 
 Nulls = Mapping[str, Mapping[str, Any]]
 
@@ -24,10 +25,12 @@ class NullSpec:
     Args:
         heading: Name in a table.
         words: Explanation, as the end of a sentence.
+        subject: Its results, as the beginning of a sentence (plural).
     """
 
     heading: str
     words: str
+    subject: str = ""
 
     @property
     def attribute(self) -> str | None:
@@ -37,13 +40,25 @@ class NullSpec:
 
 
 NULLS = {
-    "chance": NullSpec("chance", "always the largest class"),
-    "graph_alone": NullSpec("graph alone", "labels spread over the curator's graph"),
-    "features_alone": NullSpec("features alone", "no graph, the features that the curator has"),
-    f"{_SHUFFLED}features": NullSpec("shuffled features", "the same run with somebody else's features"),
-    f"{_SHUFFLED}adjacency": NullSpec("shuffled adjacency", "the same run with somebody else's neighbours"),
-    f"{_SHUFFLED}label": NullSpec("shuffled label", "the same run with somebody else's label"),
-    f"{_SHUFFLED}all": NullSpec("shuffled all", "the same run with somebody else's data throughout"),
+    CHANCE: NullSpec("chance", "always the largest class"),
+    GRAPH_ALONE: NullSpec(
+        "graph alone", "labels spread over the curator's graph", "labels spread over the graph alone"
+    ),
+    FEATURES_ALONE: NullSpec(
+        "features alone", "no graph, the features that the curator has", "predictions from features alone"
+    ),
+    f"{SHUFFLED}features": NullSpec(
+        "shuffled features", "the same run with somebody else's features", "results with features of other people"
+    ),
+    f"{SHUFFLED}adjacency": NullSpec(
+        "shuffled adjacency", "the same run with somebody else's neighbours", "results with edges of other people"
+    ),
+    f"{SHUFFLED}label": NullSpec(
+        "shuffled label", "the same run with somebody else's label", "results with labels of other people"
+    ),
+    f"{SHUFFLED}all": NullSpec(
+        "shuffled all", "the same run with somebody else's data throughout", "results with private data of other people"
+    ),
 }
 
 # Standing of a method among its null models: words, and whether that is good, open or bad.
@@ -60,7 +75,7 @@ STANDINGS = {
 def nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return ``test`` and ``std`` of the null models that a result has, in the order of :data:`NULLS`."""
     section = record.get("nulls") or {}
-    entries = {**section, **{f"{_SHUFFLED}{name}": entry for name, entry in (section.get("shuffled") or {}).items()}}
+    entries = {**section, **{f"{SHUFFLED}{name}": entry for name, entry in (section.get("shuffled") or {}).items()}}
     return {name: {"test": entries[name]["test"], "std": entries[name].get("std")} for name in NULLS
             if entries.get(name) is not None}  # fmt: skip
 
@@ -84,7 +99,7 @@ def verdict_of(record: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def best_null(nulls: Nulls) -> str | None:
     """Return the name of the best null model; chance counts only where it is the only one."""
-    return max(nulls, key=lambda name: (name != "chance", nulls[name]["test"]), default=None)
+    return max(nulls, key=lambda name: (name != CHANCE, nulls[name]["test"]), default=None)
 
 
 def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -92,7 +107,7 @@ def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, A
     row: dict[str, Any] = {}
     for name in NULLS:
         row[name] = nulls.get(name, {}).get("test")
-        if name != "chance":  # it is no training: it has no spread of its own
+        if name != CHANCE:  # it is no training: it has no spread of its own
             row[f"{name}_std"] = nulls.get(name, {}).get("std")
     margin = (verdict and verdict["margin"]) or {}
     return {**row, "margin": margin.get("value"), "margin_low": margin.get("low"), "margin_high": margin.get("high"),

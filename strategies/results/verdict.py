@@ -7,16 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from strategies.results.averages import Interval, gain, mean, spread
-from strategies.results.outcome import CHANCE, FEATURES_ALONE, GRAPH_ALONE, SHUFFLED, Repeat, Score
+from strategies.results.outcome import Repeat, Score
+from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE, GRAPH_ALONE, NULLS, SHUFFLED
 
-_WORDS = {
-    GRAPH_ALONE: "labels spread over the graph alone are",
-    FEATURES_ALONE: "predictions from features alone are",
-    f"{SHUFFLED}features": "results with features of other people are",
-    f"{SHUFFLED}adjacency": "results with edges of other people are",
-    f"{SHUFFLED}label": "results with labels of other people are",
-    f"{SHUFFLED}all": "results with private data of other people are",
-}
 _BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data together"}
 
 
@@ -97,12 +90,12 @@ def _sentences(
     if over_chance is not None:
         yield f"The method is {'' if over_chance.low > 0 else 'not measurably '}above chance: {_points(over_chance)}."
     if margin is not None and best is not None:
-        name = _WORDS[best]
+        name = NULLS[best].subject
         if margin.high < 0:
-            yield f"{name[0].upper()}{name[1:]} {_points(margin, -1)} better."
+            yield f"{name[0].upper()}{name[1:]} are {_points(margin, -1)} better."
         else:
             how = "above" if margin.low > 0 else "not measurably above"
-            yield f"It is {how} the best null model, {name.removesuffix(' are')}: {_points(margin)}."
+            yield f"It is {how} the best null model, {name}: {_points(margin)}."
     start = "On these people the"
     for attribute, found in bought.items():
         if found is None or (attribute == "all" and len(bought) == 2):

@@ -1,7 +1,7 @@
 """Null models of a repeat: predictions with less than the run had.
 
 ``chance``, ``graph_alone`` and ``features_alone`` read the curator's knowledge
-(:mod:`curator.nulls`). ``shuffled.ATTRIBUTE`` is the run's own work on the private data of other
+(:mod:`curator.nulls`). ``shuffled_ATTRIBUTE`` is the run's own work on the private data of other
 people: the same question, noise level, split and training seed. Devices that are enrolled for it
 live in a folder of their own, which is removed afterwards. Nobody of the run is asked.
 """
@@ -23,7 +23,8 @@ from devices.facts import IntArray
 from strategies.engines.collect import collect
 from strategies.people.shuffled import shuffled
 from strategies.progress import quiet
-from strategies.results.outcome import CHANCE, FEATURES_ALONE, GRAPH_ALONE, SHUFFLED, Outcome
+from strategies.results.outcome import Outcome
+from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE, GRAPH_ALONE, SHUFFLED
 from strategies.runs.kept_nulls import kept
 from strategies.runs.run import Scene
 from strategies.runs.set_up import run_of, set_scene

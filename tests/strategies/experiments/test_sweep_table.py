@@ -14,7 +14,7 @@ from strategies.experiments.sweep_table import row_of
 @pytest.fixture(scope="module")
 def record() -> dict[str, Any]:
     """Return a record whose figures are all different."""
-    found = simulate(RunOptions(clients=40, settings={"epochs": "1"}, reference=False, out=None)).record
+    found = simulate(RunOptions(clients=40, settings={"epochs": "1"}, reference=False, nulls=False, out=None)).record
     found["accuracy"].update(test=0.11, val=0.12, macro_f1=0.13, std=0.14)
     found["reference"].update(nonprivate_test=0.15)
     found["devices"].update(asked=100, reported=40, replayed=30, refused=16, silent=9, failed=5)

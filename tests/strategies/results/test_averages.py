@@ -24,7 +24,7 @@ def test_mean_and_sample_deviation() -> None:
 
 
 def test_several_repeats_give_students_interval_of_the_paired_differences() -> None:
-    ours, theirs = np.array([0.7, 0.8, 0.6, 0.9]), np.array([0.65, 0.78, 0.5, 0.88])
+    ours, theirs = np.array([0.7, 0.8, 0.6, 0.9, 0.7]), np.array([0.65, 0.78, 0.5, 0.88, 0.66])
     found = gain(scores(*ours), scores(*theirs))
     expected = stats.ttest_1samp(ours - theirs, 0).confidence_interval(0.95)
     assert found is not None and found.value == pytest.approx(np.mean(ours - theirs))
@@ -46,6 +46,26 @@ def test_one_repeat_gives_the_bootstrap_of_the_paired_people() -> None:
     assert found == gain(one(ours), one(theirs))
     unpaired = 1.959964 * np.sqrt((ours.var() + theirs.var()) / 4000)
     assert found.high - found.low < 1.5 * unpaired
+
+
+def test_few_repeats_have_the_larger_error_of_people_and_repeats() -> None:
+    """Student's interval of two repeats is 12.7 standard errors wide on each side and says nothing."""
+    right, wrong = np.arange(400) < 320, np.arange(400) < 240
+
+    def score(hits: np.ndarray) -> Score:
+        return Score(float(hits.mean()), hits)
+
+    people = np.std(right.astype(int) - wrong) / np.sqrt(400)
+    alike = gain([score(right)] * 2, [score(wrong)] * 2)
+    assert alike is not None and alike.value == pytest.approx(0.2)
+    assert alike.high - alike.value == pytest.approx(1.959964 * people)
+    apart = gain([score(right), score(wrong)], [score(wrong)] * 2)
+    assert apart is not None and apart.high - apart.value == pytest.approx(1.959964 * 0.2 / 2)
+
+
+def test_without_people_few_repeats_have_students_interval_within_what_shares_can_differ() -> None:
+    found = gain(scores(0.7, 0.9), scores(0.6, 0.6))
+    assert found is not None and (found.low, found.high) == (-1, 1)
 
 
 def test_equal_models_differ_by_nothing() -> None:

@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 
 from strategies import RunOptions, simulate
+from strategies.results.averages import mean, spread
 from strategies.results.outcome import Repeat
-from strategies.results.record import _spread, assemble, mean
+from strategies.results.record import assemble
 from strategies.setup.run_setup import RunSetup
 
 
 def test_the_spread_is_the_sample_standard_deviation() -> None:
     figures = [0.5, 0.7, 0.8, 0.9]
-    assert _spread(figures) == pytest.approx(statistics.stdev(figures), rel=1e-12)
-    assert _spread([0.4, 0.6]) == pytest.approx(0.02**0.5)  # not 0.1, the population's
-    assert _spread([0.4, None, 0.6]) == pytest.approx(0.02**0.5)
-    assert _spread([0.4]) is None is _spread([None, 0.4])
+    assert spread(figures) == pytest.approx(statistics.stdev(figures), rel=1e-12)
+    assert spread([0.4, 0.6]) == pytest.approx(0.02**0.5)  # not 0.1, the population's
+    assert spread([0.4, None, 0.6]) == pytest.approx(0.02**0.5)
+    assert spread([0.4]) is None is spread([None, 0.4])
 
 
 def test_the_mean_leaves_out_what_is_not_known() -> None:
@@ -39,7 +40,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
 
     monkeypatch.setattr("strategies.runs.simulate.assemble", watched)
     settings = {"epochs": "1"}
-    simulate(RunOptions(clients=40, repeats=3, settings=settings, reference=False, out=None))
+    simulate(RunOptions(clients=40, repeats=3, settings=settings, reference=False, nulls=False, out=None))
     ((setup, repeats),) = seen
     figures = (0.2, 0.3, 0.7)
     changed = [

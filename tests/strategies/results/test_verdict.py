@@ -25,8 +25,8 @@ def repeats(*several: dict[str, float]) -> Any:
     return [SimpleNamespace(score=right(each["own"]), nulls=found) for each, found in zip(several, nulls, strict=True)]
 
 
-HOGS = {"own": 0.727, "chance": 0.3, "graph_alone": 0.788, "features_alone": 0.5, "shuffled.adjacency": 0.32,
-        "shuffled.features": 0.725, "shuffled.all": 0.3}  # fmt: skip
+HOGS = {"own": 0.727, "chance": 0.3, "graph_alone": 0.788, "features_alone": 0.5, "shuffled_adjacency": 0.32,
+        "shuffled_features": 0.725, "shuffled_all": 0.3}  # fmt: skip
 
 
 def test_nulls_have_the_form_of_the_contract() -> None:
@@ -62,10 +62,10 @@ def test_a_method_above_all_nulls_names_the_best() -> None:
 
 def test_above_means_above_with_the_interval() -> None:
     """A margin of half a person is no proof, and a shuffled run is a null model as the others are."""
-    found = verdict_of(repeats({"own": 0.5025, "chance": 0.5, "shuffled.features": 0.5, "shuffled.all": 0.5}))
+    found = verdict_of(repeats({"own": 0.5025, "chance": 0.5, "shuffled_features": 0.5, "shuffled_all": 0.5}))
     assert found is not None
     assert found["margin"]["value"] > 0 and found["above_nulls"] is False and found["above_chance"] is False
-    assert found["best_null"] == "shuffled.features"
+    assert found["best_null"] == "shuffled_features"
     assert found["text"].count("nothing measurable") == 1  # one private attribute: all is the same
     assert "not measurably above chance" in found["text"]
 
@@ -88,5 +88,5 @@ def test_repeats_are_paired() -> None:
 
 
 def test_data_that_cost_accuracy() -> None:
-    found = verdict_of(repeats({"own": 0.3, "chance": 0.2, "shuffled.all": 0.5}))
+    found = verdict_of(repeats({"own": 0.3, "chance": 0.2, "shuffled_all": 0.5}))
     assert found is not None and "On these people the private data cost 20.0 +- 4.0 points." in found["text"]

@@ -156,7 +156,9 @@ def test_the_silos_of_a_round_are_drawn_anew(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(silos_run, "draw_nodes", watched)
     settings = {"rounds": "16", "silos": "4", "fraction": "0.5", "local_steps": "1"}
-    simulate(RunOptions(method="silo-fedavg-gcn", clients=40, out=None, reference=False, settings=settings))
+    simulate(
+        RunOptions(method="silo-fedavg-gcn", clients=40, out=None, reference=False, nulls=False, settings=settings)
+    )
     drawn = list(rounds.values())
     assert len(drawn) >= 16 and all(len(set(nodes)) == 2 and set(nodes) <= {1, 2, 3, 4} for nodes in drawn)
     assert len(set(drawn)) > 2  # of six pairs; that 16 draws show at most two has probability 4e-7

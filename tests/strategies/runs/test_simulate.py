@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from curator.learning.training import TrainingSettings
 from curator.methods import HoGS
 from devices.client_app import open_state
 from devices.enrolment.state import State
@@ -197,8 +198,9 @@ def test_each_repeat_s_reference_has_its_own_split_and_seed(tmp_path: Path, monk
     setup = set_up(given)
     seen: list[tuple[list[int], int]] = []
 
-    def watched(run: RunSetup, split: Split, seed: int, **more: object) -> IntArray:
-        seen.append((split.train.tolist(), seed))
+    def watched(run: RunSetup, split: Split, seed: int, settings: TrainingSettings) -> IntArray:
+        if settings == run.settings.training:
+            seen.append((split.train.tolist(), seed))
         return run.population.labels
 
     monkeypatch.setattr("strategies.runs.run.without_noise", watched)
