@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 
 import numpy as np
 import pytest
@@ -48,7 +49,9 @@ def test_it_learns_and_the_same_seed_gives_the_same_bytes(gnn: str) -> None:
 
 def test_the_model_is_that_of_the_best_validation_epoch() -> None:
     graph, _, _ = _graph()
+    started = time.perf_counter()
     trained = train(graph, settings=TrainingSettings(epochs=40), classes=3, seed=0, device="cpu")
+    assert 0 < trained.seconds < time.perf_counter() - started
     with torch.no_grad():
         again = trained.model().argmax(dim=1).numpy()
     assert np.array_equal(again, trained.predictions)

@@ -17,6 +17,8 @@ import pytest
 
 from curator import methods
 from curator.methods import Budget, HoGS, HoGSAblation, Method
+from curator.methods.base import require_reports, spending
+from curator.methods.local.links import LocalMethod
 from curator.methods.local.lpgnn import MOST_HOPS
 from tests.curator.methods.declared import PATH, today
 
@@ -114,6 +116,29 @@ def test_ranges_of_whole_numbers_are_checked_at_both_ends() -> None:
     made(10**9).check_range("hops", least=3)  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="--set hops=2: must be 3 or more"):
         made(2).check_range("hops", least=3)  # type: ignore[attr-defined]
+
+
+def test_raw_data_are_no_reports() -> None:
+    for name in methods.BUILT_IN:
+        kind = methods.find(name)
+        if issubclass(kind, LocalMethod):
+            with pytest.raises(TypeError, match="is a local method: it takes Reports, not dict"):
+                kind().reconstruct({}, None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="own is a local method"):
+        require_reports({}, "own")
+
+
+def test_an_error_names_the_budget_unless_it_names_an_option() -> None:
+    budget = Budget(epsilon=4.0)
+    for given, value, said in (
+        (3.0, 3.0, "--eps-features 3: too much"),
+        (None, 4.0, "--epsilon 4: too much"),
+        (None, 2.0, "--epsilon 4 (here 2 of it for one entry): too much"),
+    ):
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}$"), spending("--eps-features", given, budget, value):
+            raise ValueError("too much")
+    with pytest.raises(ValueError, match="^--set m=9: too many$"), spending("--eps-features", 3.0, budget, 3.0):
+        raise ValueError("--set m=9: too many")
 
 
 @pytest.mark.parametrize("name", methods.BUILT_IN)

@@ -24,6 +24,17 @@ from devices.query import Ask
 N, D, CLASSES = 60, 90, 3
 
 
+def _one_feature(d: int) -> None:
+    split = Split(np.arange(3), np.arange(3, 6), np.arange(6, 9))
+    HoGS().questions(PublicFacts(9, d, 2), split, Budget(), "c")
+
+
+def test_one_feature_is_enough_and_none_is_not() -> None:
+    _one_feature(1)
+    with pytest.raises(ValueError, match="these people have no features"):
+        _one_feature(0)
+
+
 def _world(
     seed: int = 0, *, silent: tuple[int, ...] = (), reporting: str = "both", public: bool = False, real: bool = False
 ) -> tuple[Reports, PublicKnowledge, dict[str, np.ndarray]]:
@@ -126,6 +137,10 @@ def test_topologies_of_the_ablation() -> None:
     for name, wanted in expected.items():
         graph = HoGSAblation(topology=name).reconstruct(reports, public)
         assert np.array_equal(_edges(graph), wanted), name
+        assert graph.notes["edges"] == np.triu(wanted | wanted.T).sum()
+        literal = HoGSAblation(topology=name, scaling="literal").reconstruct(reports, public).features
+        own_units = graph.features * graph.notes["feature_scale"] + graph.notes["feature_centre"]
+        np.testing.assert_allclose(own_units, literal, atol=1e-5)
         assert graph.features.shape == (N, D)
 
 

@@ -125,6 +125,9 @@ def test_what_does_not_fit_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             method.questions(facts, SPLIT, budget, "c")
+    assert RGNN(m=12).questions(facts, SPLIT, Budget(), "c") and RGNN(m=3, group=4).questions(
+        facts, SPLIT, Budget(), "c"
+    )
     with pytest.raises(ValueError, match="at least 2 categories"):
         RGNN().questions(PublicFacts(N, D, 1), SPLIT, Budget(), "c")
     with pytest.raises(ValueError, match="binary or categorical"):
