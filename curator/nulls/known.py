@@ -88,7 +88,7 @@ def _pairs(symmetric: csr_array) -> IntArray:
 
 
 def _estimated(reports: Reports) -> Any:
-    """float32 (n, d): unbiased estimates.
+    """float32 (n, d): unbiased estimates; (n, k) for a mechanism that reports k numbers about the features.
 
     Sparse reports stay sparse. They are then the estimates less the middle of the range, which is one number for all
     entries.
@@ -97,5 +97,9 @@ def _estimated(reports: Reports) -> Any:
     alone = csr_array(eye_array(reports.facts.n, dtype=np.float32))
     if isinstance(mechanism, GRRFS):
         return estimate_features(reports.features, reports.reported("features"), mechanism, alone, 0)
+    if not mechanism.packed and reports.features.shape[1] != reports.facts.d:
+        # A mechanism of another package: its report is something else than a row of features.
+        rows = np.asarray(mechanism.estimate(reports.features), np.float32)
+        return np.where(reports.reported("features")[:, None], rows, np.float32(0))
     found = smoothed(reports, alone, 0)
     return found.base if isinstance(found, Factored) else found

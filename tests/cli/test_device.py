@@ -249,7 +249,7 @@ def test_a_policy_is_printed_and_obeyed(tmp_path: Path, own: Path, start: Start)
     # without public labels the label is asked for too
     facts.write_text(json.dumps({"facts": FACTS}))
     assert "label" in json.loads(policy_text("--facts", facts, "--eps-labels", 1))["caps"]
-    for wrong, says in ((("--on-requery", "answer"), "one of refuse, replay"), (("--epsilon", 0), "must be a finite"),
+    for wrong, says in ((("--on-requery", "answer"), "one of refuse, replay"), (("--epsilon", 0), "a number above 0"),
                         (("--method", "raw"), "asks nobody"), (("--cap", "life=1"), "level must be")):  # fmt: skip
         assert says in error_of("policy", "--facts", facts, *wrong)
 

@@ -243,7 +243,7 @@ def test_a_cap_below_the_question_is_refused(tmp_path: Path, listing: Listing) -
             for option in ("epsilon", "eps-adjacency", "eps-features", "eps-labels")
             for value in ("0", "-1", "nan", "-inf")
         ],
-        (["--epsilon", "inf"], ["--epsilon inf", "finite"]),
+        (["--epsilon", "inf"], ["--epsilon inf", "at most 1,000,000"]),
         *[([f"--feature-share={share}"], ["--feature-share", share]) for share in ("0", "1", "-0.5", "1.5", "nan")],
         (["--dataset", "{tmp}/nan.npz"], ["row 4, column 2", "not a finite number"]),
         (["--dataset", "{tmp}/large.npz"], ["row 5, column 1", "outside [0, 1]"]),

@@ -51,6 +51,22 @@ def test_reported_labels_of_test_nodes_are_dropped() -> None:
     assert reports.labels is not None and reports.labels.tolist() == reported.tolist()
 
 
+def test_a_report_that_is_no_row_of_features_is_taken_by_its_own_estimate() -> None:
+    """A mechanism of another package may report one number about all features; silent people have 0."""
+
+    class Count(OneBit):
+        packed = False
+
+        def estimate(self, report: Any) -> Any:
+            return 2 * report
+
+    mechanism = Count.from_epsilon(1.0, d=D)
+    counts = np.arange(1.0, N + 1)[:, None]
+    reports = _reports("features", mechanism, silent=2, features=counts)
+    known = known_from_reports(reports, PublicKnowledge(FACTS, SPLIT, LABELS))
+    assert known.features.ravel().tolist() == [2, 4, 0, 8, 10, 12]
+
+
 def test_reported_pairs_are_those_with_two_ones_each_once() -> None:
     ones = np.zeros((N, N), np.bool_)
     ones[[0, 1, 2, 4, 3], [1, 0, 3, 2, 5]] = True
