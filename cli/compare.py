@@ -22,6 +22,10 @@ PAGE = "compare.html"
 _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
                     show_default="each method's own")  # fmt: skip
 
+_LEGEND = """Levels: the epsilon that holds when an edge, all features, a whole record
+change; open: unprotected. bytes: down and up, a device. s: one repeat."""
+_NARROW_LEGEND = "Level: the epsilon that holds there; open: unprotected. The page has more columns."
+
 
 @o.with_run_options(
     leave_out=("method", "reference", "engine", "from_reports"),
@@ -92,19 +96,19 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
     held = list(shown_levels(3))
     if match is not None and match["level"] not in held and match["level"] in rows[0]["levels"]:
         held[0] = match["level"]
-    shown = text_table("!method", ">test %", ">±", *(f">{name.replace('_', ' ')}" for name in held), ">bytes",
-                       ">rounds", ">s", gap=1)  # fmt: skip
+    screen = console()
+    wide = screen.width >= WIDTH
+    headings = [">test %", ">±", *(f">{name.replace('_', ' ')}" for name in held), ">bytes", ">rounds", ">s"]
+    taken = len(headings) if wide else 3
+    shown = text_table("!method" if wide else "~method", *headings[:taken], gap=1)
     for row in rows:
         spread = "" if row["std"] is None else points(row["std"])
         entries = [level(row["levels"][name]).replace("unprotected", "open").partition(" (")[0] for name in held]
-        shown.add_row(escape(row["label"]), f"[bold]{points(row['test'])}[/bold]", spread, *entries,
-                      bytes_(row["bytes"]), str(row["rounds"]), seconds(row["seconds"]["total"]))  # fmt: skip
-    screen = console()
+        found = [f"[bold]{points(row['test'])}[/bold]", spread, *entries, bytes_(row["bytes"]), str(row["rounds"]),
+                 seconds(row["seconds"]["total"])]  # fmt: skip
+        shown.add_row(escape(row["label"]), *found[:taken])
     screen.print(shown)
-    screen.print(
-        "[dim]Levels: the epsilon that holds when an edge, all features, a whole record\n"
-        "change; open: unprotected. bytes: down and up, a device. s: one repeat.[/dim]"
-    )
+    screen.print(f"[dim]{_LEGEND if wide else _NARROW_LEGEND}[/dim]")
     for row in rows:
         if row["silo"]:
             screen.print(f"[dim]{escape(row['label'])}: {bytes_(row['silo'])} a silo.[/dim]")

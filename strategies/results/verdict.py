@@ -92,7 +92,7 @@ def _sentences(
     if margin is not None and best is not None:
         name = NULLS[best].subject
         if margin.high < 0:
-            yield f"{name[0].upper()}{name[1:]} are {_points(margin, -1)} better."
+            yield f"A null model beats it: {name} are {_points(margin, -1)} better."
         else:
             how = "above" if margin.low > 0 else "not measurably above"
             yield f"It is {how} the best null model, {name}: {_points(margin)}."

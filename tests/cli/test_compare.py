@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import Result
@@ -107,6 +108,24 @@ def test_a_mistake_is_one_line_and_nothing_is_written(arguments: list[str], said
     assert shown.stdout == "" and len(shown.stderr.splitlines()) == 1
     assert said in shown.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_a_narrow_terminal_has_fewer_columns_and_cuts_none(
+    width: int, comparison: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Console(width=width, highlight=False)
+    monkeypatch.setattr(command, "console", lambda: screen)
+    rows = shown_rows(gather([comparison]), methods=["hogs", "dp-fedavg"])
+    with screen.capture() as capture:
+        command._show(rows, None, SimpleNamespace(failures=()))
+    lines = capture.get().splitlines()
+    assert max(map(len, lines)) <= width and "…" not in capture.get()
+    assert lines[0].split()[:5] == ["method", "test", "%", "±", "relationship"]
+    assert lines[1].split()[:4] == ["hogs", "61.2", "1.1", "14.4"]
+    assert lines[2].split()[:3] == ["dp-fedavg", "45.0", "open"]
+    assert ("rounds" in lines[0]) == (width == 80)
+    assert ("more columns" in " ".join(capture.get().split())) == (width == 40)
 
 
 @pytest.mark.parametrize("width", [80, 40])
