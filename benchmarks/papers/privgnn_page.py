@@ -14,6 +14,7 @@ from benchmarks.papers.agreement import published
 from benchmarks.speed import measured
 from curator.privacy.accountant import LabelRelease, account
 from curator.teachers.answering import Teaching
+from strategies.results.averages import spread
 
 Rows = list[dict[str, str]]
 
@@ -143,8 +144,8 @@ def mean(group: Rows, column: str, digits: int = 3) -> str:
     found = values(group, column)
     if not found:
         return ""
-    spread = statistics.stdev(found) if len(set(found)) > 1 else 0.0
-    return f"{statistics.fmean(found):.{digits}f}" + (f" ± {spread:.{digits}f}" if spread else "")
+    apart = spread(found) if len(set(found)) > 1 else None
+    return f"{statistics.fmean(found):.{digits}f}" + ("" if apart is None else f" ± {apart:.{digits}f}")
 
 
 def grouped(found: Rows, *keys: str) -> dict[tuple[str, ...], Rows]:
@@ -182,7 +183,7 @@ def compared(found: Rows) -> str:
             continue
         figure, ours = float(g[0]["paper"]), statistics.fmean(values(g))
         top = values(best)
-        room = max(2 * (statistics.stdev(top) if len(top) > 1 else 0.0), 0.02)
+        room = max(2 * (spread(top) or 0.0), 0.02)
         nearer = abs(figure - ours) < abs(figure - statistics.fmean(values(beside)))
         near, above = near + nearer, above + (figure > statistics.fmean(top) + room)
         distances.append(abs(figure - ours))
@@ -232,7 +233,7 @@ def rotated(rows: Rows) -> str:
     lines = []
     for (size,), g in grouped(rows, "K").items():
         apart = [float(row["rotated"]) - float(row["given"]) for row in g]
-        error = statistics.stdev(apart) / len(apart) ** 0.5 if len(apart) > 1 else 0.0
+        error = (spread(apart) or 0.0) / len(apart) ** 0.5
         queries = sum(int(row["queries"]) for row in g)
         difference = f"{statistics.fmean(apart):+.3f} ± {error:.3f}"
         lines.append([size, str(len(g)), str(queries), mean(g, "given"), mean(g, "rotated"), difference,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from strategies.results.averages import spread
 
 _QUERIES = 1000  # the most that the paper asks
 
@@ -32,13 +33,13 @@ def picture(rows: list[dict[str, Any]], baselines: Sequence[str], path: Path) ->
             groups.setdefault(name, {}).setdefault(row["label"], []).append(row["accuracy"])
     for name, points in groups.items():
         at = sorted(points)
-        means, spreads = [np.mean(points[x]) for x in at], [np.std(points[x]) for x in at]
+        means, spreads = [statistics.fmean(points[x]) for x in at], [spread(points[x]) or 0.0 for x in at]
         axes.errorbar(at, means, yerr=spreads, marker="o", markersize=4, linewidth=1, capsize=2, label=name)
     for method, style in zip(baselines, ("--", ":", "-."), strict=True):
         values = [row["accuracy"] for row in rows if row["method"] == method]
         if values:
             label = f"{method}, no privacy"
-            axes.axhline(float(np.mean(values)), color="0.5", linestyle=style, linewidth=1, label=label)
+            axes.axhline(statistics.fmean(values), color="0.5", linestyle=style, linewidth=1, label=label)
     axes.set_xscale("log")
     axes.set_ylim(0, 1)
     axes.set_xlabel("epsilon that holds for a person, labels released (delta 1e-4)")
