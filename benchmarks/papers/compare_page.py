@@ -34,6 +34,9 @@ of {name}: same splits, same seeds, {repeats} repeat{plural}, each on devices of
 
 ![The page of a comparison](../images/compare.png)
 
+{nulls}The picture is of an earlier version of the page; today's page also shows chance,
+null models and verdicts where they were taken. [value.md](value.md) has null models for the papers' own models.
+
 | method | test accuracy, % | trusted | {levels} | bytes a device | rounds | seconds |
 |---|---|---|{rules}---|---|---|
 """
@@ -60,7 +63,8 @@ def write(folder: Path) -> None:
     if rows[0]["repeats"] > 1:
         words += ["--repeats", str(rows[0]["repeats"])]
     heads = [heading for heading, _ in shown_levels(4).values()]
-    text = HEAD.format(nodes=people["nodes"], name=people["name"], repeats=rows[0]["repeats"],
+    nulls = "" if any(row["nulls"] for row in rows) else "These runs are without null models. "
+    text = HEAD.format(nulls=nulls, nodes=people["nodes"], name=people["name"], repeats=rows[0]["repeats"],
                        plural="s" * (rows[0]["repeats"] > 1), command=shlex.join(words), levels=" | ".join(heads),
                        rules="---|" * len(heads))  # fmt: skip
     text += "".join(f"| {' | '.join(_cells(row))} |\n" for row in rows)
