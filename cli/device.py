@@ -25,8 +25,8 @@ PolicyFile = Annotated[
     o.plain_option("--policy", "Policy that they agree to (ldpsim device policy); default: HoGS.", "FILE"),
 ]
 Counters = Annotated[
-    Path | None,
-    o.plain_option("--counters", "Second count of releases, outside --state (at enrolment).", "DIR"),
+    str | None,
+    o.plain_option("--counters", "Counters of answers, kept apart: a folder or postgresql://...", "PLACE"),
 ]
 
 
@@ -79,9 +79,9 @@ def serve(
     allowed = None if group is None else _group(group)
     check_socket_path(socket)
     if is_enrolled(state):
-        for name, path in (("policy", policy), ("counters", counters)):
-            if path is not None:
-                raise ValueError(f"--{name} {path}: the devices in {state} agreed to theirs when they were enrolled")
+        for name, given_now in (("policy", policy), ("counters", counters)):
+            if given_now is not None:  # an address is not repeated
+                raise ValueError(f"--{name}: the devices in {state} agreed to theirs when they were enrolled")
         given = None
     elif data is None:
         raise ValueError(f"--state {state} holds no enrolled devices: --data FILE enrols them")
@@ -95,13 +95,14 @@ def serve(
         _run(Vault(opened, connections=connections), listener, socket)
 
 
-def _enrolment(data: Path, policy: Path | None, counters: Path | None, state: Path) -> Callable[[], State]:
+def _enrolment(data: Path, policy: Path | None, counters: str | None, state: Path) -> Callable[[], State]:
     """Read all parts of the devices; the function that is returned writes them."""
+    from devices.enrolment.counters import check_place
     from devices.enrolment.state import enrol
 
+    if counters is not None:
+        check_place(counters, state)
     population, residents = _read_data(data)
-    if counters is not None and counters.resolve().is_relative_to(state.resolve()):
-        raise ValueError(f"--counters {counters}: inside {state} they would be lost together with the ledger")
     agreed = _read_policy(policy, population)
     return lambda: enrol(state, population, agreed, seed=None, residents=residents, counters=counters)
 
@@ -213,9 +214,9 @@ def policy(
 
 @device.command()
 def migrate(state: StateFolder, debug: o.PlainDebug = False) -> None:
-    """Bring the ledgers of an older version to the present form; every seal is checked first."""
+    """Bring ledgers and counters of an older version to the present form; every seal is checked first."""
     from devices.enrolment.migration import KEPT, migrate
 
     count = migrate(state)
-    kept = f"; the old files are kept as *{KEPT}" if count else ": nothing to do"
+    kept = f"; old ledgers are kept as *{KEPT}" if count else ": nothing to do"
     typer.echo(f"migrated {count:,} ledgers of {state}{kept}", err=True)

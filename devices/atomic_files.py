@@ -1,4 +1,7 @@
-"""Files that are written whole or not at all, and locks on folders."""
+"""Files that are written whole or not at all and that only their owner reads, and locks on folders.
+
+The modes are 0600 and 0700, whatever the umask of the process is.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) -> None:
@@ -15,6 +19,7 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
+            os.fchmod(handle, 0o600)  # a umask may take more than the mode of mkstemp leaves
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             if durable:
@@ -25,6 +30,24 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
         raise
     if durable:
         make_durable(path.parent)
+
+
+@contextmanager
+def private_file(path: Path, *, exist_ok: bool = False) -> Iterator[BinaryIO]:
+    """Open a new file to be written, readable by its owner alone; ``exist_ok`` empties one that is there."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if exist_ok else os.O_EXCL), 0o600)
+    with os.fdopen(handle, "wb") as file:
+        os.fchmod(handle, 0o600)
+        yield file
+
+
+def private_folder(path: Path) -> None:
+    """Make a folder that its owner alone may enter. One that is there, and its mode, stay as they are."""
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # another process was first
+            path.mkdir(0o700)
+            path.chmod(0o700)
 
 
 def make_durable(path: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from devices import raw_record
 from devices.data.population import Record
-from devices.ledger.ledger import AlreadyCollected, Ledger, LedgerDamaged, Replay
+from devices.ledger.ledger import AlreadyCollected, CounterMismatch, Ledger, LedgerDamaged, Replay
 from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
 from devices.mechanisms.base import Loss
 from devices.noise import NoiseStream, derive_key
@@ -36,6 +36,12 @@ class Refusal(Enum):
     POLICY_REFUSED = 4003
     REPORT_COLLECTED = 4004
     LEDGER_DAMAGED = 4005
+    COUNTER_MISMATCH = 4006
+
+    @classmethod
+    def of(cls, error: LedgerDamaged) -> Refusal:
+        """Return the refusal of a device whose ledger fails in this way."""
+        return cls.COUNTER_MISMATCH if isinstance(error, CounterMismatch) else cls.LEDGER_DAMAGED
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,8 @@ class Device:
         """Answer a query, following the table of ``device.md`` row by row.
 
         The release is committed when this returns, unless the caller holds
-        ``ledger.transaction()`` for a batch. Then it is committed when that ends, and no reply may leave before.
+        ``ledger.transaction()`` for a batch. Then it is committed when that ends, and no reply may leave before;
+        for a device that the transaction's CounterMismatch names, none may leave at all.
 
         Raises:
             LedgerDamaged: only inside a caller's transaction, which has to be given up whole.
@@ -134,8 +141,8 @@ class Device:
         try:
             with self.ledger.transaction():
                 return self._claim(query)
-        except LedgerDamaged:
-            return Refusal.LEDGER_DAMAGED
+        except LedgerDamaged as error:
+            return Refusal.of(error)
 
     @property
     def mode(self) -> str:
@@ -157,12 +164,13 @@ class Device:
             return self._refuse(Refusal.MODE_REFUSED)
         try:
             head, spent = self.ledger.training(self.index, seal_key=self._seal_key)
-        except LedgerDamaged:
-            return Refusal.LEDGER_DAMAGED
+            nonce = self.ledger.nonce(self.index)
+        except LedgerDamaged as error:
+            return Refusal.of(error)
         if not self._policy.allows_round(task, kind, spent):
             return self._refuse(Refusal.POLICY_REFUSED)
         digest = b"".join(self._data_digest(name) for name in task.scope(kind))
-        key = derive_key(self._secret, b"training noise", kind.encode(), question, digest)
+        key = self._noise_key(b"training noise", kind.encode(), question, digest, nonce)
         return RoundPermit(self._record, head, spent, question, digest, key)
 
     def enter(self, task: Task, kind: AnswerKind, permit: RoundPermit, size: int) -> None:
@@ -187,14 +195,19 @@ class Device:
 
     def _refuse(self, refusal: Refusal) -> Refusal:
         # With a damaged ledger every question gets the same answer, also one that would be refused anyway.
-        return refusal if self.ledger.readable(self.index, self._seal_key) else Refusal.LEDGER_DAMAGED
+        try:
+            self.ledger.check(self.index, self._seal_key)
+        except LedgerDamaged as error:
+            return Refusal.of(error)
+        return refusal
 
     def _claim(self, query: Query) -> Report | Refusal:
         replay = self._policy.on_requery == "replay"
         try:
             decision = self.ledger.decide(self.index, query, seal_key=self._seal_key, replay=replay)
-        except LedgerDamaged:  # found while reading: nothing was written, other devices of the batch go on
-            return Refusal.LEDGER_DAMAGED
+            nonce = self.ledger.nonce(self.index)
+        except LedgerDamaged as error:  # found while reading: nothing was written, other devices of the batch go on
+            return Refusal.of(error)
         if isinstance(decision, AlreadyCollected):
             return Refusal.REPORT_COLLECTED
         if isinstance(decision, Replay):
@@ -206,11 +219,15 @@ class Device:
         digests: dict[str, bytes] = {}
         for ask in query.asks:
             digests[ask.attribute] = self._data_digest(ask.attribute)
-            key = derive_key(self._secret, b"noise", query.question(ask.attribute), digests[ask.attribute])
+            key = self._noise_key(b"noise", query.question(ask.attribute), digests[ask.attribute], nonce)
             reports[ask.attribute] = pack_parts(self._perturb(ask, query, key))
         answer = QueryAnswer.following(decision.head, self.index, query, reports, digests)
         self.ledger.enter(answer, after=decision.head, seal_key=self._seal_key)
         return Report(pack_report(tuple(reports.values())), replayed=False)
+
+    def _noise_key(self, *parts: bytes) -> bytes:
+        """Return a key; the counter's nonce, the last part, is left out where there is none, so that keys stay."""
+        return derive_key(self._secret, *(parts if parts[-1] else parts[:-1]))
 
     def _data_digest(self, attribute: str) -> bytes:
         record = self._record

@@ -2,8 +2,10 @@
 
 The fleet hands the messages to the ClientApp one by one, inside one ledger transaction. If
 the transaction fails, nothing was released, and every message of the batch is answered
-``LEDGER_DAMAGED``. Rounds of a federated training are computed for all devices of a
-batch at once (:mod:`devices.federated.participation`), with the results they have one by one.
+``LEDGER_DAMAGED``. Where the counter, advanced after the commit, shows that a device's ledger
+is a copy, that device answers ``COUNTER_MISMATCH`` and the others go on. Rounds of a federated
+training are computed for all devices of a batch at once
+(:mod:`devices.federated.participation`), with the results they have one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from devices.client_app import app, open_state
 from devices.device import Refusal
 from devices.enrolment.state import SHARD, State
 from devices.federated.participation import TOGETHER, answer_together
-from devices.ledger.ledger import LedgerDamaged
+from devices.ledger.ledger import CounterMismatch, LedgerDamaged
 from devices.wire import reply
 
 BATCH = 512
@@ -46,7 +48,7 @@ class Fleet:
         while chunk := list(islice(iterator, self.batch)):
             shards: dict[int, list[Message]] = {}
             for message in chunk:
-                shards.setdefault((message.metadata.dst_node_id - 1) // SHARD, []).append(message)
+                shards.setdefault(_device_of(message) // SHARD, []).append(message)
             for shard, group in shards.items():
                 yield from self._answer_batch(shard, group)
 
@@ -74,14 +76,26 @@ class Fleet:
         config: UserConfig = {"state-dir": str(self.folder), "num-partitions": len(state)}
         context = Context(messages[0].metadata.run_id, 0, config, RecordDict(), {})
         at_once = {id(message) for message in together}
-        with state.ledger(shard * SHARD).transaction():
-            replies = list(answer_together(state, together))
-            for message in messages:
-                if id(message) not in at_once:
-                    context.node_id = node = message.metadata.dst_node_id
-                    config["partition-id"] = node - 1
-                    replies.append(app(message, context))
+        replies: list[Message] = []
+        devices = {_device_of(message) for message in messages}
+        try:
+            with state.ledger(shard * SHARD).transaction(devices):
+                replies += answer_together(state, together)
+                for message in messages:
+                    if id(message) not in at_once:
+                        context.node_id = node = message.metadata.dst_node_id
+                        config["partition-id"] = node - 1
+                        replies.append(app(message, context))
+        except CounterMismatch as error:  # the transaction is committed, but nothing of these devices may leave
+            lost = {device + 1 for device in error.devices}
+            replies = [answer for answer in replies if answer.metadata.src_node_id not in lost]
+            asked = [message for message in messages if message.metadata.dst_node_id in lost]
+            replies += [reply(Refusal.of(error), message, device=_device_of(message)) for message in asked]
         return replies
+
+
+def _device_of(message: Message) -> int:
+    return message.metadata.dst_node_id - 1
 
 
 def _first_of_a_training(state: State, messages: Sequence[Message]) -> list[Message]:
@@ -90,7 +104,7 @@ def _first_of_a_training(state: State, messages: Sequence[Message]) -> list[Mess
         return []
     found: dict[int, Message] = {}
     for message in messages:
-        index = message.metadata.dst_node_id - 1
+        index = _device_of(message)
         if message.metadata.message_type in TOGETHER and 0 <= index < len(state):
             found.setdefault(index, message)
     return list(found.values())

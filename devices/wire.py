@@ -22,6 +22,7 @@ TEXTS = {
     Refusal.POLICY_REFUSED: "POLICY_REFUSED: the question is outside the device's policy",
     Refusal.REPORT_COLLECTED: "REPORT_COLLECTED: the device has given its report",
     Refusal.LEDGER_DAMAGED: "LEDGER_DAMAGED: the device cannot read its ledger and answers nothing",
+    Refusal.COUNTER_MISMATCH: "COUNTER_MISMATCH: the device's counter and its ledger differ, and it answers nothing",
 }
 _CODES = {refusal.value: refusal for refusal in Refusal}
 

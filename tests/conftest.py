@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-# A file in which one of these stands starts servers: Ray, Flower's runtime or a browser.
-SERVERS = re.compile(r"\b(ray_here|mark\.flower|mark\.deployment|def browser)\b")
+# A file in which one of these stands starts servers: Ray, Flower's runtime, PostgreSQL or a browser.
+SERVERS = re.compile(r"\b(ray_here|mark\.flower|mark\.deployment|postgres_server|def browser)\b")
 
 
 @cache

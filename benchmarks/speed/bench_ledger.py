@@ -30,8 +30,10 @@ from devices.datasets.generated import generate
 from devices.device import Device
 from devices.enrolment.state import enrol
 from devices.fleet import Fleet
-from devices.ledger.counter import FileCounter
+from devices.ledger.counter import Entry
+from devices.ledger.counter_folder import FolderCounter
 from devices.ledger.ledger import Ledger
+from devices.ledger.rows import Head
 from devices.mechanisms import OneBit, RandomizedResponse
 from devices.policy.policy import policy_for
 from devices.query import Ask, Query
@@ -49,12 +51,13 @@ def question(n: int) -> Query:
 
 
 @contextmanager
-def ledger(folder: Path, kind: str) -> Iterator[Ledger]:
+def ledger(folder: Path, kind: str, devices: int) -> Iterator[Ledger]:
     """A new ledger: ``full``, ``off`` (nothing is synced) or ``counted``."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        counter = FileCounter(Path(place) / "count")
+        counter = FolderCounter(Path(place) / "count")
         if kind == "counted":
-            counter.create()
+            counter.create({device: Entry(Head(), os.urandom(32)) for device in range(devices)})
+        Ledger.create(Path(place) / "ledger.sqlite").close()
         made = Ledger(Path(place) / "ledger.sqlite", counter=counter if kind == "counted" else None)
         if kind == "off":
             made._db.execute("PRAGMA synchronous=OFF")
@@ -68,12 +71,12 @@ def release(folder: Path, kind: str, people: Population, *, batch: bool) -> floa
     """Milliseconds a release."""
     query = question(len(people))
     policy = policy_for([query], people.facts)
-    with ledger(folder, kind) as entered:
+    with ledger(folder, kind, len(people)) as entered:
         devices = [Device(i, people.record(i), i.to_bytes(32, "little"), policy, entered) for i in range(len(people))]
         devices[0].answer(query)  # what is computed once a question is computed now
         began = time.perf_counter()
         if batch:
-            with entered.transaction():
+            with entered.transaction(range(len(people))):
                 for device in devices[1:]:
                     device.answer(query)
         else:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.atomic_files import private_file, private_folder
 from devices.facts import PublicFacts, Split
 
 FORMAT = 1
@@ -112,12 +113,14 @@ class Population:
         return state.hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Write the population as plain ``.npy`` files; ``population.json`` comes last."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Write the population as plain ``.npy`` files, for their owner alone; ``population.json`` comes last."""
+        private_folder(folder)
         for name in _ARRAYS:
-            np.save(folder / f"{name}.npy", getattr(self, name), allow_pickle=False)
+            with private_file(folder / f"{name}.npy", exist_ok=True) as file:
+                np.save(file, getattr(self, name), allow_pickle=False)
         head = {"format": FORMAT, "name": self.name, "digest": self.digest, "facts": self.facts.to_dict()}
-        (folder / "population.json").write_text(json.dumps(head, indent=1))
+        with private_file(folder / "population.json", exist_ok=True) as file:
+            file.write(json.dumps(head, indent=1).encode())
 
     @classmethod
     def load(cls, folder: Path) -> Population:

@@ -1,21 +1,25 @@
-"""Migration of a state folder whose ledgers have schema 1.
+"""Migration of a state folder of an older version: ledgers of schema 1, and counters of rows.
 
-Every seal is checked before anything is written. Each ledger is then replaced as a whole;
-the old file stays beside it as ``ledger.sqlite.schema-1``. Population, secrets and
-``enrolment.json`` are not touched.
+Every seal is checked before anything is written. Each ledger of schema 1 is then replaced as
+a whole; the old file stays beside it as ``ledger.sqlite.schema-1``. A counter of rows gives
+way to one that holds the end of each device's chain, in the same place; ``enrolment.json``
+then names it. Population and secrets are not touched.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from devices.atomic_files import exclusive_lock, make_durable
-from devices.enrolment.state import State, ledger_name
+from devices.atomic_files import exclusive_lock, make_durable, write_atomically
+from devices.enrolment.counters import LengthCounter, make_counters, new_place
+from devices.enrolment.state import COUNTED, State, ledger_name
 from devices.ledger import schema, schema_1
+from devices.ledger.chain import checked
 from devices.ledger.columns import LedgerDamaged
 from devices.ledger.ledger import Ledger
 from devices.ledger.rows import Answer, Header
@@ -24,7 +28,7 @@ KEPT = ".schema-1"
 
 
 def migrate(folder: Path) -> int:
-    """Give the ledgers of a folder schema 2, and return how many of them were of schema 1.
+    """Give a folder its present form, and return how many of its ledgers were of an older one.
 
     No process may serve the folder meanwhile. A migration that was interrupted is done again.
 
@@ -44,6 +48,9 @@ def migrate(folder: Path) -> int:
                 raise ValueError(f"{path} is missing: what these devices released is not known")
         for path, rows, answers in reversed(found):  # the first ledger last: it says whether all is done
             _replace(state, path, rows, answers)
+        if "counter" in state.head:
+            _replace_counters(state, paths)
+            return len(paths)
     return len(found)
 
 
@@ -54,10 +61,13 @@ def _read(state: State, shard: int, path: Path) -> tuple[int, list[list[Answer]]
             raise LedgerDamaged("it holds rows of devices that live in another ledger")
     except LedgerDamaged as error:
         raise ValueError(f"{path} is damaged ({error}); nothing was migrated") from error
-    counter = state.counter(shard)
-    if counter is not None and rows < counter.read():
-        raise ValueError(f"{path} is older than its counter: releases are missing; nothing was migrated")
+    _compare(state, shard, path, rows)
     return rows, answers
+
+
+def _compare(state: State, shard: int, path: Path, rows: int) -> None:
+    if "counter" in state.head and rows < LengthCounter(state.head, shard).read():
+        raise ValueError(f"{path} is older than its counter: releases are missing; nothing was migrated")
 
 
 def _replace(state: State, path: Path, rows: int, answers: list[list[Answer]]) -> None:
@@ -87,3 +97,29 @@ def _replace(state: State, path: Path, rows: int, answers: list[list[Answer]]) -
         make_durable(path.parent)
     finally:
         new.unlink(missing_ok=True)
+
+
+def _replace_counters(state: State, paths: list[Path]) -> None:
+    """Make counters of the chains' ends, name them in ``enrolment.json``, and remove the counters of rows."""
+    old = [LengthCounter(state.head, shard) for shard in range(len(paths))]
+    head = {name: value for name, value in state.head.items() if name != "counter"}
+    head |= {"format": COUNTED, "counters": new_place(str(old[0].path.parent))}
+    heads = []
+    for shard, path in enumerate(paths):
+        with closing(sqlite3.connect(path)) as db:
+            _compare(state, shard, path, *db.execute(schema.COUNT).fetchone())
+        ledger = Ledger(path)
+        try:
+            here = [device for device in state.residents if device // state.shard == shard]
+            for device, answers in ledger.devices():
+                list(checked(answers, state.seal_key(device)))
+            heads.append({device: ledger.head(device) for device in here})
+        except (LedgerDamaged, IndexError) as error:
+            raise ValueError(f"{path} is damaged ({error}); its counter was not migrated") from error
+        finally:
+            ledger.close()
+    for shard, ends in enumerate(heads):
+        make_counters(head["counters"], shard, ends)
+    write_atomically(state.folder / "enrolment.json", json.dumps(head, indent=1))
+    for counter in old:  # an older program does not serve a copy of the folder without its counter
+        counter.path.unlink(missing_ok=True)

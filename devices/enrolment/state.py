@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from devices.atomic_files import exclusive_lock, make_durable, write_atomically
+from devices.atomic_files import exclusive_lock, make_durable, private_folder, write_atomically
 from devices.data.population import Population
 from devices.device import Device
-from devices.ledger.counter import FileCounter
+from devices.enrolment.counters import check_place, counter_of, make_counters, new_place, no_answers
+from devices.ledger.counter import Counter
 from devices.ledger.ledger import Ledger, LedgerDamaged
 from devices.ledger.schema import how_to_migrate, version_of
 from devices.noise import derive_key
@@ -36,7 +37,8 @@ FORMAT = 1
 # A folder where only some of the people live. A version that does not know this form must
 # not read it: it would answer for the others, whose records are empty there.
 PARTIAL = 2
-COUNTED = 3  # the answers are counted elsewhere: a version that does not count must not serve the folder
+LENGTH_COUNTED = 3  # an older version counted the rows of each ledger; migrated before it is served
+COUNTED = 4  # a counter holds each chain's end: a version that does not compare must not serve the folder
 # Devices of one shard share a ledger file. A shard is served by one process at a time, so
 # processes (and machines) that hold different shards never wait for each other's locks.
 SHARD = 1024
@@ -67,7 +69,7 @@ def enrol(
     *,
     seed: int | None,
     residents: Sequence[int] | None = None,
-    counters: Path | None = None,
+    counters: Path | str | None = None,
 ) -> State:
     """Make one device for every person of a population, or for some of them.
 
@@ -77,17 +79,18 @@ def enrol(
         policy: The rules of every device.
         seed: Derives the secrets in a simulation; None takes them from the operating system.
         residents: Numbers of the people who live in this folder; None: everybody.
-        counters: A folder in a place that is not rolled back, copied or deleted with ``folder``:
-            answers are counted there (:mod:`devices.ledger.counter`). None counts nothing.
+        counters: A folder, or the address of a PostgreSQL database, that is not rolled back, copied
+            or deleted with ``folder``: each answer is counted there
+            (:mod:`devices.ledger.counter`). None counts nothing.
 
     Raises:
         ValueError: where the folder holds devices already, or something else, or the counters'
-            folder lies inside it.
-        OSError: where it cannot be written.
+            folder lies inside it, or their address is not accepted.
+        OSError: where it, or the counters, cannot be written.
     """
-    if counters is not None and counters.resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"counters {counters}: a counter inside {folder} would be lost together with its ledger")
-    folder.mkdir(parents=True, exist_ok=True)
+    if counters is not None:
+        check_place(str(counters), folder)
+    private_folder(folder)
     with exclusive_lock(folder):  # two enrolments at once would replace each other's secrets
         if is_enrolled(folder):
             raise ValueError(f"{folder} holds enrolled devices already")
@@ -106,7 +109,7 @@ def enrol(
         for path in (*(folder / "population").iterdir(), folder / "population"):
             make_durable(path)
         for shard in range(-(-n // SHARD)):
-            Ledger(folder / ledger_name(shard)).close()
+            Ledger.create(folder / ledger_name(shard)).close()
         head: dict[str, Any] = {
             "format": FORMAT,
             "devices": n,
@@ -117,16 +120,12 @@ def enrol(
         if residents is not None:
             head |= {"format": PARTIAL, "residents": sorted(int(device) for device in residents)}
         if counters is not None:
-            stem = counters.resolve() / os.urandom(16).hex()
-            head |= {"format": COUNTED, "counter": str(stem)}
+            head |= {"format": COUNTED, "counters": new_place(str(counters))}
+            here = np.array(range(n) if residents is None else head["residents"])
             for shard in range(-(-n // SHARD)):
-                _counter(stem, shard).create()
+                make_counters(head["counters"], shard, no_answers(here[here // SHARD == shard].tolist()))
         write_atomically(folder / "enrolment.json", json.dumps(head, indent=1))
     return State(folder)
-
-
-def _counter(stem: Path, shard: int) -> FileCounter:
-    return FileCounter(stem.with_name(f"{stem.name}-{shard:04d}.count"))
 
 
 def _remove_empty_ledgers(folder: Path) -> None:
@@ -150,7 +149,7 @@ class State:
 
     Args:
         folder: Its path.
-        any_schema: Whether ledgers of an older schema are let pass, as a migration needs it.
+        any_schema: Whether folders of an older form are let pass, as a migration needs it.
 
     Raises:
         ValueError: where the folder holds no devices, or of a format that is not read here.
@@ -160,9 +159,12 @@ class State:
     any_schema: bool = False
 
     def __post_init__(self) -> None:
-        expected = COUNTED if "counter" in self.head else PARTIAL if "residents" in self.head else FORMAT
+        forms = (("counters", COUNTED), ("counter", LENGTH_COUNTED), ("residents", PARTIAL))
+        expected = next((form for key, form in forms if key in self.head), FORMAT)
         if self.head.get("format") != expected:
             raise ValueError(f"{self.folder} was enrolled by a version that this one does not read")
+        if not self.any_schema and expected == LENGTH_COUNTED:
+            raise ValueError(f"{self.folder} has a counter of an older version: {how_to_migrate(self.folder)}")
         # All ledgers of a folder have one schema; a migration turns to the first one last.
         if not self.any_schema and version_of(self.folder / ledger_name(0)) == 1:
             raise ValueError(f"{self.folder} has ledgers of schema 1: {how_to_migrate(self.folder)}")
@@ -199,10 +201,10 @@ class State:
             ledger = self._ledgers[shard] = Ledger(self.folder / ledger_name(shard), counter=self.counter(shard))
         return ledger
 
-    def counter(self, shard: int) -> FileCounter | None:
-        """Return the counter of a shard's answers, None where they are not counted."""
-        stem = self.head.get("counter")
-        return _counter(Path(stem), shard) if stem is not None else None
+    def counter(self, shard: int) -> Counter | None:
+        """Return the counter of a shard's devices, None where their answers are not counted."""
+        counters = self.head.get("counters")
+        return None if counters is None else counter_of(counters, shard)
 
     def close(self) -> None:
         """Close the ledgers that were opened; they are opened again where they are needed."""

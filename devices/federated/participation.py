@@ -17,7 +17,7 @@ import numpy as np
 from flwr.app import Array, Message, MessageType
 
 from devices.array_types import FloatArray
-from devices.atomic_files import write_atomically
+from devices.atomic_files import private_folder, write_atomically
 from devices.data.population import Record
 from devices.device import Device, Refusal, RoundPermit
 from devices.enrolment.state import State
@@ -70,10 +70,10 @@ def answer_as_device(received: Path, device: Device, message: Message, kind: Ans
             return answer
     except InvalidQuery:
         return reply(device.refuse_unknown(), message, device=device.index)
-    except LedgerDamaged:
+    except LedgerDamaged as error:
         if device.ledger.in_transaction:
             raise
-        return reply(Refusal.LEDGER_DAMAGED, message, device=device.index)
+        return reply(Refusal.of(error), message, device=device.index)
 
 
 def answer_together(state: State, messages: Sequence[Message]) -> Iterator[Message]:
@@ -203,7 +203,8 @@ def keep(received: Path, asked: Round, index: int) -> None:
         raise InvalidQuery("there is nothing to keep")
     Sums.from_bytes(asked.own)
     path = _place(received, asked.task.collection, index)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(received)
+    private_folder(path.parent)
     write_atomically(path, asked.own, durable=False)
     kept.cache_clear()
 

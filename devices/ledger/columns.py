@@ -95,6 +95,7 @@ class Table(Columns[Row]):
         self.insert = f"INSERT INTO {name} ({names}) VALUES ({', '.join('?' * len(self.kinds))})"
         self.select_all = f"SELECT {names} FROM {name} ORDER BY {', '.join(key)}"
         self.select = f"SELECT {names} FROM {name} WHERE {key[0]} = ? ORDER BY {', '.join(key)}"
+        self.select_one = f"SELECT {names} FROM {name} WHERE {' AND '.join(f'{column} = ?' for column in key)}"
         self.values = _getter(self.kinds)
         self._types = tuple(self.kinds.values())
 

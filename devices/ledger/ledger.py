@@ -6,14 +6,14 @@ transaction (:meth:`Ledger.transaction`); their replies leave after it.
 
 A device's rows are a chain of seals (:mod:`devices.ledger.chain`), so that an edited,
 missing or foreign row is noticed. A ledger that cannot be read, or that contradicts
-itself, answers nothing.
+itself, answers nothing. A counter kept apart also notices a ledger that is an old one or
+a copy (:mod:`devices.ledger.counter`).
 """
 
 from __future__ import annotations
 
-import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from heapq import merge
 from itertools import groupby
@@ -23,28 +23,17 @@ from pathlib import Path
 from devices.ledger import decisions
 from devices.ledger.chain import checked, head_of, seal_of
 from devices.ledger.columns import LedgerDamaged
-from devices.ledger.counter import MonotonicCounter
+from devices.ledger.counter import Chain, Counter, CounterCheck, CounterMismatch
 from devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay
-from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, Head, TrainingAnswer, values_of
-from devices.ledger.schema import COUNT, LAST, PRESENT, SET_EPOCH, connect, create
+from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, Head, TrainingAnswer, sealed
+from devices.ledger.schema import FAILURES, LAST, PRESENT, SET_EPOCH, connect, create, failing
 from devices.mechanisms.base import Loss
 from devices.query import Query
 
-__all__ = ["AlreadyCollected", "EpochPassed", "Ledger", "LedgerDamaged", "NewRelease", "Replay"]
+__all__ = ["AlreadyCollected", "CounterMismatch", "EpochPassed", "Ledger", "LedgerDamaged", "NewRelease", "Replay"]
 
-# A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
 _UNREADABLE = "the ledger cannot be read"
-_FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
 _IN_ORDER = attrgetter("device", "number")
-
-
-@contextmanager
-def _failing(what: str, failures: tuple[type[Exception], ...] = _FAILURES) -> Iterator[None]:
-    """Turn a failure of SQLite, or one of ``failures``, into LedgerDamaged."""
-    try:
-        yield
-    except failures as error:
-        raise LedgerDamaged(what) from error
 
 
 class EpochPassed(LedgerDamaged):
@@ -55,9 +44,9 @@ class Ledger:
     """The ledger file of one or many devices.
 
     Args:
-        path: The SQLite file; made when missing. A file that is there but blank is damaged.
+        path: The SQLite file, which :meth:`create` made. One that is missing or blank is damaged.
         synchronous: ``FULL`` (default: survives power loss) or ``NORMAL``.
-        counter: Counts the answers in a place of its own; a ledger that has fewer is damaged.
+        counter: Holds the ends of the devices' chains in a place of its own.
         epoch: Number of the owner that this process answers for; None takes the file's.
 
     Raises:
@@ -70,7 +59,7 @@ class Ledger:
         path: Path,
         *,
         synchronous: str = "FULL",
-        counter: MonotonicCounter | None = None,
+        counter: Counter | None = None,
         epoch: int | None = None,
     ) -> None:
         if synchronous not in ("FULL", "NORMAL"):
@@ -80,14 +69,13 @@ class Ledger:
         self._depth = 0
         self._holder = 0  # the thread whose transaction it is
         self._counter = counter
+        self._comparison: CounterCheck | None = None
         self._data_version = -1
         self._any_training = 1
         self._trainings: dict[int, tuple[Head, Loss]] = {}  # checked while nobody else wrote to the file
-        with _failing(f"{path.name} cannot be opened", (*_FAILURES, OSError)):
+        with failing(f"{path.name} cannot be opened", (*FAILURES, OSError)):
             if not path.exists():
-                if counter is not None and counter.read():
-                    raise LedgerDamaged(f"{path.name} is gone")
-                create(path)
+                raise LedgerDamaged(f"{path.name} is gone; enrolment alone makes a ledger")
             self._db, header = connect(path, synchronous)
             try:
                 self.epoch = header.epoch if epoch is None else epoch
@@ -111,22 +99,13 @@ class Ledger:
             self._trainings.clear()
             self._data_version = data_version
 
-    def _count(self) -> int:
-        """Return how many answers there are, 0 without a counter; LedgerDamaged where the counter knows of more."""
-        if self._counter is None:
-            return 0
-        (rows,) = self._db.execute(COUNT).fetchone()
-        with _failing("the counter cannot be read", (OSError,)):
-            known = self._counter.read()
-        if rows < known:
-            raise LedgerDamaged("releases are missing: the ledger is an old one")
-        return int(rows)
-
-    def _raise_counter(self, rows: int) -> None:
-        # Also where this transaction wrote nothing: an earlier one may have crashed after its commit.
-        if self._counter is not None:
-            with _failing("the counter cannot be raised", (OSError,)):
-                self._counter.raise_to(rows)
+    @classmethod
+    def create(cls, path: Path, *, synchronous: str = "FULL") -> Ledger:
+        """Make an empty ledger where there is none, and open it. Only an enrolment does this."""
+        with failing(f"{path.name} cannot be made", (*FAILURES, OSError)):
+            if not path.exists():
+                create(path)
+        return cls(path, synchronous=synchronous)
 
     def raise_epoch(self, epoch: int) -> None:
         """Take the ledger over under a new epoch. Processes that opened it before may not answer any more.
@@ -151,12 +130,19 @@ class Ledger:
         self._db.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, devices: Iterable[int] = ()) -> Iterator[None]:
         """Hold the write lock; commit at the outermost exit, undo everything on an exception.
 
+        With a counter, the outermost exit advances it after the commit. No reply may leave before.
+
+        Args:
+            devices: The devices of a batch: the counter is read once for all of them.
+
         Raises:
-            LedgerDamaged: where SQLite fails (full disk, read-only file, damage).
+            LedgerDamaged: where SQLite fails (full disk, read-only file, damage), or the counter does.
             EpochPassed: where the ledger has another owner by now.
+            CounterMismatch: at the exit, for devices of which another copy of the ledger was quicker.
+                It is committed, and the answers of the other devices may leave.
         """
         with self._lock:
             if self._depth:
@@ -170,25 +156,26 @@ class Ledger:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._depth, self._holder = 1, threading.get_ident()
                 self._check_present()
-                self._count()
+                compared = self._comparison = None if self._counter is None else CounterCheck(self._counter, devices)
                 yield
-                rows = self._count()
                 self._db.execute("COMMIT")
-                self._raise_counter(rows)  # a crash before this line leaves the ledger ahead, and no reply left
             except BaseException as error:
                 self._undo()
-                if isinstance(error, _FAILURES):
+                if isinstance(error, FAILURES):
                     raise LedgerDamaged("the ledger cannot be written") from error
                 raise
             finally:
                 self._depth = self._holder = 0
+                self._comparison = None
+            if compared is not None:
+                compared.settle()
 
     def _undo(self) -> None:
         self._trainings.clear()
         try:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-        except _FAILURES:
+        except FAILURES:
             # The connection is of no more use; closing it undoes the transaction, and every
             # later call finds it closed, which is a damaged ledger.
             self._db.close()
@@ -198,22 +185,52 @@ class Ledger:
         """Return whether the calling thread holds a transaction; another thread's has to be waited for."""
         return self._holder == threading.get_ident()
 
-    def readable(self, device: int, seal_key: bytes) -> bool:
-        """Return whether the rows of this device can be read and form an unbroken chain."""
-        try:
+    def check(self, device: int, seal_key: bytes) -> None:
+        """Check that the rows of this device can be read, form an unbroken chain and agree with the counter.
+
+        Raises:
+            LedgerDamaged: where they cannot be read, or the chain is broken.
+            CounterMismatch: where the counter's end is not in the chain.
+        """
+        with failing(_UNREADABLE), self._lock:
             if not self.in_transaction:
-                with self._lock:
-                    self._check_present()
-                    self._count()
-            for answer in checked(self.answers(device), seal_key):
+                self._check_present()
+            for answer in self._checked(device, seal_key):
                 answer.parts  # noqa: B018 - LedgerDamaged where they cannot be read
-        except (LedgerDamaged, *_FAILURES):
+
+    def readable(self, device: int, seal_key: bytes) -> bool:
+        """Return whether :meth:`check` passes."""
+        try:
+            self.check(device, seal_key)
+        except LedgerDamaged:
             return False
         return True
 
+    def _checked(self, device: int, seal_key: bytes) -> list[Answer]:
+        """Return a device's rows, their chain checked and compared with the counter."""
+        answers = list(checked(self.answers(device), seal_key))
+        comparison = self._present()
+        if comparison is not None:
+            comparison.compare(device, head_of(answers), self._chain(device, seal_key))
+        return answers
+
+    def _present(self) -> CounterCheck | None:
+        """Return the transaction's comparison with the counter, or a new one outside of a transaction."""
+        if self._counter is None or self.in_transaction:
+            return self._comparison
+        return CounterCheck(self._counter)
+
+    def _chain(self, device: int, seal_key: bytes) -> Chain:
+        return lambda: list(checked(self.answers(device), seal_key))
+
+    def nonce(self, device: int) -> bytes:
+        """Return the random number that the counter holds of a device, empty without a counter."""
+        comparison = self._present()
+        return b"" if comparison is None else comparison.entry(device).nonce
+
     def answers(self, device: int) -> list[Answer]:
         """Return the rows of one device in the order of their numbers. Only their form is checked."""
-        with _failing(_UNREADABLE), self._lock:  # never the uncommitted rows of another thread
+        with failing(_UNREADABLE), self._lock:  # never the uncommitted rows of another thread
             queries = self._db.execute(QUERY_ANSWERS.select, (device,)).fetchall()
             # In a transaction it is known whether anybody trains at all: a look-up less for each device.
             look = self._any_training or not self.in_transaction
@@ -226,7 +243,7 @@ class Ledger:
 
     def devices(self) -> Iterator[tuple[int, list[Answer]]]:
         """Yield each device that answered, with its rows in the order of their numbers, as :meth:`answers` does."""
-        with _failing(_UNREADABLE):
+        with failing(_UNREADABLE):
             queries = (QUERY_ANSWERS.read(row) for row in self._db.execute(QUERY_ANSWERS.select_all))
             trainings = (TRAINING_ANSWERS.read(row) for row in self._db.execute(TRAINING_ANSWERS.select_all))
             rows: Iterator[Answer] = merge(queries, trainings, key=_IN_ORDER)
@@ -234,11 +251,8 @@ class Ledger:
                 yield device, list(answers)
 
     def head(self, device: int) -> Head:
-        """Return the end of a device's chain: two index look-ups, however long the chain is.
-
-        A counter kept apart can hold it: seal k covers seal k - 1, so it names every answer.
-        """
-        with _failing(_UNREADABLE), self._lock:
+        """Return the end of a device's chain: two index look-ups, however long the chain is."""
+        with failing(_UNREADABLE), self._lock:
             found = self._db.execute(LAST, (device,)).fetchall()
         return max((Head(number + 1, seal) for number, seal in found), key=attrgetter("answers"), default=Head())
 
@@ -255,8 +269,9 @@ class Ledger:
 
         Raises:
             LedgerDamaged: for a broken chain, or rows that contradict each other.
+            CounterMismatch: where the counter's end is not in the chain.
         """
-        answers = list(checked(self.answers(device), seal_key))
+        answers = self._checked(device, seal_key)
         return decisions.decide(answers, head_of(answers), query, replay=replay)
 
     def training(self, device: int, *, seal_key: bytes) -> tuple[Head, Loss]:
@@ -266,10 +281,13 @@ class Ledger:
 
         Raises:
             LedgerDamaged: for a broken chain.
+            CounterMismatch: where the counter's end is not in the chain.
         """
         if self.in_transaction and device in self._trainings:
+            if self._comparison is not None:
+                self._comparison.compare(device, self._trainings[device][0], self._chain(device, seal_key))
             return self._trainings[device]
-        answers = list(checked(self.answers(device), seal_key))
+        answers = self._checked(device, seal_key)
         spent = next((a.total for a in reversed(answers) if isinstance(a, TrainingAnswer)), Loss(0.0, 0.0))
         found = head_of(answers), spent
         if self.in_transaction:
@@ -285,12 +303,18 @@ class Ledger:
             seal_key: The device's key for seals.
 
         Raises:
-            LedgerDamaged: where SQLite fails; the transaction has to be given up.
+            LedgerDamaged: where SQLite fails, or does not hold the row now; the transaction has to be given up.
         """
         seal = seal_of(answer, after.seal, seal_key)
-        with _failing("the ledger cannot be written"):
-            self._db.execute(*values_of(answer, seal))
+        table, values = sealed(answer, seal)
+        with failing("the ledger cannot be written"):
+            self._db.execute(table.insert, values)
+            if self._db.execute(table.select_one, values[:2]).fetchall() != [values]:
+                raise LedgerDamaged("the ledger does not hold what was entered")
+        head = Head(answer.number + 1, seal)
+        if self._comparison is not None:
+            self._comparison.end(answer.device, head, self._chain(answer.device, seal_key))
         self._trainings.pop(answer.device, None)
         self._any_training |= isinstance(answer, TrainingAnswer)
         if isinstance(answer, TrainingAnswer) and self.in_transaction:
-            self._trainings[answer.device] = Head(answer.number + 1, seal), answer.total
+            self._trainings[answer.device] = head, answer.total

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from devices.ledger.columns import Columns, Table
 from devices.mechanisms.base import Loss
@@ -211,8 +212,7 @@ TABLES: tuple[Table[QueryAnswer] | Table[TrainingAnswer] | Table[Header], ...] =
 )  # fmt: skip
 
 
-def values_of(answer: Answer, seal: bytes) -> tuple[str, tuple[object, ...]]:
-    """Return the INSERT statement of a sealed answer, and its values."""
-    if isinstance(answer, QueryAnswer):
-        return QUERY_ANSWERS.insert, (*QUERY_ANSWERS.values(answer)[:-1], seal)
-    return TRAINING_ANSWERS.insert, (*TRAINING_ANSWERS.values(answer)[:-1], seal)
+def sealed(answer: Answer, seal: bytes) -> tuple[Table[Any], tuple[Any, ...]]:
+    """Return the table of an answer, and the values of its columns with this seal."""
+    table: Table[Any] = QUERY_ANSWERS if isinstance(answer, QueryAnswer) else TRAINING_ANSWERS
+    return table, (*table.values(answer)[:-1], seal)

@@ -11,7 +11,8 @@ import os
 import sqlite3
 import struct
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,18 @@ LAST = " UNION ALL ".join(
     for table in (QUERY_ANSWERS, TRAINING_ANSWERS)
 )
 SET_EPOCH = f"UPDATE {HEADER.name} SET epoch = ?"
+# A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
+FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
 _VERSION, _APPLICATION = 60, 68  # offsets in SQLite's header, big-endian
+
+
+@contextmanager
+def failing(what: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iterator[None]:
+    """Turn a failure of SQLite, or one of ``failures``, into LedgerDamaged."""
+    try:
+        yield
+    except failures as error:
+        raise LedgerDamaged(what) from error
 
 
 def create(path: Path, header: Header = Header()) -> None:  # noqa: B008 - it is frozen

@@ -1,8 +1,8 @@
 """Faults of a device's state, and the gain of a curator that asks another question after one.
 
 :data:`FAULTS` is the table of faults by name. ``covered`` says that the device alone stays at
-the one-query bound; ``counted``, that it does so if its releases are counted in a second place
-(:mod:`devices.ledger.counter`). Otherwise each strike of the fault gives one more release: 2x
+the one-query bound; ``counted``, that it does so if it was enrolled with a counter in another
+place (:mod:`devices.ledger.counter`). Otherwise each strike of the fault gives one more release: 2x
 after one strike, 3x after two.
 """
 
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from pathlib import Path
 from devices.client_app import release_states
 from devices.data.population import Population
 from devices.enrolment.state import State, enrol
-from devices.ledger.ledger import LedgerDamaged
+from devices.ledger.ledger import Ledger, LedgerDamaged
 from strategies.adversaries.attack_result import AttackResult
 from strategies.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted
 from strategies.adversaries.target import Target
@@ -50,6 +51,34 @@ def _delete_ledgers(folder: Path, before: Path) -> None:
 def _delete_logs(folder: Path, before: Path) -> None:
     for path in _ledgers(folder, "-wal"):
         path.unlink()
+
+
+def _make_anew(folder: Path, before: Path) -> None:
+    for path in _ledgers(folder):
+        _delete_ledgers(folder, before)
+        Ledger.create(path).close()
+
+
+_TRIGGER = "CREATE TRIGGER swallow AFTER INSERT ON query_answer BEGIN DELETE FROM query_answer; END"
+_UNSEALED = "INSERT INTO query_answer SELECT 1000000000 + device, number, '', 0, x'', x'', 0, x'' FROM query_answer"
+_MOVED = "UPDATE query_answer SET device = device + (SELECT max(device) + 1000000000 FROM query_answer)"
+
+
+def _edit(folder: Path, *statements: str) -> None:
+    for path in _ledgers(folder):
+        with closing(sqlite3.connect(path)) as db, db:
+            for statement in statements:
+                db.execute(statement)
+
+
+def _plant_trigger(folder: Path, before: Path) -> None:
+    with suppress(sqlite3.OperationalError):  # an earlier strike planted it
+        _edit(folder, _TRIGGER)
+
+
+def _delete_rows(folder: Path, before: Path) -> None:
+    _edit(folder, "DELETE FROM query_answer WHERE device >= 1000000000", _UNSEALED,
+          "DELETE FROM query_answer WHERE device < 1000000000")  # fmt: skip
 
 
 def _flip(paths: list[Path]) -> None:
@@ -105,7 +134,7 @@ class Fault:
         name: Name on the command line.
         description: The fault, and the device's reaction.
         covered: Whether no second release follows.
-        counted: Whether no second release follows if releases are counted in a second place.
+        counted: Whether no second release follows if the device has a counter in another place.
         loss: Loss of a person in one-query bounds; 1x if it is covered.
         test: The test that shows it.
         strike: Makes the fault in a state folder; None if it needs a process or a file system
@@ -201,8 +230,16 @@ FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (
           True, True, "1x", _FAULTS + "test_the_clock_plays_no_part"),
     Fault("two-processes", "two processes serve one ledger: a claim is one step, the second one sees it",
           True, True, "1x", "tests/devices/ledger/test_ledger.py::test_processes_that_claim_at_once"),
-    Fault("ledger-deleted", "the ledger's file is gone: same question and data, same bytes; any other is released anew",
-          False, True, "2x", _STRIKES, _delete_ledgers),
+    Fault("ledger-deleted", "the ledger's file is gone: LEDGER_DAMAGED, for enrolment alone makes a ledger",
+          True, True, "1x", _STRIKES, _delete_ledgers),
+    Fault("trigger-planted", "a trigger that undoes every entry is planted in the ledger's file: LEDGER_DAMAGED",
+          True, True, "1x", _STRIKES, _plant_trigger),
+    Fault("ledger-made-anew", "an empty ledger is put in the place of one: same data, same bytes; else a new release",
+          False, True, "2x", _STRIKES, _make_anew),
+    Fault("rows-deleted", "the last rows of devices are deleted, and as many without a seal put in for nobody",
+          False, True, "2x", _STRIKES, _delete_rows),
+    Fault("rows-moved", "the rows of devices are moved to numbers that nobody has",
+          False, True, "2x", _STRIKES, lambda folder, _: _edit(folder, _MOVED)),
     Fault("log-deleted", "the write-ahead log of a process that was killed is deleted: its releases are forgotten",
           False, True, "2x", _STRIKES, _delete_logs),
     Fault("log-bit-flipped", "bits of such a log flipped: SQLite drops the frames from there on and says nothing",

@@ -99,7 +99,7 @@ class _Bench:
         policy = Policy("report", dict.fromkeys(("adjacency", "features", "label"), _WIDE),
                         frozenset({"randomized_response", "one_bit", "grr"}), _FACTS,
                         on_requery=on_requery)  # fmt: skip
-        opened = Ledger(self._folder / f"{name}.sqlite")
+        opened = Ledger.create(self._folder / f"{name}.sqlite")
         try:
             yield self._make(INDEX, record, hashlib.sha256(secret.encode()).digest(), policy, opened)
         finally:

@@ -141,7 +141,8 @@ def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, st
     vault.wait()
     (state / "ledger.sqlite").write_bytes(before)
     start("--state", state, "--socket", path)
-    assert device.answer(question(own, "b")) is Refusal.LEDGER_DAMAGED
+    assert device.answer(question(own, "b")) is Refusal.COUNTER_MISMATCH
+    assert device.answer(question(own, "a")) is Refusal.COUNTER_MISMATCH
 
 
 def test_a_second_sigterm_ends_a_vault_that_is_busy(tmp_path: Path, own: Path, start: Start) -> None:
@@ -208,7 +209,9 @@ def test_mistakes_change_nothing(tmp_path: Path, own: Path) -> None:
 @pytest.mark.usefixtures("unmasked")
 def test_an_enrolled_folder_keeps_what_it_has(tmp_path: Path, own: Path, start: Start) -> None:
     state, path = tmp_path / "state", tmp_path / "v"
-    start("--data", own, "--state", state, "--socket", path).kill()
+    vault = start("--data", own, "--state", state, "--socket", path)
+    vault.kill()
+    vault.wait()  # until then it listens
     own.write_text(json.dumps({"facts": FACTS, "records": {"2": {**RECORDS["2"], "label": 2}}}))
     where = ("serve", "--state", state, "--socket", path)
     assert "enrolled with other data" in error_of(*where, "--data", own)

@@ -395,7 +395,7 @@ def test_a_release_takes_one_path_whatever_the_data(
     trace = Trace(but=("bits.py", "noise.py"))
     lines, answers = [], []
     for number, record in enumerate((own, own, flipped(own, 3), empty, strange_record())):
-        device = Device(3, record, bytes([7]) * 32, state.policy, Ledger(tmp_path / f"l{number}"))
+        device = Device(3, record, bytes([7]) * 32, state.policy, Ledger.create(tmp_path / f"l{number}"))
         answer, path = trace.of(lambda d=device: d.answer(ask_for()))
         lines.append(path)
         answers.append(answer)
@@ -418,7 +418,7 @@ def test_data_out_of_range_are_brought_in_silently(
     clamped = Record(np.array([2], np.int32), np.array([1.0], np.float32), np.array([0, 11], np.int32), 0)
     reports = []
     for number, record in enumerate((strange_record(), clamped)):
-        device = Device(3, record, b"s" * 32, state.policy, Ledger(tmp_path / f"l{number}"))
+        device = Device(3, record, b"s" * 32, state.policy, Ledger.create(tmp_path / f"l{number}"))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Device, "_data_digest", lambda *_: b"d" * 32)
             reports.append(device.answer(ask_for()))
@@ -533,7 +533,7 @@ def test_facts_of_a_population_without_labels(tmp_path: Path, ask_for: Callable[
     facts = PublicFacts(12, 10, 0)
     policy = Policy("report", {"label": Cap(9, 9, 9)}, frozenset({"grr"}), facts)
     record = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.int32), -1)
-    device = Device(0, record, b"s" * 32, policy, Ledger(tmp_path / "l"))
+    device = Device(0, record, b"s" * 32, policy, Ledger.create(tmp_path / "l"))
     assert device.answer(ask_for(attributes="l")) is Refusal.POLICY_REFUSED
 
 

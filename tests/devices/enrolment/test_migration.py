@@ -1,4 +1,5 @@
-"""Ledgers of schema 1 become ledgers of schema 2: the same replays, the same losses; a damaged one is refused.
+"""Folders of older versions: ledgers of schema 1 become ledgers of schema 2, with the same replays and losses; a
+damaged one is refused. Counters of rows give way to counters of chains.
 
 The two .sql files are ledgers that a program of schema 1 wrote, for the small population and
 seed 7: of reporting devices (3, 5 and 7; 7 in two stages) and of devices that train (2 and 4,
@@ -7,6 +8,7 @@ two updates each). This file also covers ``devices/ledger/schema_1.py``.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable
@@ -17,10 +19,10 @@ import pytest
 from devices.data.population import Population
 from devices.device import Refusal, Report
 from devices.enrolment import migration
+from devices.enrolment.counters import counter_of
 from devices.enrolment.migration import migrate
-from devices.enrolment.state import State, enrol
+from devices.enrolment.state import COUNTED, State, enrol
 from devices.ledger.chain import checked
-from devices.ledger.counter import FileCounter
 from devices.ledger.ledger import Ledger
 from devices.ledger.rows import TrainingAnswer
 from devices.ledger.schema import version_of
@@ -32,14 +34,25 @@ HERE = Path(__file__).parent
 Make = Callable[..., Path]
 
 
+def count_rows(folder: Path, counters: Path) -> Path:
+    """Give a folder the counter of an older version: a file whose length is a number of rows."""
+    counters.mkdir()
+    path = folder / "enrolment.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 3, "counter": str(counters / "f00d")}))
+    (counters / "f00d-0000.count").write_bytes(b"")
+    return counters / "f00d-0000.count"
+
+
 @pytest.fixture
 def old(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> Make:
     """Return a maker of folders whose ledger a program of schema 1 wrote."""
 
     def make(which: str = "reports", name: str = "old", counters: Path | None = None) -> Path:
         policy = policy_of(population, on_requery="replay")
-        enrol(tmp_path / name, population, policy, seed=7, counters=counters).close()
+        enrol(tmp_path / name, population, policy, seed=7).close()
         path = tmp_path / name / "ledger.sqlite"
+        if counters is not None:
+            count_rows(tmp_path / name, counters)
         path.unlink()
         with sqlite3.connect(path) as db:
             db.executescript((HERE / f"schema_1_{which}.sql").read_text())
@@ -163,23 +176,58 @@ def test_a_ledger_that_is_open_elsewhere_is_not_migrated(old: Make) -> None:
     assert migrate(folder) == 1
 
 
-def test_a_counter_knows_the_migrated_ledger(old: Make, tmp_path: Path, ask_for: Callable[..., Query]) -> None:
-    """It counted rows before and counts answers now: a lost answer is still noticed."""
+def test_a_counter_of_rows_gives_way(old: Make, tmp_path: Path, ask_for: Callable[..., Query]) -> None:
+    """The folder is not served before; a ledger that is older than the old counter is not migrated."""
     folder = old(counters=tmp_path / "apart")
-    (path,) = (tmp_path / "apart").iterdir()
-    FileCounter(path).raise_to(9)
-    assert migrate(folder) == 1  # 9 rows in 5 answers
-    assert isinstance(State(folder).device(3).answer(ask_for()), Report)
-    assert isinstance(State(folder).device(9).answer(ask_for()), Report) and FileCounter(path).read() == 10
+    path = tmp_path / "apart" / "f00d-0000.count"
+    os.truncate(path, 10)
+    with pytest.raises(ValueError, match="counter of an older version: migrate it once with ldpsim device migrate"):
+        State(folder)
+    with pytest.raises(ValueError, match="older than its counter"):
+        migrate(folder)
+    os.truncate(path, 9)
+    assert migrate(folder) == 1 and migrate(folder) == 0  # 9 rows in 5 answers
+    assert not path.exists() and len(list((tmp_path / "apart").glob("*.count"))) == 1
+    state = State(folder)
+    assert state.head["format"] == COUNTED and "counter" not in state.head
+    held = counter_of(state.head["counters"], 0).entries(range(12))
+    assert {device: entry.head for device, entry in held.items()} == {i: state.ledger().head(i) for i in range(12)}
+    assert [held[device].head.answers for device in (3, 5, 7, 9)] == [1, 2, 2, 0]
+    for device, question in questions(ask_for):
+        answer = state.device(device).answer(question)
+        assert isinstance(answer, Report) and answer.replayed
+    assert isinstance(state.device(9).answer(ask_for()), Report)
+    state.close()
     ledger = Ledger(folder / "ledger.sqlite")
     ledger._db.execute("DELETE FROM query_answer WHERE device = 9")
     ledger.close()
-    assert State(folder).device(9).answer(ask_for(eps=2.0)) is Refusal.LEDGER_DAMAGED
-    late = old(name="late", counters=tmp_path / "late-apart")
-    (path,) = (tmp_path / "late-apart").iterdir()
-    FileCounter(path).raise_to(10)
+    assert State(folder).device(9).answer(ask_for(eps=2.0)) is Refusal.COUNTER_MISMATCH
+    assert isinstance(State(folder).device(3).answer(ask_for()), Report)
+
+
+def test_a_counter_of_rows_beside_a_ledger_of_today(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    folder = tmp_path / "s"
+    state = enrol(folder, population, policy_of(population), seed=7)
+    first = state.device(3).answer(ask_for())
+    state.close()
+    path = count_rows(folder, tmp_path / "apart")
+    os.truncate(path, 2)
     with pytest.raises(ValueError, match="older than its counter"):
-        migrate(late)
+        migrate(folder)
+    os.truncate(path, 1)
+    with sqlite3.connect(folder / "ledger.sqlite") as db:
+        db.execute("UPDATE query_answer SET collection = 'x'")
+    db.close()
+    with pytest.raises(ValueError, match="damaged .*its counter was not migrated"):
+        migrate(folder)
+    with sqlite3.connect(folder / "ledger.sqlite") as db:
+        db.execute("UPDATE query_answer SET collection = 'first'")
+    db.close()
+    assert migrate(folder) == 1
+    again = State(folder).device(3).answer(ask_for())
+    assert isinstance(first, Report) and again == Report(first.data, replayed=True)
 
 
 @pytest.mark.parametrize("step", ["link", "replace"])

@@ -98,7 +98,7 @@ class Interrupted(BaseException):
 
 
 STEPS = [
-    (os, "fsync", 1), (Population, "save", 1), (enrolment, "make_durable", 1), (enrolment, "Ledger", 1),
+    (os, "fsync", 1), (Population, "save", 1), (enrolment, "make_durable", 1), (Ledger, "create", 1),
     (os, "link", 1),
     (enrolment, "write_atomically", 1), (os, "replace", 1),  # the secrets
     (enrolment, "write_atomically", 2), (os, "replace", 2),  # enrolment.json, the last file
@@ -141,7 +141,7 @@ def test_leftovers_of_a_killed_enrolment(tmp_path: Path, population: Population,
     """SQLite's own side files may stand beside a ledger that nobody finished."""
     for name in ("ledger.sqlite-wal", "ledger.sqlite-shm", ".enrolment.json-x1", ".ledger.sqlite-x2"):
         (tmp_path / name).write_bytes(b"left over")
-    Ledger(tmp_path / ledger_name(1)).close()
+    Ledger.create(tmp_path / ledger_name(1)).close()
     enrol(tmp_path, population, policy, seed=1)
     assert State(tmp_path).ledger(0).answers(0) == []
     assert not (tmp_path / ledger_name(1)).exists()

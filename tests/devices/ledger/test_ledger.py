@@ -22,7 +22,7 @@ import pytest
 
 from devices.data.population import Population, Record
 from devices.device import Device, Refusal, Report, unpack_report
-from devices.enrolment.state import enrol
+from devices.enrolment.state import State, enrol
 from devices.ledger.chain import checked, seal_of
 from devices.ledger.ledger import AlreadyCollected, EpochPassed, Ledger, LedgerDamaged, NewRelease, Replay
 from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
@@ -38,7 +38,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "ledger.sqlite")
+    return Ledger.create(tmp_path / "ledger.sqlite")
 
 
 def release(ledger: Ledger, query: Query, device: int = 3, key: bytes = KEY) -> None:
@@ -72,7 +72,7 @@ def test_it_survives_power_loss_by_its_settings(ledger: Ledger) -> None:
 
 
 def test_nobody_else_sees_a_row_before_the_commit(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
-    first, second = Ledger(tmp_path / "l"), Ledger(tmp_path / "l")
+    first, second = Ledger.create(tmp_path / "l"), Ledger(tmp_path / "l")
     with first.transaction():
         release(first, ask_for())
         assert len(first.answers(3)) == 1 and second.answers(3) == []
@@ -101,7 +101,7 @@ def test_one_ended_rows_enter_their_own_loss(tmp_path: Path, ask_for: Callable[.
     query = ask_for(attributes="a")
     (ask,) = query.asks
     one_end = replace(query, plan=((replace(ask, mechanisms=(replace(ask.mechanisms[0], reporting="one-end"),)),),))
-    ledger = Ledger(tmp_path / "l")
+    ledger = Ledger.create(tmp_path / "l")
     for device in range(12):
         release(ledger, one_end, device)
         (part,) = ledger.answers(device)[0].parts
@@ -448,7 +448,7 @@ DAMAGES = ["garbage", "blank", "truncated", "first page only", "text", "zeros"]
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_damaged_file_is_not_opened(tmp_path: Path, ask_for: Callable[..., Query], kind: str) -> None:
     path = tmp_path / "ledger.sqlite"
-    ledger = Ledger(path)
+    ledger = Ledger.create(path)
     for device in range(40):
         release(ledger, ask_for(), device)
     ledger.close()
@@ -463,7 +463,7 @@ def test_a_damaged_file_is_not_opened(tmp_path: Path, ask_for: Callable[..., Que
 def test_one_rotten_byte_anywhere_hides_nothing(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
     """Each byte of the file in turn: it does not open, a device is damaged, or every row stands as it was."""
     path = tmp_path / "ledger.sqlite"
-    ledger = Ledger(path)
+    ledger = Ledger.create(path)
     devices = (2, 5, 6)  # with gaps, so that a rotten number can become another one
     for device in devices:
         release(ledger, ask_for(attributes="al"), device)
@@ -499,7 +499,7 @@ def test_files_of_other_kinds_and_versions_are_not_opened(tmp_path: Path) -> Non
     db.close()
     with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
         Ledger(path)
-    newer = Ledger(tmp_path / "newer")
+    newer = Ledger.create(tmp_path / "newer")
     newer._db.execute("PRAGMA user_version=3")
     newer.close()
     with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
@@ -570,9 +570,9 @@ def test_making_a_ledger_leaves_a_whole_one_or_none(tmp_path: Path, monkeypatch:
     with monkeypatch.context() as patch:
         patch.setattr(os, "link", crash)
         with pytest.raises(KeyboardInterrupt):
-            Ledger(tmp_path / "l")
+            Ledger.create(tmp_path / "l")
     assert list(tmp_path.iterdir()) == []
-    Ledger(tmp_path / "l").close()
+    Ledger.create(tmp_path / "l").close()
     assert [path.name for path in tmp_path.iterdir()] == ["l"]
 
 
@@ -730,6 +730,22 @@ def test_processes_that_claim_at_once(
         assert len({isinstance(a, str) for a in first}) == 2, "one process was done before the other began"
 
 
+def test_a_ledger_that_is_gone_is_not_made_anew(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    """With a vault or without: a second answer would follow."""
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    assert isinstance(state.device(3).answer(ask_for()), Report)
+    state.close()
+    (tmp_path / "s" / "ledger.sqlite").unlink()
+    for index in (3, 5):
+        with pytest.raises(LedgerDamaged, match="gone; enrolment alone makes a ledger"):
+            State(tmp_path / "s").device(index)
+    assert not list((tmp_path / "s").glob("ledger*"))
+    with pytest.raises(LedgerDamaged, match="gone"):
+        Ledger(tmp_path / "new")
+
+
 # --- a lost ledger ----------------------------------------------------------------------
 
 
@@ -737,7 +753,7 @@ def lost(device: Device, folder: Path, record: Record | None = None) -> Device:
     """The same device with an empty ledger, and perhaps other data."""
     folder.mkdir(exist_ok=True)
     path = folder / f"lost-{next(NUMBERS)}"
-    return Device(device.index, record or device._record, device._secret, device._policy, Ledger(path))
+    return Device(device.index, record or device._record, device._secret, device._policy, Ledger.create(path))
 
 
 def bits(report: object, query: Query) -> np.ndarray:

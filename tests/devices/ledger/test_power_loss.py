@@ -21,7 +21,6 @@ from typing import Any
 
 import pytest
 
-import devices.ledger.ledger
 import devices.ledger.schema
 from devices.data.population import Population
 from devices.device import Device, Refusal, Report
@@ -159,8 +158,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Calla
         with monkeypatch.context() as patch:
             names = {name: getattr(sqlite3, name) for name in dir(sqlite3) if not name.startswith("__")}
             shim = SimpleNamespace(**{**names, "connect": lambda address, **k: Connection(name, address, **k)})
-            for module in (devices.ledger.ledger, devices.ledger.schema):
-                patch.setattr(module, "sqlite3", shim)
+            patch.setattr(devices.ledger.schema, "sqlite3", shim)
             work(disk)
         del vfs  # kept until here: SQLite knows it by its name alone
         return disk
@@ -282,7 +280,7 @@ def test_power_is_lost_at_every_step(
     """What a curator holds is in the ledger of every disk that may be found, byte for byte."""
 
     def work(disk: Disk) -> None:
-        ledger = Ledger(disk.folder / "ledger.sqlite")
+        ledger = Ledger.create(disk.folder / "ledger.sqlite")
         disk.settle()  # how a new ledger comes about is another test's matter
         released(ledger, device_on, disk, ask_for)
         ledger.close()
@@ -313,7 +311,7 @@ def test_a_release_is_one_sync_of_the_disk(
     """What durability costs: one sync a commit, alone or for a batch, and none for a retry."""
 
     def work(disk: Disk) -> None:
-        ledger = Ledger(disk.folder / "ledger.sqlite")
+        ledger = Ledger.create(disk.folder / "ledger.sqlite")
         device_on(ledger, 0).answer(ask_for())  # a new log's header is synced too
         counts = []
         for indices in ((1,), (2,), tuple(range(3, 12)), (1,)):
@@ -363,7 +361,7 @@ def test_a_reply_that_leaves_too_early_is_found(
     """Named broken variants: a ledger that does not sync, and replies that leave before the commit."""
 
     def work(disk: Disk, synchronous: str, early: bool) -> None:
-        ledger = Ledger(disk.folder / "ledger.sqlite", synchronous=synchronous)
+        ledger = Ledger.create(disk.folder / "ledger.sqlite", synchronous=synchronous)
         disk.settle()
         for index in (0, 1, 2):
             with ledger.transaction():
@@ -395,7 +393,7 @@ def test_the_disk_fails_at_every_step(
         outcome: list[Any] = []
 
         def work(disk: Disk, left: int = left, outcome: list[Any] = outcome) -> None:
-            ledger = Ledger(disk.folder / "ledger.sqlite")
+            ledger = Ledger.create(disk.folder / "ledger.sqlite")
             first = device_on(ledger, 0).answer(ask_for())
             disk.left, disk.error = left, getattr(apsw, error)
             said = [device_on(ledger, index).answer(ask_for()) for index in (1, 2)]
@@ -440,7 +438,7 @@ def test_a_new_ledger_is_whole_or_not_there(tmp_path: Path, recorded: Any) -> No
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(os, "link", named)
-            Ledger(disk.folder / "ledger.sqlite").close()
+            Ledger.create(disk.folder / "ledger.sqlite").close()
 
     recorded(work)
     files: dict[str, Contents] = {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from devices.ledger.rows import PARTS, TABLES, TRAINING, Head, Header, QueryAnswer, TrainingAnswer, values_of
+from devices.ledger.rows import PARTS, TABLES, TRAINING, Head, Header, QueryAnswer, TrainingAnswer, sealed
 from devices.mechanisms import Loss
 from devices.policy.policy import policy_for_training
 from devices.query import Query
@@ -73,5 +74,6 @@ def test_the_cap_of_a_training_has_the_name_of_its_rows(ask_for: Callable[..., Q
 
 def test_values_end_with_the_seal(ask_for: Callable[..., Query]) -> None:
     for answer in (trained(("label",)), QueryAnswer.following(Head(), 3, ask_for(), {}, {})):
-        statement, values = values_of(answer, b"seal")
-        assert values[-1] == b"seal" and values[:2] == (3, answer.number) and statement.count("?") == len(values)
+        table, values = sealed(answer, b"seal")
+        assert values[-1] == b"seal" and values[:2] == (3, answer.number) and table.insert.count("?") == len(values)
+        assert table.read(values) == replace(answer, seal=b"seal")

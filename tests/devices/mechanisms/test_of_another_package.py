@@ -126,7 +126,7 @@ def collected(query: Query, folder: Path, **policy: Any) -> Reports:
     """Ask real devices, each with a ledger, and decode their bytes."""
     answers = {}
     rules = policy_for([query], FACTS, **policy)
-    ledger = Ledger(folder / "ledger.sqlite")
+    ledger = Ledger.create(folder / "ledger.sqlite")
     for index, record in enumerate(people()):
         device = Device(index, record, hashlib.sha256(bytes([index])).digest(), rules, ledger)
         answer = device.answer(query.to_bytes())

@@ -1,0 +1,90 @@
+"""Counter in a folder: one SQLite file for each ledger.
+
+A rollback journal with ``synchronous=FULL`` needs no shared memory, so the folder may be
+one that another machine exports. The file is opened for each use: no connection survives
+a fork, and a file that was deleted or replaced is not served from memory.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from devices.atomic_files import make_durable, private_file, private_folder
+from devices.ledger.counter import Entry
+from devices.ledger.rows import Head
+
+SCHEMA = 1
+APPLICATION = 0x6C647043  # "ldpC"
+_CREATE = """
+CREATE TABLE counter
+    (device INTEGER PRIMARY KEY, answers INTEGER NOT NULL, seal BLOB NOT NULL, nonce BLOB NOT NULL) STRICT
+"""
+_SELECT = "SELECT answers, seal, nonce FROM counter WHERE device = ?"
+_ADVANCE = "UPDATE counter SET answers = ?, seal = ? WHERE device = ? AND answers = ? AND seal = ?"
+
+
+class FolderCounter:
+    """The counters of one ledger's devices, in a file.
+
+    Args:
+        path: The file; :meth:`create` makes it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def create(self, entries: Mapping[int, Entry]) -> None:
+        """Make the file; OSError where there is one already, or it cannot be made."""
+        private_folder(self.path.parent)
+        with private_file(self.path):
+            pass
+        with self._open() as db:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute(f"PRAGMA application_id={APPLICATION}")
+            db.execute(f"PRAGMA user_version={SCHEMA}")
+            db.execute(_CREATE)
+            rows = ((device, e.head.answers, e.head.seal, e.nonce) for device, e in sorted(entries.items()))
+            db.executemany("INSERT INTO counter VALUES (?, ?, ?, ?)", rows)
+            db.execute("COMMIT")
+        make_durable(self.path.parent)
+
+    def entries(self, devices: Iterable[int]) -> dict[int, Entry]:
+        """Return what is held of these devices; OSError where the file cannot be read."""
+        with self._open() as db:
+            found = {device: db.execute(_SELECT, (device,)).fetchone() for device in devices}
+        return {device: Entry(Head(row[0], row[1]), row[2]) for device, row in found.items() if row is not None}
+
+    def advance(self, changes: Mapping[int, tuple[Head, Head]]) -> dict[int, Head]:
+        """Advance as :class:`~devices.ledger.counter.Counter` says; OSError where it cannot be done."""
+        left: dict[int, Head] = {}
+        with self._open() as db:
+            db.execute("BEGIN IMMEDIATE")
+            for device, (expected, new) in changes.items():
+                values = (new.answers, new.seal, device, expected.answers, expected.seal)
+                if db.execute(_ADVANCE, values).rowcount == 1:
+                    continue
+                row = db.execute(_SELECT, (device,)).fetchone()
+                if row is None:
+                    raise OSError(f"{self.path.name} does not know device {device}")
+                if Head(row[0], row[1]) != new:
+                    left[device] = Head(row[0], row[1])
+            db.execute("COMMIT")
+        return left
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open the file that is there, and close it without a commit of what was not committed."""
+        try:
+            address = f"{self.path.absolute().as_uri()}?mode=rw"  # a file that is gone is not made anew
+            db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60)
+            try:
+                db.execute("PRAGMA journal_mode=TRUNCATE")
+                db.execute("PRAGMA synchronous=FULL")
+                yield db
+            finally:
+                db.close()
+        except (sqlite3.Error, MemoryError) as error:
+            raise OSError(f"{self.path.name} cannot be read or written") from error

@@ -1,0 +1,77 @@
+"""Place of the counters of a state folder: apart from it, named by it, and one for each enrolment."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devices.data.population import Population
+from devices.enrolment import state as enrolment
+from devices.enrolment.counters import check_place, counter_of, new_place
+from devices.enrolment.state import COUNTED, State, enrol
+from devices.ledger.counter_folder import FolderCounter
+from devices.ledger.counter_postgres import PostgresCounter
+from devices.ledger.rows import Head
+from devices.policy.policy import Policy
+
+ADDRESS = "postgresql://ldpsim@counters.example/ldpsim"
+
+
+def test_counters_are_kept_elsewhere(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> None:
+    for inside in (tmp_path / "s", tmp_path / "s" / "counters", tmp_path / "s" / ".." / "s" / "c"):
+        with pytest.raises(ValueError, match="would be lost together"):
+            enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=inside)
+    assert not (tmp_path / "s").exists()
+    first, second = (
+        enrol(tmp_path / name, population, policy_of(population), seed=7, counters=tmp_path / "apart")
+        for name in ("first", "second")
+    )
+    assert first.head["counters"] != second.head["counters"] and len(list((tmp_path / "apart").glob("*.count"))) == 2
+    assert first.head["format"] == COUNTED == 4
+    plain = enrol(tmp_path / "plain", population, policy_of(population), seed=7)
+    assert plain.head["format"] == 1 and "counters" not in plain.head and plain.counter(0) is None
+
+
+def test_which_kind_it_is(tmp_path: Path) -> None:
+    check_place(ADDRESS, tmp_path)
+    for place, kind in ((ADDRESS, PostgresCounter), (str(tmp_path / "apart"), FolderCounter)):
+        named = new_place(place)
+        assert named["place"] == place and isinstance(counter_of(named, 3), kind)
+    assert new_place(ADDRESS)["name"] != new_place(ADDRESS)["name"]
+    assert new_place("here")["place"] == str(Path("here").resolve())
+
+
+@pytest.mark.parametrize("shard", [1024, 5])
+def test_each_shard_counts_the_devices_that_live_there(
+    tmp_path: Path,
+    population: Population,
+    policy_of: Callable[..., Policy],
+    monkeypatch: pytest.MonkeyPatch,
+    shard: int,
+) -> None:
+    monkeypatch.setattr(enrolment, "SHARD", shard)
+    enrol(tmp_path / "s", population, policy_of(population), seed=7, residents=(1, 6, 11), counters=tmp_path / "apart")
+    counters = State(tmp_path / "s").head["counters"]
+    found = [sorted(counter_of(counters, at).entries(range(12))) for at in range(-(-12 // shard))]
+    assert found == ([[1, 6, 11]] if shard == 1024 else [[1], [6], [11]])
+    heads = counter_of(counters, 0).entries([1])[1]
+    assert heads.head == Head() and len(heads.nonce) == 32
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "apart").iterdir()} == {0o600}
+    assert stat.S_IMODE((tmp_path / "apart").stat().st_mode) == 0o700
+
+
+def test_a_folder_whose_form_and_counter_do_not_fit(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy]
+) -> None:
+    """An edited enrolment.json does not switch the counter off."""
+    enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=tmp_path / "apart").close()
+    path = tmp_path / "s" / "enrolment.json"
+    head = json.loads(path.read_text())
+    for edited in ({**head, "format": 1}, {name: value for name, value in head.items() if name != "counters"}):
+        path.write_text(json.dumps(edited))
+        with pytest.raises(ValueError, match="a version that this one does not read"):
+            State(tmp_path / "s")
