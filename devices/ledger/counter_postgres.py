@@ -19,7 +19,7 @@ from devices.ledger.rows import Head
 
 ADDRESSES = ("postgresql://", "postgres://")
 _PASSWORDS = {"password", "sslpassword"}
-_DEFAULTS = {"connect_timeout": 10, "tcp_user_timeout": 20_000, "target_session_attrs": "read-write"}
+_DEFAULTS = {"connect_timeout": 5, "tcp_user_timeout": 10_000, "target_session_attrs": "read-write"}
 _TABLE = "ldpsim_counter"
 _FIND = f"SELECT to_regclass('{_TABLE}')"
 _CREATE = f"""
@@ -42,9 +42,13 @@ def check_address(address: str) -> None:
     """Check an address without a connection.
 
     Raises:
-        ValueError: where it holds a password, or psycopg is not installed. The text does not repeat the address.
+        ValueError: where it holds a password or cannot be read, or psycopg is not installed. The text does not
+            repeat the address.
     """
-    psycopg = _psycopg()
+    try:
+        psycopg = _psycopg()
+    except OSError as error:
+        raise ValueError(str(error)) from error
     try:
         given = psycopg.conninfo.conninfo_to_dict(address)
     except psycopg.Error:
@@ -58,7 +62,7 @@ def _psycopg() -> Any:
         import psycopg
         import psycopg.conninfo
     except ImportError as error:
-        raise ValueError("counters in PostgreSQL need psycopg: pip install 'ldpsim[postgres]'") from error
+        raise OSError("counters in PostgreSQL need psycopg: pip install 'ldpsim[postgres]'") from error
     return psycopg
 
 
@@ -128,16 +132,17 @@ class PostgresCounter:
         """
         psycopg = _psycopg()
         kept, self._connection = self._connection, None
-        if kept is not None and self._process == os.getpid():  # a connection does not survive a fork
+        if self._process != os.getpid():  # a connection does not survive a fork
+            kept = None
+        while True:
             try:
-                return self._in_transaction(kept, work)
-            except psycopg.OperationalError:
+                return self._in_transaction(kept or self._connect(psycopg), work)
+            except psycopg.Error as error:
+                if kept is None or not isinstance(error, psycopg.OperationalError):
+                    reason = str(error).partition("\n")[0] or type(error).__name__
+                    raise OSError(f"the PostgreSQL server of the counters failed: {reason}") from None
                 kept.close()
-        try:
-            return self._in_transaction(self._connect(psycopg), work)
-        except psycopg.Error as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise OSError(f"the PostgreSQL server of the counters failed: {reason}") from None
+                kept = None
 
     def _in_transaction(self, db: _Connection, work: Callable[[_Connection], _Result]) -> _Result:
         with db.transaction():

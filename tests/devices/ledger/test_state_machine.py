@@ -3,6 +3,9 @@
 The invariants after every step: a device gives at most one distinct answer about an
 attribute, unless its ledger was put back to an older state; and every answer that left
 stands in the ledger of the folder it came from, unless that ledger was put back since.
+
+Some folders have a counter. All copies of such a folder are one device: together they
+give at most one distinct answer about an attribute, whatever was copied or put back.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from devices.data.population import Population, build_population
 from devices.device import Refusal, Report, unpack_report
 from devices.enrolment.state import State, enrol
-from devices.ledger.ledger import Ledger
+from devices.ledger.chain import checked
+from devices.ledger.counter import CounterCheck
+from devices.ledger.counter_folder import FolderCounter
+from devices.ledger.ledger import CounterMismatch, Ledger
 from devices.mechanisms import GRR, OneBit
 from devices.policy.policy import Cap, Policy
 from devices.query import Ask, Query
@@ -45,10 +51,11 @@ class Folder:
     Args:
         path: Where it is.
         held: Answers that left and have to be in its ledger: (device, attribute) -> bytes.
-        old: Devices whose answers were forgotten, because the ledger is an older one.
+        left: Answers that left this folder or another copy of it, where a counter counts them.
     """
 
     path: Path
+    left: dict[tuple[int, str], bytes] | None = None
     held: dict[tuple[int, str], bytes] = field(default_factory=dict)
     backup: dict[tuple[int, str], bytes] | None = None
     restored: bool = False
@@ -97,14 +104,14 @@ class Lives(RuleBasedStateMachine):
         if folder.path in self.open:
             self.open.pop(folder.path).close()
 
-    @initialize(target=folders, replay=st.booleans())
-    def enrol(self, replay: bool) -> Folder:
+    @initialize(target=folders, replay=st.booleans(), counted=st.booleans())
+    def enrol(self, replay: bool, counted: bool) -> Folder:
         given, path = people(), self._place()
         caps = dict.fromkeys(("features", "label"), Cap(100.0, 1e6, 1e6))
         policy = Policy("report", caps, frozenset({"one_bit", "grr"}), given.facts,
                         on_requery="replay" if replay else "refuse")  # fmt: skip
-        enrol(path, given, policy, seed=1).close()
-        self.known.append(Folder(path))
+        enrol(path, given, policy, seed=1, counters=self.home / "apart" if counted else None).close()
+        self.known.append(Folder(path, {} if counted else None))
         return self.known[-1]
 
     @rule(folder=folders, device=DEVICES, attributes=ATTRIBUTES, budget=BUDGETS, collection=COLLECTIONS)
@@ -118,15 +125,35 @@ class Lives(RuleBasedStateMachine):
     ) -> None:
         asked = query(collection, attributes, budget)
         state, answers = self._state(folder), []
+        lost: frozenset[int] = frozenset()
         with suppress(Crash):
-            with state.ledger().transaction():
-                answers = [state.device(index).answer(asked) for index in range(PEOPLE)]
-                if dies:
-                    raise Crash
+            try:
+                with state.ledger().transaction(range(PEOPLE)):
+                    answers = [state.device(index).answer(asked) for index in range(PEOPLE)]
+                    if dies:
+                        raise Crash
+            except CounterMismatch as error:
+                lost = error.devices
             for index, answer in enumerate(answers):
-                self._take(folder, index, asked, answer)
+                self._take(folder, index, asked, Refusal.COUNTER_MISMATCH if index in lost else answer)
         if dies:
             self._close(folder)
+
+    @rule(target=folders, folder=folders, attributes=ATTRIBUTES, device=DEVICES)
+    def ask_a_copy_at_the_same_time(self, folder: Folder, attributes: str, device: int) -> Folder:
+        """A copy answers while a batch of the original is open."""
+        other = self.copy(folder)
+        batch, alone = query("one", attributes, 0.5), query("one", attributes, 2.0)
+        answers, lost = [], frozenset()
+        try:
+            with self._state(folder).ledger().transaction(range(PEOPLE)):
+                answers = [self._state(folder).device(index).answer(batch) for index in range(PEOPLE)]
+                self._take(other, device, alone, self._state(other).device(device).answer(alone))
+        except CounterMismatch as error:
+            lost = error.devices
+        for index, answer in enumerate(answers):
+            self._take(folder, index, batch, Refusal.COUNTER_MISMATCH if index in lost else answer)
+        return other
 
     @rule(folder=folders, device=DEVICES, attributes=ATTRIBUTES, budget=BUDGETS, committed=st.booleans())
     def die_while_answering(self, folder: Folder, device: int, attributes: str, budget: float, committed: bool) -> None:
@@ -136,7 +163,7 @@ class Lives(RuleBasedStateMachine):
 
         @contextmanager
         def dying() -> Any:
-            with real():
+            with suppress(CounterMismatch), real():
                 yield
                 if not committed:
                     raise Crash
@@ -147,17 +174,33 @@ class Lives(RuleBasedStateMachine):
             self._state(folder).device(device).answer(query("one", attributes, budget))
         self._close(folder)
 
+    @rule(folder=folders, device=DEVICES, attributes=ATTRIBUTES, budget=BUDGETS)
+    def die_before_the_counter(self, folder: Folder, device: int, attributes: str, budget: float) -> None:
+        """The process is killed between commit and counter: the ledger is ahead, and no reply leaves."""
+        with pytest.MonkeyPatch.context() as patch, suppress(Crash):
+
+            def dying(_: object) -> None:
+                raise Crash
+
+            patch.setattr(CounterCheck, "settle", dying)
+            self._state(folder).device(device).answer(query("one", attributes, budget))
+            assert folder.left is None
+        self._close(folder)
+
     @rule(folder=folders)
     def reopen(self, folder: Folder) -> None:
         self._close(folder)
 
     @rule(target=folders, folder=folders)
+    def copy_it(self, folder: Folder) -> Folder:
+        return self.copy(folder)
+
     def copy(self, folder: Folder) -> Folder:
-        """A copied folder has its own future; from now on it is another device with the same past."""
+        """A copied folder has its own future; without a counter it is another device with the same past."""
         self._close(folder)
         path = self._place()
         shutil.copytree(folder.path, path)
-        self.known.append(Folder(path, dict(folder.held), None, folder.restored))
+        self.known.append(Folder(path, folder.left, dict(folder.held), None, folder.restored))
         return self.known[-1]
 
     @rule(folder=folders)
@@ -177,6 +220,9 @@ class Lives(RuleBasedStateMachine):
 
     def _take(self, folder: Folder, device: int, asked: Query, answer: Report | Refusal) -> None:
         if isinstance(answer, Refusal):
+            if answer is Refusal.COUNTER_MISMATCH:
+                assert folder.left is not None and (folder.restored or len(self.known) > 1)
+                return
             assert answer is Refusal.REPORT_COLLECTED
             assert any((device, ask.attribute) in self._entered(folder) for ask in asked.asks)
             return
@@ -185,13 +231,16 @@ class Lives(RuleBasedStateMachine):
             data = b"".join(given)
             before = folder.held.setdefault((device, attribute), data)
             assert before == data or folder.restored, "a second distinct answer"
+            if folder.left is not None:
+                assert folder.left.setdefault((device, attribute), data) == data, "a second answer of another copy"
 
     def _entered(self, folder: Folder) -> dict[tuple[int, str], bytes]:
         """Return what stands in the ledger, read by a connection of its own."""
         state = State(folder.path)
         try:
             own = [answer for _, answers in state.ledger().devices() for answer in answers]
-            assert all(state.ledger().readable(i, state.seal_key(i)) for i in range(PEOPLE))
+            for device, answers in state.ledger().devices():
+                list(checked(answers, state.seal_key(device)))
             found = [((a.device, part.attribute), part.report[4:]) for a in own for part in a.parts]
             assert len(dict(found)) == len(found), "an attribute was entered twice"
             return dict(found)
@@ -218,7 +267,7 @@ def _replies_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     """The transaction of an answer is never committed: what left is not in the ledger."""
 
     @contextmanager
-    def forgetful(ledger: Ledger) -> Any:
+    def forgetful(ledger: Ledger, devices: Any = ()) -> Any:
         outermost = not ledger._db.in_transaction
         if outermost:
             ledger._db.execute("BEGIN IMMEDIATE")
@@ -244,9 +293,21 @@ def _decides_without_reading(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decisions, "decide", blind)
 
 
-@pytest.mark.parametrize("broken", [_replies_before_the_commit, _decides_without_reading])
+def _counts_a_maximum(patch: pytest.MonkeyPatch) -> None:
+    """The counter is raised and not compared: two copies that answer at once are both right."""
+
+    def raised(counter: FolderCounter, changes: Any) -> dict[int, Any]:
+        for device, (_, new) in changes.items():
+            real(counter, {device: (counter.entries([device])[device].head, new)})
+        return {}
+
+    real = FolderCounter.advance
+    patch.setattr(FolderCounter, "advance", raised)
+
+
+@pytest.mark.parametrize("broken", [_replies_before_the_commit, _decides_without_reading, _counts_a_maximum])
 def test_a_broken_ledger_is_found(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Power: replies before the commit, and a decision that forgets."""
+    """Power: replies before the commit, a decision that forgets, and a counter that does not compare."""
     broken(monkeypatch)
     with pytest.raises(AssertionError):
         run_state_machine_as_test(Lives, settings=settings(QUICK, phases=[Phase.generate]))

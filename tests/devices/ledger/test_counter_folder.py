@@ -1,0 +1,108 @@
+"""The counter in a folder: one durable step, by several processes, and a file that its owner alone reads."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from devices.ledger.counter import Entry
+from devices.ledger.counter_folder import FolderCounter
+from devices.ledger.rows import Head
+
+ENTRIES = {device: Entry(Head(), bytes([device]) * 32) for device in range(8)}
+ONE, TWO, OTHER = Head(1, b"a" * 32), Head(2, b"b" * 32), Head(1, b"x" * 32)
+
+
+@pytest.fixture
+def counter(tmp_path: Path) -> FolderCounter:
+    made = FolderCounter(tmp_path / "new" / "c.count")
+    made.create(ENTRIES)
+    return made
+
+
+def test_it_is_made_once_and_never_by_a_look(tmp_path: Path, counter: FolderCounter) -> None:
+    assert counter.entries(range(9)) == ENTRIES and FolderCounter(counter.path).entries([3]) == {3: ENTRIES[3]}
+    with pytest.raises(FileExistsError):
+        counter.create(ENTRIES)
+    missing = FolderCounter(tmp_path / "none.count")
+    for act in (lambda: missing.entries([1]), lambda: missing.advance({1: (Head(), ONE)})):
+        with pytest.raises(OSError):
+            act()
+    assert not missing.path.exists()
+    counter.path.write_bytes(b"no database" * 1000)
+    with pytest.raises(OSError, match="cannot be read"):
+        counter.entries([1])
+
+
+def test_it_is_advanced_from_the_expected_head_alone(counter: FolderCounter) -> None:
+    assert counter.advance({1: (Head(), ONE), 2: (Head(), OTHER)}) == {}
+    assert counter.advance({1: (Head(), ONE)}) == {}  # the same step again: a retry after a lost answer
+    assert counter.advance({1: (Head(), OTHER), 2: (ONE, TWO), 3: (Head(), ONE)}) == {1: ONE, 2: OTHER}
+    assert counter.advance({1: (ONE, TWO), 4: (TWO, ONE)}) == {4: Head()}
+    assert [counter.entries([device])[device].head for device in (1, 2, 3, 4)] == [TWO, OTHER, ONE, Head()]
+    assert counter.entries([1])[1].nonce == ENTRIES[1].nonce
+    with pytest.raises(OSError, match="does not know device 9"):
+        counter.advance({5: (Head(), ONE), 9: (Head(), ONE)})
+    assert counter.entries([5])[5].head == Head()  # a step is whole or not there
+
+
+def test_a_step_is_on_the_disk_before_it_returns(counter: FolderCounter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings that make it so; SQLite's own tests show what they do."""
+    with counter._open() as db:
+        assert db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("truncate",)  # whose end is synced too under FULL
+
+
+@pytest.mark.parametrize("umask", [0, 0o077, 0o777])
+def test_it_is_its_owner_s_alone(tmp_path: Path, umask: int) -> None:
+    counter = FolderCounter(tmp_path / "apart" / "c.count")
+    before = os.umask(umask)
+    try:
+        counter.create(ENTRIES)
+        counter.advance({1: (Head(), ONE)})
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(counter.path.parent.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in counter.path.parent.iterdir()} == {0o600}
+
+
+def climb(path: Path, barrier: object, won: object) -> None:
+    """Try to take each of fifty steps of one device first."""
+    counter, mine = FolderCounter(path), os.getpid().to_bytes(32, "little")
+    steps = 0
+    for number in range(50):
+        barrier.wait()  # type: ignore[attr-defined]
+        head = counter.entries([0])[0].head
+        barrier.wait()  # type: ignore[attr-defined]
+        steps += counter.advance({0: (head, Head(number + 1, mine))}) == {}
+    won.put(steps)  # type: ignore[attr-defined]
+
+
+def test_of_several_processes_one_takes_each_step(counter: FolderCounter) -> None:
+    context = multiprocessing.get_context("fork")
+    barrier, won = context.Barrier(3), context.Queue()
+    processes = [context.Process(target=climb, args=(counter.path, barrier, won)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    steps = [won.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join()
+    assert sum(steps) == 50 and counter.entries([0])[0].head.answers == 50
+
+
+def test_a_process_that_dies_in_a_step_leaves_the_one_before(counter: FolderCounter) -> None:
+    """Killed with the transaction open; the next process rolls back and goes on."""
+    child = os.fork()
+    if child == 0:
+        db = sqlite3.connect(counter.path, isolation_level=None)
+        db.execute("PRAGMA cache_spill=1")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("UPDATE counter SET answers = 7, seal = x'00'")
+        os._exit(9)
+    os.waitpid(child, 0)
+    assert counter.advance({1: (Head(), ONE)}) == {} and counter.entries([2])[2].head == Head()

@@ -1,0 +1,181 @@
+"""The counter in PostgreSQL, against a real server: one durable step, no password anywhere, a server that goes away."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from devices.data.population import Population
+from devices.device import Refusal, Report
+from devices.enrolment.state import State, enrol
+from devices.ledger.columns import LedgerDamaged
+from devices.ledger.counter import CounterCheck, Entry
+from devices.ledger.counter_postgres import PostgresCounter, check_address
+from devices.ledger.rows import Head
+from devices.policy.policy import Policy
+from devices.query import Query
+
+if TYPE_CHECKING:
+    from tests.devices.ledger.conftest import Server
+
+WORD = "a word that nothing may print"
+ENTRIES = {device: Entry(Head(), bytes([device]) * 32) for device in range(8)}
+ONE, TWO, OTHER = Head(1, b"a" * 32), Head(2, b"b" * 32), Head(1, b"x" * 32)
+
+
+@pytest.fixture
+def counter(postgres_server: Server) -> PostgresCounter:
+    made = PostgresCounter(postgres_server.address, uuid4().hex)
+    made.create(ENTRIES)
+    return made
+
+
+def test_it_is_made_once(counter: PostgresCounter) -> None:
+    assert counter.entries(range(9)) == ENTRIES
+    with pytest.raises(OSError, match="duplicate key"):
+        counter.create(ENTRIES)
+    other = PostgresCounter(counter.address, uuid4().hex)
+    assert other.entries(range(9)) == {}
+    with pytest.raises(OSError, match="do not know 2 devices"):
+        other.advance({1: (Head(), ONE), 2: (Head(), ONE)})
+
+
+def test_it_is_advanced_from_the_expected_head_alone(counter: PostgresCounter) -> None:
+    assert counter.advance({1: (Head(), ONE), 2: (Head(), OTHER)}) == {}
+    assert counter.advance({1: (Head(), ONE)}) == {}  # the same step again: a retry after a lost answer
+    assert counter.advance({1: (Head(), OTHER), 2: (ONE, TWO), 3: (Head(), ONE)}) == {1: ONE, 2: OTHER}
+    assert counter.advance({1: (ONE, TWO), 4: (TWO, ONE)}) == {4: Head()}
+    assert [counter.entries([device])[device].head for device in (1, 2, 3, 4)] == [TWO, OTHER, ONE, Head()]
+    with pytest.raises(OSError):
+        counter.advance({5: (Head(), ONE), 9: (Head(), ONE)})
+    assert counter.entries([5])[5].head == Head()  # a step is whole or not there
+
+
+def test_a_step_is_on_the_server_s_disk(counter: PostgresCounter, postgres_server: Server) -> None:
+    """The server's own default is ``synchronous_commit=off`` here; a step switches it on for itself."""
+    import psycopg
+
+    with psycopg.connect(postgres_server.address) as db:
+        assert db.execute("SHOW synchronous_commit").fetchone() == ("off",)
+        assert db.execute("SHOW fsync").fetchone() == ("on",)
+    seen: list[object] = []
+    counter._run(lambda db: seen.append(db.execute("SHOW synchronous_commit").fetchone()))
+    assert seen == [("on",)]
+    with psycopg.connect(postgres_server.address, autocommit=True) as db:
+        db.execute("CREATE ROLE careless LOGIN SUPERUSER")
+        db.execute("ALTER ROLE careless SET synchronous_commit = 'remote_write'")
+    careless = PostgresCounter(postgres_server.address.replace("ldpsim@", "careless@"), counter.ledger)
+    careless._run(lambda db: seen.append(db.execute("SHOW synchronous_commit").fetchone()))
+    assert seen[1] == ("remote_write",)  # a stronger wish than ours stays
+
+
+def test_two_that_change_many_rows_in_other_orders_do_not_block_each_other(counter: PostgresCounter) -> None:
+    outcome: list[dict[int, Head]] = []
+
+    def run(devices: range, seal: bytes) -> None:
+        own = PostgresCounter(counter.address, counter.ledger)
+        for number in range(20):
+            heads = {device: entry.head for device, entry in own.entries(devices).items()}
+            changes = {device: (heads[device], Head(number + 1, seal)) for device in devices}
+            outcome.append(own.advance(changes))
+
+    threads = [threading.Thread(target=run, args=(devices, seal))
+               for devices, seal in ((range(8), b"f"), (range(7, -1, -1), b"b"))]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(outcome) == 40
+
+
+def test_a_connection_that_the_server_closed_is_opened_again(counter: PostgresCounter, postgres_server: Server) -> None:
+    import psycopg
+
+    counter.entries([1])
+    kept = counter._connection
+    with psycopg.connect(postgres_server.address, autocommit=True) as db:
+        db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                   "AND backend_type = 'client backend'")  # fmt: skip
+    assert counter.advance({1: (Head(), ONE)}) == {} and counter._connection is not kept
+    # nor is a connection used by a forked process
+    child = os.fork()
+    if child == 0:
+        mine = counter.advance({1: (ONE, TWO)}) == {} and counter._connection is not kept
+        os._exit(0 if mine else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert counter.entries([1])[1].head == TWO
+
+
+def test_a_server_that_is_not_there(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
+    postgres_server: Server,
+) -> None:  # fmt: skip
+    nowhere = "postgresql://ldpsim@/postgres?host=/nowhere/at/all"
+    with pytest.raises(OSError, match="the PostgreSQL server of the counters failed"):
+        enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=nowhere)
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=postgres_server.address)
+    path = tmp_path / "s" / "enrolment.json"
+    head = json.loads(path.read_text())
+    path.write_text(json.dumps({**head, "counters": {**head["counters"], "place": nowhere}}))
+    away = State(tmp_path / "s")
+    assert away.device(3).answer(ask_for()) is away.device(3).answer(b"") is Refusal.LEDGER_DAMAGED
+    path.write_text(json.dumps(head))
+    assert isinstance(state.device(3).answer(ask_for()), Report)
+
+
+def test_without_psycopg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an optional library: the command says how to install it, and a device is damaged."""
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    address = "postgresql://db/x"
+    given = ["device", "enrol", "--state", str(tmp_path / "s"), "--data", "none.json", "--counters", address]
+    shown = CliRunner().invoke(app, given)
+    assert shown.exit_code == 2 and "pip install 'ldpsim[postgres]'" in shown.stderr
+    with pytest.raises(LedgerDamaged):
+        CounterCheck(PostgresCounter(address, "x"), [3])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [f"postgresql://ldpsim:{WORD}@db/x", f"postgres://db/x?user=ldpsim&password={WORD}", f"postgresql://u:{WORD}@[db/x",
+     f"postgresql://db/x?sslpassword={WORD}"],
+)  # fmt: skip
+def test_an_address_holds_no_password(
+    address: str, tmp_path: Path, postgres_server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = address.replace(" ", "%20")
+    with pytest.raises(ValueError, match="address") as found:
+        check_address(address)
+    assert "word" not in str(found.value).replace("password", "")
+    given = ["device", "enrol", "--state", str(tmp_path / "s"), "--data", "none.json", "--counters", address]
+    shown = CliRunner().invoke(app, given)
+    assert shown.exit_code == 2 and len(shown.stderr.splitlines()) == 1
+    assert "%20nothing%20" not in shown.output + caplog.text and not (tmp_path / "s").exists()
+
+
+def test_the_password_is_libpq_s_matter(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
+    postgres_server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Over loopback the server wants one. It stands in PGPASSFILE and nowhere else."""
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(OSError, match="password") as found:
+        enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=postgres_server.loopback)
+    assert WORD not in str(found.value)
+    monkeypatch.setenv("PGPASSFILE", str(postgres_server.folder / "passfile"))
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=postgres_server.loopback)
+    assert isinstance(state.device(3).answer(ask_for()), Report)
+    state.close()
+    for path in (path for path in (tmp_path / "s").rglob("*") if path.is_file()):
+        assert WORD.encode() not in path.read_bytes()
+    assert WORD not in caplog.text and WORD not in (postgres_server.folder / "log").read_text()
