@@ -15,6 +15,8 @@ import numpy as np
 
 from devices.array_types import IntArray as IntArray
 
+LARGEST_SIZE = (1 << 31) - 1  # people and columns are numbered by int32
+
 
 @dataclass(frozen=True)
 class PublicFacts:
@@ -31,7 +33,7 @@ class PublicFacts:
         class_names: Names of the classes, or empty.
 
     Raises:
-        ValueError: for sizes below 1, an empty range, or lists of the wrong length.
+        ValueError: for sizes below 1 or above :data:`LARGEST_SIZE`, an empty range, or lists of the wrong length.
 
     >>> facts = PublicFacts(n=4, d=3, classes=2)
     >>> PublicFacts.from_dict(facts.to_dict()) == facts
@@ -49,6 +51,8 @@ class PublicFacts:
     def __post_init__(self) -> None:
         if self.n < 1 or self.d < 0 or self.classes < 0:
             raise ValueError(f"facts need n >= 1, d >= 0, classes >= 0, not {self.n}, {self.d}, {self.classes}")
+        if max(self.n, self.d, self.classes) > LARGEST_SIZE:
+            raise ValueError(f"facts need sizes up to {LARGEST_SIZE}, not {self.n}, {self.d}, {self.classes}")
         if not self.feature_low < self.feature_high:
             raise ValueError(f"the feature range [{self.feature_low}, {self.feature_high}] is empty")
         if self.class_names and len(self.class_names) != self.classes:

@@ -22,6 +22,7 @@ from devices.facts import PublicFacts, Split
 
 FORMAT = 1
 _ARRAYS = ("feature_indptr", "feature_indices", "feature_values", "neighbour_indptr", "neighbour_indices", "labels")
+_TYPES = ["<i8", "<i4", "<f4", "<i8", "<i4", "<i8"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +113,18 @@ class Population:
             state.update(array.data)
         return state.hexdigest()
 
+    def _check_sizes(self, folder: Path) -> None:
+        """Check that the arrays fit the facts and one another; their values are not read."""
+        n = len(self)
+        ends = [(self.feature_indptr, self.feature_indices), (self.neighbour_indptr, self.neighbour_indices)]
+        fits = all(
+            starts.shape == (n + 1,) and found.ndim == 1 and (int(starts[0]), int(starts[-1])) == (0, len(found))
+            for starts, found in ends
+        )
+        shapes = fits and self.labels.shape == (n,) and self.feature_values.shape == self.feature_indices.shape
+        if not shapes or [getattr(self, name).dtype.str for name in _ARRAYS] != _TYPES:
+            raise ValueError(f"{folder} is damaged: its arrays do not fit its facts")
+
     def save(self, folder: Path) -> None:
         """Write the population as plain ``.npy`` files, for their owner alone; ``population.json`` comes last."""
         private_folder(folder)
@@ -128,7 +141,7 @@ class Population:
 
         Raises:
             FileNotFoundError: where the folder holds none.
-            ValueError: for a format this version does not read.
+            ValueError: for a format this version does not read, or arrays that do not fit.
         """
         head = json.loads((folder / "population.json").read_text())
         if head["format"] != FORMAT:
@@ -138,6 +151,7 @@ class Population:
             name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)) for name in _ARRAYS
         }
         population = cls(name=head["name"], facts=PublicFacts.from_dict(head["facts"]), **arrays)
+        population._check_sizes(folder)
         population.__dict__["digest"] = head["digest"]
         return population
 

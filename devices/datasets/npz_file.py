@@ -20,6 +20,7 @@ taken from the data: state it if it is not public); ``class_names`` (text); ``tr
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from devices.data.population import Population, build_population
 from devices.datasets.arrays import csr_of, edges_of, labels_of, split_of
 
+LARGEST_BYTES = 1 << 35
 _PARTS = ("train", "val", "test")
 
 
@@ -47,6 +49,7 @@ def read_npz_file(name: str, path: Path, *, domains: tuple[int, ...] = ()) -> Po
     """
     file = path.name
     try:
+        _check_headers(path)
         with np.load(path, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
     except FileNotFoundError:
@@ -85,6 +88,28 @@ def read_npz_file(name: str, path: Path, *, domains: tuple[int, ...] = ()) -> Po
         return population
     _require(file, arrays, *_PARTS)
     return split_of(file, population, {part: arrays[part] for part in _PARTS})
+
+
+def _check_headers(path: Path) -> None:
+    """Check that each array's header describes the bytes that are there, before memory is taken for it.
+
+    Raises:
+        ValueError: for another header, or more than :data:`LARGEST_BYTES` in all.
+    """
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > LARGEST_BYTES:
+            raise ValueError(f"its arrays have more than {LARGEST_BYTES >> 30} GiB")
+        for member in members:
+            with archive.open(member) as file:
+                version = np.lib.format.read_magic(file)
+                if version not in ((1, 0), (2, 0)):
+                    raise ValueError(f"{member.filename} is no plain array")
+                wide = version == (2, 0)
+                header = np.lib.format.read_array_header_2_0 if wide else np.lib.format.read_array_header_1_0
+                shape, _, dtype = header(file)
+                if dtype.hasobject or file.tell() + math.prod(shape) * dtype.itemsize != member.file_size:
+                    raise ValueError(f"{member.filename} does not hold what its header says")
 
 
 def _require(file: str, arrays: dict[str, NDArray[Any]], *names: str) -> None:

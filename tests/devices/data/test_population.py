@@ -116,3 +116,37 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
         Population.load(tmp_path)
     with pytest.raises(FileNotFoundError):
         Population.load(tmp_path / "nothing")
+
+
+DAMAGE: list[tuple[str, Any]] = [
+    ("labels", np.zeros(5, np.int64)), ("labels", np.zeros(4, np.int32)), ("feature_indptr", np.zeros(4, np.int64)),
+    ("feature_indices", np.zeros(2, np.int32)), ("feature_values", np.zeros(2, np.float32)),
+    ("feature_values", np.zeros((4, 1), np.float32)), ("neighbour_indices", np.zeros((1, 1), np.int32)),
+    ("neighbour_indptr", np.arange(5, dtype=np.int64) + 10**12),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "array"), DAMAGE)
+def test_arrays_that_do_not_fit_are_not_served(tmp_path: Path, name: str, array: Any) -> None:
+    _build().save(tmp_path)
+    Population.load(tmp_path)
+    np.save(tmp_path / f"{name}.npy", array)
+    with pytest.raises(ValueError, match="its arrays do not fit its facts"):
+        Population.load(tmp_path)
+
+
+def test_a_size_in_a_file_takes_no_memory(tmp_path: Path) -> None:
+    """A header that says more than the file holds, and facts of impossible sizes."""
+    _build().save(tmp_path)
+    path = tmp_path / "labels.npy"
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"(4,), }            ", b"(4000000000000,), }"))
+    assert path.read_bytes() != data
+    with pytest.raises(ValueError):
+        Population.load(tmp_path)
+    path.write_bytes(data)
+    head = json.loads((tmp_path / "population.json").read_text())
+    head["facts"]["d"] = 1 << 62
+    (tmp_path / "population.json").write_text(json.dumps(head))
+    with pytest.raises(ValueError, match="facts need sizes up to"):
+        Population.load(tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +56,13 @@ def _table(row: int, column: int, value: float) -> np.ndarray:
     return table
 
 
+SPARSE = {"x": None, "indptr": [0, 1, 2, 2, 5], "indices": [1, 0, 2, 0, 1], "num_features": 3}
+HUGE = r"facts need sizes up to 2147483647"
 BAD = [
+    ({**SPARSE, "num_features": 1 << 62}, HUGE),
+    ({**SPARSE, "num_features": 1 << 31}, HUGE),
+    ({"num_classes": 1 << 62}, HUGE),
+    ({"labels": np.array([0, 1, 1 << 62, -1])}, HUGE),
     ({"x": _table(2, 1, np.nan)}, "row 2, column 1: feature that is not a finite number"),
     ({"x": _table(3, 2, np.inf)}, "row 3, column 2: feature that is not a finite number"),
     ({"x": _table(1, 0, -0.01)}, r"row 1, column 0: feature outside \[0, 1\]"),
@@ -122,3 +130,28 @@ def test_no_file(tmp_path: Path) -> None:
 def test_more_clients_than_nodes(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="--clients 5: mine has 4 nodes; give 1 to 4, or leave --clients out"):
         load(_write(tmp_path), clients=5)
+
+
+def _with_header(folder: Path, shape: str, *, data: bytes = b"") -> str:
+    """Write a file whose edges have a header that says more than is there."""
+    path = _write(folder, edge_index=None)
+    head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': {shape}}}".encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("edge_index.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data)
+    return path
+
+
+@pytest.mark.parametrize("shape", ["(2, 1152921504606846976)", f"(2, {10**12})", "(2, 2)", "(0, 0)", "(2, -1)"])
+def test_a_size_takes_no_memory_before_it_is_checked(tmp_path: Path, shape: str) -> None:
+    _with_header(tmp_path, "(2, 1)", data=bytes(16))
+    load(str(tmp_path / "mine.npz"))
+    with pytest.raises(ValueError, match="edge_index.npy does not hold what its header says"):
+        load(_with_header(tmp_path, shape, data=bytes(16)))
+
+
+def test_an_archive_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _write(tmp_path)
+    monkeypatch.setattr("devices.datasets.npz_file.LARGEST_BYTES", 200)
+    with pytest.raises(ValueError, match="its arrays have more than"):
+        load(path)

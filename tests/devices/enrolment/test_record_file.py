@@ -74,7 +74,18 @@ def test_a_bad_record_is_one_line(tmp_path: Path, records: Any, says: str) -> No
 
 
 @pytest.mark.parametrize(
-    "facts", [[], {"n": 4}, {**FACTS, "n": 0}, {**FACTS, "n": "4"}, {**FACTS, "x": 1}, {**FACTS, "domains": 3}]
+    "facts",
+    [
+        [],
+        {"n": 4},
+        {**FACTS, "n": 0},
+        {**FACTS, "n": "4"},
+        {**FACTS, "x": 1},
+        {**FACTS, "domains": 3},
+        {**FACTS, "n": 1 << 62},
+        {**FACTS, "d": 1 << 31},
+        {**FACTS, "classes": 1 << 62},
+    ],
 )
 def test_bad_facts_are_one_line(tmp_path: Path, facts: Any) -> None:
     with pytest.raises(ValueError, match="the public facts are not as they should be"):

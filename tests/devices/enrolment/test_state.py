@@ -1,4 +1,4 @@
-"""Enrolment happens once and whole; later runs do not change it. Also covers ``devices/atomic_files.py``."""
+"""Enrolment happens once and whole; later runs do not change it."""
 
 from __future__ import annotations
 

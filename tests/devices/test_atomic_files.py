@@ -1,0 +1,77 @@
+"""Files of a device: private whatever the umask, and whole or not there."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from devices.atomic_files import private_file, private_folder, write_atomically
+from devices.data.population import Population
+from devices.device import Report
+from devices.enrolment.migration import migrate
+from devices.enrolment.state import State, enrol
+from devices.policy.policy import Policy
+from devices.query import Query
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("mask", [0, 0o022, 0o077])
+def test_a_whole_state_folder_is_its_owner_s_alone(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query], mask: int
+) -> None:
+    """After an enrolment by the library, answers, an open collection and a migration."""
+    with umask(mask):
+        state = enrol(tmp_path / "s", population, policy_of(population), seed=1, counters=tmp_path / "apart")
+        assert isinstance(state.device(3).answer(ask_for()), Report)
+        state.open_collection("run", "one")
+        found = [tmp_path / "s", tmp_path / "apart", *(tmp_path / "s").rglob("*"), *(tmp_path / "apart").rglob("*")]
+        state.close()
+        migrate(tmp_path / "s")
+        found += (tmp_path / "s").rglob("*")
+    assert {"enrolment.json", "labels.npy", "ledger.sqlite-wal", "secrets.bin"} <= {path.name for path in found}
+    for path in (path for path in found if path.exists()):
+        assert mode(path) == (0o700 if path.is_dir() else 0o600), path
+
+
+@pytest.mark.parametrize("mask", [0, 0o277, 0o777])
+def test_files_and_folders_have_their_modes(tmp_path: Path, mask: int) -> None:
+    with umask(mask):
+        private_folder(tmp_path / "f")
+        private_folder(tmp_path / "f")
+        write_atomically(tmp_path / "f" / "atomic", "text")
+        with private_file(tmp_path / "f" / "new") as file:
+            file.write(b"first")
+    assert mode(tmp_path / "f") == 0o700
+    assert {mode(path) for path in (tmp_path / "f").iterdir()} == {0o600}
+    with pytest.raises(FileExistsError):
+        private_file(tmp_path / "f" / "new").__enter__()
+    (tmp_path / "f" / "new").chmod(0o644)  # left over, with another mode
+    with private_file(tmp_path / "f" / "new", exist_ok=True) as file:
+        file.write(b"2nd")
+    assert (tmp_path / "f" / "new").read_bytes() == b"2nd" and mode(tmp_path / "f" / "new") == 0o600
+
+
+def test_a_folder_that_is_there_keeps_its_mode(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy]
+) -> None:
+    (tmp_path / "s").mkdir(0o755)
+    (tmp_path / "s").chmod(0o755)
+    enrol(tmp_path / "s", population, policy_of(population), seed=1).close()
+    assert mode(tmp_path / "s") == 0o755 and State(tmp_path / "s").device(3).index == 3
