@@ -210,6 +210,8 @@ FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (
           True, True, "1x", _CRASH),
     Fault("kill-after-commit", "kill -9 after the commit and before the reply: a retry gets the stored bytes",
           True, True, "1x", _CRASH),
+    Fault("kill-before-counter", "kill -9 between commit and counter: no reply left, a retry gets the stored bytes",
+          True, True, "1x", _CRASH),
     Fault("kill-during-replies", "kill -9 while replies leave: a retry gets the stored bytes",
           True, True, "1x", _CRASH),
     Fault("kill-at-random", "1,000 kills at random moments of collections of 500 devices (make torture)",

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -201,8 +201,8 @@ def _die_at(moment: str, rng: random.Random, devices: int) -> None:
         return decide(self, *arguments, **named)
 
     @contextmanager
-    def committing(self: Ledger) -> Iterator[None]:
-        with transaction(self):
+    def committing(self: Ledger, devices: Iterable[int] = ()) -> Iterator[None]:
+        with transaction(self, devices):
             yield
             if reached("before the commit"):
                 _die()

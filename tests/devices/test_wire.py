@@ -67,6 +67,8 @@ def test_refusals_say_fixed_words_and_nothing_else() -> None:
         Refusal.POLICY_REFUSED: "POLICY_REFUSED: the question is outside the device's policy",
         Refusal.REPORT_COLLECTED: "REPORT_COLLECTED: the device has given its report",
         Refusal.LEDGER_DAMAGED: "LEDGER_DAMAGED: the device cannot read its ledger and answers nothing",
+        Refusal.COUNTER_MISMATCH: "COUNTER_MISMATCH: "
+        "the device's counter and its ledger differ, and it answers nothing",
     }
     for refusal in Refusal:
         answer = wire.reply(refusal, message(RecordDict({})), device=3)
@@ -77,7 +79,7 @@ def test_refusals_say_fixed_words_and_nothing_else() -> None:
 def test_codes_never_change() -> None:
     assert {r.name: r.value for r in Refusal} == {
         "UNKNOWN_QUERY": 4001, "MODE_REFUSED": 4002, "POLICY_REFUSED": 4003, "REPORT_COLLECTED": 4004,
-        "LEDGER_DAMAGED": 4005,
+        "LEDGER_DAMAGED": 4005, "COUNTER_MISMATCH": 4006,
     }  # fmt: skip
 
 

@@ -38,6 +38,7 @@ from flwr.app import Message
 from flwr.supercore.task_identity import TaskIdentity
 from devices import wire
 from devices.fleet import Fleet
+from devices.ledger.counter import CounterCheck
 from devices.ledger.ledger import Ledger
 from devices.query import Query
 
@@ -50,7 +51,7 @@ def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 def die_at(step, count):
-    enter, transaction = Ledger.enter, Ledger.transaction
+    enter, transaction, settle = Ledger.enter, Ledger.transaction, CounterCheck.settle
     left = [count]
 
     def last():
@@ -65,15 +66,20 @@ def die_at(step, count):
             die()
 
     @contextmanager
-    def committing(self):
-        with transaction(self):
+    def committing(self, devices=()):
+        with transaction(self, devices):
             yield
             if step == "before the commit" and last():
                 die()
         if step == "after the commit" and last():
             die()
 
-    Ledger.enter, Ledger.transaction = entering, committing
+    def settling(self):
+        if step == "before the counter" and last():
+            die()
+        settle(self)
+
+    Ledger.enter, Ledger.transaction, CounterCheck.settle = entering, committing, settling
 
 def collect(question, stop):
     content = wire.query_content(question)
@@ -125,17 +131,22 @@ print(json.dumps({"died": died}))
 STEPS = ["before the claim", "after the claim", "before the commit", "after the commit", "while replies leave"]
 
 
-@pytest.mark.parametrize("mode", ["at random", *STEPS])
+@pytest.mark.parametrize(
+    ("mode", "counted"),
+    [("at random", False), *((step, False) for step in STEPS), ("at random", True), ("before the counter", True)],
+)
 def test_a_killed_collection_never_gives_two_reports(
     tmp_path: Path,
     people: Callable[..., Population],
     policy_of: Callable[..., Policy],
     ask_for: Callable[..., Query],
     mode: str,
+    counted: bool,
 ) -> None:
     folder = tmp_path / "state"
     population = people(n=SIZE)
-    enrol(folder, population, policy_of(population), seed=3).close()
+    counters = tmp_path / "apart" if counted else None
+    enrol(folder, population, policy_of(population), seed=3, counters=counters).close()
     asked = [ask_for("open", n=SIZE, eps=eps) for eps in (1.0, 2.0)]
     kills = KILLS if mode == "at random" else 4
     done = subprocess.run(
@@ -163,6 +174,10 @@ def test_a_killed_collection_never_gives_two_reports(
         assert state.ledger(index).readable(index, state.seal_key(index))
         entered[str(row.parts[0].loss_bit)] += 1
     assert set(entered) == {"1.0", "2.0"}, entered
+    counter = state.counter(0)
+    if counter is not None:
+        held = {device: entry.head for device, entry in counter.entries(range(SIZE)).items()}
+        assert held == {device: state.ledger().head(device) for device in range(SIZE)}
 
 
 def test_a_collection_killed_anywhere_is_finished_by_the_same_question(

@@ -33,10 +33,10 @@ from strategies.adversaries.faults import FAULTS
 SMALL = 40
 NAMES = {
     "kill-before-claim", "kill-before-commit", "kill-after-commit", "kill-during-replies", "kill-at-random",
-    "power-loss", "disk-full", "read-only-folder", "ledger-truncated", "ledger-bit-flipped", "secrets-replaced",
-    "clock-set-back", "two-processes", "ledger-deleted", "log-deleted", "log-bit-flipped", "older-backup",
-    "trigger-planted", "ledger-made-anew", "rows-deleted", "rows-moved", "second-place", "enrolled-again",
-    "folder-by-run", "edited-app",
+    "kill-before-counter", "power-loss", "disk-full", "read-only-folder", "ledger-truncated", "ledger-bit-flipped",
+    "secrets-replaced", "clock-set-back", "two-processes", "ledger-deleted", "log-deleted", "log-bit-flipped",
+    "older-backup", "trigger-planted", "ledger-made-anew", "rows-deleted", "rows-moved", "second-place",
+    "enrolled-again", "folder-by-run", "edited-app",
 }  # fmt: skip
 STRIKING = sorted(name for name, fault in FAULTS.items() if fault.strike is not None)
 
