@@ -1,13 +1,15 @@
 """Seconds and memory of one collection in one process, and the ratio to Flower's own runtime.
 
-    python -m benchmarks.speed.bench_collection [--devices 3000] [--ray] [--flower]
+    python -m benchmarks.speed.bench_collection [--devices 3000] [--counted] [--ray] [--flower]
     python -m benchmarks.speed.bench_collection --devices 20000
 
 Every device reports an adjacency row by randomised response and 256 features by the 1-bit
 mechanism; the ledger is ``synchronous=FULL``. Cold: everybody releases. Replay: the same
 question again, from the ledgers. Each measurement is a process of its own; memory is its
 peak resident set above that before the collection, with everything imported and enrolled.
-``--flower`` asks the same devices' twins through ``flwr run`` (minutes at 3,000).
+``--counted`` also collects from devices with a counter in a folder, in turn with the others, and
+prints the ratio of the processor time. ``--flower`` asks the
+same devices' twins through ``flwr run`` (minutes at 3,000).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import json
 import os
 import platform
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -74,9 +77,11 @@ def measure(devices: int, seed: int, folder: Path, engine: str) -> dict[str, Any
     features = OneBit.from_epsilon(EPS_FEATURES, d=facts.d)
     query = Query("bench", ((Ask("adjacency", (adjacency,)), Ask("features", (features,))),))
     began = time.perf_counter()
-    enrol(folder, population, policy_for([query], facts), seed=seed).close()
+    counters = folder.parent / "counters" if engine == "counted" else None
+    enrol(folder, population, policy_for([query], facts), seed=seed, counters=counters).close()
     result: dict[str, Any] = {"enrol": time.perf_counter() - began}
     del population
+    engine = "local" if engine == "counted" else engine
     for name in ("cold", "replay") if engine == "local" else ("cold",):
         with Peak() as memory:
             wall, cpu = time.perf_counter(), time.process_time()
@@ -126,9 +131,10 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=3, help="processes measured; the fastest cold round counts")
+    parser.add_argument("--counted", action="store_true", help="also devices with a counter in a folder")
     parser.add_argument("--flower", action="store_true", help="also through Flower's own simulation runtime")
     parser.add_argument("--ray", action="store_true", help="also through Ray actors on this machine")
-    parser.add_argument("--measure", choices=("local", "ray", "flower"), help=argparse.SUPPRESS)
+    parser.add_argument("--measure", choices=("local", "counted", "ray", "flower"), help=argparse.SUPPRESS)
     parser.add_argument("--state", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
@@ -137,12 +143,21 @@ def main() -> None:
     n = given.devices
     print(f"collection of {n:,} devices, {n:,}-bit rows, 256 features, ledger synchronous=FULL")
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}")
-    runs = [in_a_process(n, given.seed, "local") for _ in range(given.repeats)]
+    kinds = ("local", "counted") if given.counted else ("local",)
+    found = [{kind: in_a_process(n, given.seed, kind) for kind in kinds} for _ in range(given.repeats)]
+    runs = [pair["local"] for pair in found]
     best = min(runs, key=lambda run: run["cold"])
     line("local, cold", best, "cold", n)
     line("local, replay", best, "replay", n)
     print(f"  enrolment      {best['enrol']:7.3f} s; process peak RSS {best['peak'] / MIB:.0f} MiB; "
           f"{best['uplink'] / n:,.0f} bytes up a device")  # fmt: skip
+    if given.counted:
+        least = min((pair["counted"] for pair in found), key=lambda run: run["cold"])
+        line("counted, cold", least, "cold", n)
+        line("counted, replay", least, "replay", n)
+        for name in ("cold", "replay"):
+            ratio = statistics.median(pair["counted"][f"{name}_cpu"] / pair["local"][f"{name}_cpu"] for pair in found)
+            print(f"  with a counter, {name}: {ratio:.2f} x the processor time (median of {len(found)} pairs)")
     for engine in (name for name in ("ray", "flower") if getattr(given, name)):
         other = in_a_process(n, given.seed, engine)
         print(f"  {engine:<14} {other['cold']:7.3f} s in its round, {other['cold_wall']:.1f} s with its start and end")
