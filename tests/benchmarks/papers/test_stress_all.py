@@ -23,7 +23,7 @@ def test_a_case_is_run_once_and_stands_on_the_page(
     monkeypatch.setattr(stress_all, "RESULTS", tmp_path)
     home = tmp_path / "home"
     home.mkdir()
-    for case in (("greedy-first", "", True), ("", "ledger-deleted", False)):
+    for case in (("greedy-first", "", True), ("", "older-backup", False)):
         stress_all.run(case, "refuse", 12, home)
     (home / "refuse-12-new-run.json").touch()  # somebody else is at it
     stress_all.run(("new-run", "", True), "refuse", 12, home)
@@ -34,4 +34,4 @@ def test_a_case_is_run_once_and_stands_on_the_page(
     page = (tmp_path / "stress-all.md").read_text()
     covered, uncovered = page.split("## Not covered")
     assert "| refuse | 12 | `greedy-first` |" in covered and "12 of 12 rows are what theory says" in covered
-    assert "| refuse | 12 | `ledger-deleted` |" in uncovered and "| 25 | reported 312 |" in uncovered
+    assert "| refuse | 12 | `older-backup` |" in uncovered and "| 25 | reported 312 |" in uncovered

@@ -106,12 +106,12 @@ def test_edges_beside_the_prior(plain: StressResult) -> None:
 def test_registered_adversaries_and_faults() -> None:
     """A trick against real devices, a fault that is covered and one that is not."""
     found = stress(options(protections=("refuse",), adversaries=("growing-budgets",), faults=("ledger-truncated",
-                           "ledger-deleted"), asks=(3,)))  # fmt: skip
+                           "older-backup"), asks=(3,)))  # fmt: skip
     assert found.passed
     releases = {(row["adversary"], row["fault"]): row["distinct_releases"] for row in found.rows}
     assert releases["growing-budgets", "none"] <= 1 and releases["after-fault", "ledger-truncated"] <= 1
-    assert releases["after-fault", "ledger-deleted"] == 3  # the real loss: 3x
-    assert not next(row for row in found.rows if row["fault"] == "ledger-deleted")["covered"]
+    assert releases["after-fault", "older-backup"] == 3  # the real loss: 3x
+    assert not next(row for row in found.rows if row["fault"] == "older-backup")["covered"]
     with pytest.raises(ValueError, match="only repeat"):
         stress(options(protections=("none",), adversaries=("growing-budgets",)))
     assert "power-loss" not in STRIKING
