@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from devices.ledger.counter import NONCE_BYTES, Counter, Entry
+from devices.ledger.counter import NONCE_BYTES, Entry
 from devices.ledger.counter_folder import FolderCounter
 from devices.ledger.counter_postgres import ADDRESSES, PostgresCounter, check_address
 from devices.ledger.rows import Head
@@ -42,15 +42,14 @@ def counter_of(counters: Mapping[str, Any], shard: int) -> FolderCounter | Postg
     return PostgresCounter(place, name) if place.startswith(ADDRESSES) else FolderCounter(Path(place) / f"{name}.count")
 
 
-def make_counters(counters: Mapping[str, Any], shard: int, heads: Mapping[int, Head]) -> Counter:
+def make_counters(counters: Mapping[str, Any], shard: int, heads: Mapping[int, Head]) -> None:
     """Make the counters of a shard's devices, each with a new random number.
 
     Raises:
-        OSError: where they cannot be made.
+        OSError: where they cannot be made; FileExistsError where the folder has them already.
     """
-    made = counter_of(counters, shard)
-    made.create({device: Entry(head, os.urandom(NONCE_BYTES)) for device, head in heads.items()})
-    return made
+    entries = {device: Entry(head, os.urandom(NONCE_BYTES)) for device, head in heads.items()}
+    counter_of(counters, shard).create(entries)
 
 
 def no_answers(devices: Iterable[int]) -> dict[int, Head]:
@@ -73,3 +72,10 @@ class LengthCounter:
     def read(self) -> int:
         """Return the number; OSError where it cannot be read."""
         return self.path.stat().st_size
+
+    def successor(self) -> dict[str, str]:
+        """Return what ``enrolment.json`` says after the migration.
+
+        The name is the same for every copy of the folder: copies that are migrated share their counters.
+        """
+        return {"place": str(self.path.parent), "name": f"{self.path.name.rpartition('-')[0]}-heads"}

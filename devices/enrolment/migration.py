@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 from devices.atomic_files import exclusive_lock, make_durable, write_atomically
-from devices.enrolment.counters import LengthCounter, make_counters, new_place
+from devices.enrolment.counters import LengthCounter, counter_of, make_counters
 from devices.enrolment.state import COUNTED, State, ledger_name
 from devices.ledger import schema, schema_1
 from devices.ledger.chain import checked
@@ -103,7 +103,7 @@ def _replace_counters(state: State, paths: list[Path]) -> None:
     """Make counters of the chains' ends, name them in ``enrolment.json``, and remove the counters of rows."""
     old = [LengthCounter(state.head, shard) for shard in range(len(paths))]
     head = {name: value for name, value in state.head.items() if name != "counter"}
-    head |= {"format": COUNTED, "counters": new_place(str(old[0].path.parent))}
+    head |= {"format": COUNTED, "counters": old[0].successor()}
     heads = []
     for shard, path in enumerate(paths):
         with closing(sqlite3.connect(path)) as db:
@@ -119,7 +119,12 @@ def _replace_counters(state: State, paths: list[Path]) -> None:
         finally:
             ledger.close()
     for shard, ends in enumerate(heads):
-        make_counters(head["counters"], shard, ends)
+        try:
+            make_counters(head["counters"], shard, ends)
+        except FileExistsError:  # by a migration that was interrupted, or by that of a copy
+            held = counter_of(head["counters"], shard).entries(ends)
+            if {device: entry.head for device, entry in held.items()} != ends:
+                raise ValueError(f"{state.folder}: another copy of it was migrated and has answered since") from None
     write_atomically(state.folder / "enrolment.json", json.dumps(head, indent=1))
     for counter in old:  # an older program does not serve a copy of the folder without its counter
         counter.path.unlink(missing_ok=True)

@@ -7,12 +7,14 @@ a fork, and a file that was deleted or replaced is not served from memory.
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from devices.atomic_files import make_durable, private_file, private_folder
+from devices.atomic_files import make_durable, private_folder
 from devices.ledger.counter import Entry
 from devices.ledger.rows import Head
 
@@ -37,30 +39,40 @@ class FolderCounter:
         self.path = path
 
     def create(self, entries: Mapping[int, Entry]) -> None:
-        """Make the file; OSError where there is one already, or it cannot be made."""
+        """Make the file; the name is given to a finished one.
+
+        Raises:
+            OSError: where it cannot be made; FileExistsError where there is one already.
+        """
         private_folder(self.path.parent)
-        with private_file(self.path):
-            pass
-        with self._open() as db:
-            db.execute("BEGIN IMMEDIATE")
-            db.execute(f"PRAGMA application_id={APPLICATION}")
-            db.execute(f"PRAGMA user_version={SCHEMA}")
-            db.execute(_CREATE)
-            rows = ((device, e.head.answers, e.head.seal, e.nonce) for device, e in sorted(entries.items()))
-            db.executemany("INSERT INTO counter VALUES (?, ?, ?, ?)", rows)
-            db.execute("COMMIT")
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}-")
+        os.fchmod(handle, 0o600)
+        os.close(handle)
+        try:
+            with _opened(Path(name)) as db:
+                db.execute("BEGIN IMMEDIATE")
+                db.execute(f"PRAGMA application_id={APPLICATION}")
+                db.execute(f"PRAGMA user_version={SCHEMA}")
+                db.execute(_CREATE)
+                rows = ((device, e.head.answers, e.head.seal, e.nonce) for device, e in sorted(entries.items()))
+                db.executemany("INSERT INTO counter VALUES (?, ?, ?, ?)", rows)
+                db.execute("COMMIT")
+            os.link(name, self.path)
+        finally:
+            for leftover in (name, f"{name}-journal"):
+                Path(leftover).unlink(missing_ok=True)
         make_durable(self.path.parent)
 
     def entries(self, devices: Iterable[int]) -> dict[int, Entry]:
         """Return what is held of these devices; OSError where the file cannot be read."""
-        with self._open() as db:
+        with _opened(self.path) as db:
             found = {device: db.execute(_SELECT, (device,)).fetchone() for device in devices}
         return {device: Entry(Head(row[0], row[1]), row[2]) for device, row in found.items() if row is not None}
 
     def advance(self, changes: Mapping[int, tuple[Head, Head]]) -> dict[int, Head]:
         """Advance as :class:`~devices.ledger.counter.Counter` says; OSError where it cannot be done."""
         left: dict[int, Head] = {}
-        with self._open() as db:
+        with _opened(self.path) as db:
             db.execute("BEGIN IMMEDIATE")
             for device, (expected, new) in changes.items():
                 values = (new.answers, new.seal, device, expected.answers, expected.seal)
@@ -74,17 +86,18 @@ class FolderCounter:
             db.execute("COMMIT")
         return left
 
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the file that is there, and close it without a commit of what was not committed."""
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open the file that is there, and close it without a commit of what was not committed."""
+    try:
+        address = f"{path.absolute().as_uri()}?mode=rw"  # a file that is gone is not made anew
+        db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60)
         try:
-            address = f"{self.path.absolute().as_uri()}?mode=rw"  # a file that is gone is not made anew
-            db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60)
-            try:
-                db.execute("PRAGMA journal_mode=TRUNCATE")
-                db.execute("PRAGMA synchronous=FULL")
-                yield db
-            finally:
-                db.close()
-        except (sqlite3.Error, MemoryError) as error:
-            raise OSError(f"{self.path.name} cannot be read or written") from error
+            db.execute("PRAGMA journal_mode=TRUNCATE")
+            db.execute("PRAGMA synchronous=FULL")
+            yield db
+        finally:
+            db.close()
+    except (sqlite3.Error, MemoryError) as error:
+        raise OSError(f"{path.name} cannot be read or written") from error

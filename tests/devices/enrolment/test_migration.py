@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -228,6 +229,40 @@ def test_a_counter_of_rows_beside_a_ledger_of_today(
     assert migrate(folder) == 1
     again = State(folder).device(3).answer(ask_for())
     assert isinstance(first, Report) and again == Report(first.data, replayed=True)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_interrupted_migration_of_a_counter_and_that_of_a_copy(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
+    monkeypatch: pytest.MonkeyPatch, after: bool,
+) -> None:  # fmt: skip
+    """Both come to one counter, so that of the two copies one answers."""
+    folder = tmp_path / "s"
+    enrol(folder, population, policy_of(population), seed=7).close()
+    count_rows(folder, tmp_path / "apart")
+    first, late = (Path(shutil.copytree(folder, tmp_path / name)) for name in ("copy", "late"))
+
+    def interrupted(*arguments: object) -> None:
+        if after:
+            real(*arguments)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    real = migration.write_atomically
+    with monkeypatch.context() as patch:
+        patch.setattr(migration, "write_atomically", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            migrate(folder)
+    assert migrate(folder) == (0 if after else 1)
+    if not after:
+        (tmp_path / "apart" / "f00d-0000.count").touch()  # put back, as the copies need it
+    assert migrate(first) == 1
+    assert isinstance(State(folder).device(3).answer(ask_for()), Report)
+    assert State(first).device(3).answer(ask_for(eps=2.0)) is Refusal.COUNTER_MISMATCH
+    with pytest.raises(FileNotFoundError):
+        migrate(late)
+    (tmp_path / "apart" / "f00d-0000.count").touch()
+    with pytest.raises(ValueError, match="another copy of it was migrated and has answered since"):
+        migrate(late)
 
 
 @pytest.mark.parametrize("step", ["link", "replace"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devices.ledger.counter import Entry
-from devices.ledger.counter_folder import FolderCounter
+from devices.ledger.counter_folder import FolderCounter, _opened
 from devices.ledger.rows import Head
 
 ENTRIES = {device: Entry(Head(), bytes([device]) * 32) for device in range(8)}
@@ -33,7 +33,8 @@ def test_it_is_made_once_and_never_by_a_look(tmp_path: Path, counter: FolderCoun
     for act in (lambda: missing.entries([1]), lambda: missing.advance({1: (Head(), ONE)})):
         with pytest.raises(OSError):
             act()
-    assert not missing.path.exists()
+    assert [path.name for path in missing.path.parent.glob("*.count*")] == []
+    assert not [path for path in counter.path.parent.iterdir() if path.name.startswith(".")]
     counter.path.write_bytes(b"no database" * 1000)
     with pytest.raises(OSError, match="cannot be read"):
         counter.entries([1])
@@ -51,9 +52,9 @@ def test_it_is_advanced_from_the_expected_head_alone(counter: FolderCounter) -> 
     assert counter.entries([5])[5].head == Head()  # a step is whole or not there
 
 
-def test_a_step_is_on_the_disk_before_it_returns(counter: FolderCounter, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The settings that make it so; SQLite's own tests show what they do."""
-    with counter._open() as db:
+def test_a_step_is_on_the_disk_before_it_returns(counter: FolderCounter) -> None:
+    """The settings that make it so; ``test_power_loss.py`` shows what they do."""
+    with _opened(counter.path) as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
         assert db.execute("PRAGMA journal_mode").fetchone() == ("truncate",)  # whose end is synced too under FULL
 

@@ -192,6 +192,20 @@ def test_a_ledger_that_is_gone_is_not_made_anew(
         State(tmp_path / "bare").device(3)
 
 
+def test_a_ledger_that_goes_before_the_first_question_is_not_made_anew(
+    folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
+) -> None:
+    """The vault was started again, and its ledger was deleted before anybody asked."""
+    home = folder()
+    with running(home, tmp_path / "v") as vault:
+        assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
+    with running(home, tmp_path / "v") as vault:
+        for path in home.glob("ledger*"):
+            path.unlink()
+        assert vault.device().answer(ask_for("second", eps=2.0).to_bytes()) is Refusal.LEDGER_DAMAGED
+        assert not list(home.glob("ledger*"))
+
+
 def test_many_at_once_get_one_report(opened: Open, ask_for: Callable[..., Query]) -> None:
     vault = opened()
     questions = [ask_for(f"c{i}", eps=1.0 + i / 10).to_bytes() for i in range(24)]
