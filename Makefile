@@ -4,7 +4,8 @@
 #   make gpu      the tests on a CUDA device; without one they are skipped
 #   make lint     ruff (rules and format) and mypy
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
-#   make torture  a thousand kill -9 in the middle of collections, ten thousand hostile messages (minutes)
+#   make torture  a thousand kill -9 in the middle of collections, a thousand races of copied folders, ten thousand
+#                 hostile messages (minutes)
 #   make mutants  400 small changes of the code, each of which its test file must notice (docs/testing.md; minutes)
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
 #   make value    the papers' own models beside null models: docs/results/value.md (hours, likewise)

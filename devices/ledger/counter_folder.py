@@ -24,6 +24,7 @@ _CREATE = """
 CREATE TABLE counter
     (device INTEGER PRIMARY KEY, answers INTEGER NOT NULL, seal BLOB NOT NULL, nonce BLOB NOT NULL) STRICT
 """
+_FORM = "SELECT a.application_id, v.user_version FROM pragma_application_id a, pragma_user_version v"
 _SELECT = "SELECT answers, seal, nonce FROM counter WHERE device = ?"
 _ADVANCE = "UPDATE counter SET answers = ?, seal = ? WHERE device = ? AND answers = ? AND seal = ?"
 
@@ -49,7 +50,7 @@ class FolderCounter:
         os.fchmod(handle, 0o600)
         os.close(handle)
         try:
-            with _opened(Path(name)) as db:
+            with _connected(Path(name)) as db:
                 db.execute("BEGIN IMMEDIATE")
                 db.execute(f"PRAGMA application_id={APPLICATION}")
                 db.execute(f"PRAGMA user_version={SCHEMA}")
@@ -89,6 +90,15 @@ class FolderCounter:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a finished file; OSError where it is no counter of this version."""
+    with _connected(path) as db:
+        if db.execute(_FORM).fetchone() != (APPLICATION, SCHEMA):
+            raise OSError(f"{path.name} is not a counter of a version that this program reads")
+        yield db
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
     """Open the file that is there, and close it without a commit of what was not committed."""
     try:
         address = f"{path.absolute().as_uri()}?mode=rw"  # a file that is gone is not made anew

@@ -16,8 +16,6 @@ from pathlib import Path
 
 import pytest
 
-PASSWORD = "a word that nothing may print"
-
 
 @dataclass(frozen=True)
 class Server:
@@ -26,10 +24,12 @@ class Server:
     Args:
         folder: Its folder, with the socket, a ``passfile`` and the ``log``.
         port: Its port on loopback, where it wants the password.
+        password: The password.
     """
 
     folder: Path
     port: int
+    password: str = "a word that nothing may print"
 
     @property
     def address(self) -> str:
@@ -65,9 +65,10 @@ def postgres_server() -> Iterator[Server]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (folder / "word").write_text(PASSWORD)
+    made = Server(folder, port)
+    (folder / "word").write_text(made.password)
     (folder / "word").chmod(0o644)
-    (folder / "passfile").write_text(f"127.0.0.1:{port}:*:ldpsim:{PASSWORD}\n")
+    (folder / "passfile").write_text(f"127.0.0.1:{port}:*:ldpsim:{made.password}\n")
     (folder / "passfile").chmod(0o600)
     log = (folder / "log").open("wb")
     subprocess.run(
@@ -80,7 +81,6 @@ def postgres_server() -> Iterator[Server]:
          "-c", "listen_addresses=127.0.0.1", "-c", "log_statement=all", "-c", "synchronous_commit=off"],
         cwd=folder, stdout=log, stderr=log, **become,
     )  # fmt: skip
-    made = Server(folder, port)
     try:
         deadline = time.monotonic() + 60
         while True:

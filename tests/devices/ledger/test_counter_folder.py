@@ -35,6 +35,11 @@ def test_it_is_made_once_and_never_by_a_look(tmp_path: Path, counter: FolderCoun
             act()
     assert [path.name for path in missing.path.parent.glob("*.count*")] == []
     assert not [path for path in counter.path.parent.iterdir() if path.name.startswith(".")]
+    with sqlite3.connect(counter.path) as newer:
+        newer.execute("PRAGMA user_version=2")
+    newer.close()
+    with pytest.raises(OSError, match="not a counter of a version"):
+        counter.entries([1])
     counter.path.write_bytes(b"no database" * 1000)
     with pytest.raises(OSError, match="cannot be read"):
         counter.entries([1])

@@ -29,7 +29,7 @@ from devices.query import Query
 if TYPE_CHECKING:
     from tests.devices.ledger.conftest import Server
 
-WORD = "a word that nothing may print"
+WORD = "never%20shown"
 ENTRIES = {device: Entry(Head(), bytes([device]) * 32) for device in range(8)}
 ONE, TWO, OTHER = Head(1, b"a" * 32), Head(2, b"b" * 32), Head(1, b"x" * 32)
 
@@ -153,14 +153,13 @@ def test_without_psycopg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_address_holds_no_password(
     address: str, tmp_path: Path, postgres_server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    address = address.replace(" ", "%20")
     with pytest.raises(ValueError, match="address") as found:
         check_address(address)
-    assert "word" not in str(found.value).replace("password", "")
+    assert "shown" not in str(found.value)
     given = ["device", "enrol", "--state", str(tmp_path / "s"), "--data", "none.json", "--counters", address]
     shown = CliRunner().invoke(app, given)
     assert shown.exit_code == 2 and len(shown.stderr.splitlines()) == 1
-    assert "%20nothing%20" not in shown.output + caplog.text and not (tmp_path / "s").exists()
+    assert "shown" not in shown.output + caplog.text and not (tmp_path / "s").exists()
 
 
 def test_the_password_is_libpq_s_matter(
@@ -171,11 +170,14 @@ def test_the_password_is_libpq_s_matter(
     caplog.set_level(logging.DEBUG)
     with pytest.raises(OSError, match="password") as found:
         enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=postgres_server.loopback)
-    assert WORD not in str(found.value)
+    assert postgres_server.password not in str(found.value)
     monkeypatch.setenv("PGPASSFILE", str(postgres_server.folder / "passfile"))
     state = enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=postgres_server.loopback)
     assert isinstance(state.device(3).answer(ask_for()), Report)
     state.close()
     for path in (path for path in (tmp_path / "s").rglob("*") if path.is_file()):
-        assert WORD.encode() not in path.read_bytes()
-    assert WORD not in caplog.text and WORD not in (postgres_server.folder / "log").read_text()
+        assert postgres_server.password.encode() not in path.read_bytes()
+    assert (
+        postgres_server.password not in caplog.text
+        and postgres_server.password not in (postgres_server.folder / "log").read_text()
+    )
