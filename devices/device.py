@@ -65,7 +65,7 @@ class RoundPermit:
         record: The private data.
         head: End of the device's chain in the ledger.
         spent: Loss of all its training answers so far.
-        question: Fingerprint of all that the device was told.
+        question: Fingerprint of all that the device was told, except for the training's id.
         data_digest: Keyed digest of the data that the answer depends on.
         noise_key: Key of the answer's noise.
     """
@@ -152,13 +152,14 @@ class Device:
     def join(self, task: Task, kind: AnswerKind, question: bytes) -> RoundPermit | Refusal:
         """Decide about a round; call this, and :meth:`enter`, in one ledger transaction.
 
-        A repeated question is another answer to the ledger, although its noise, and so its
-        bytes, are the same: the device keeps no updates to repeat.
+        The number of the answer in the ledger is in the key of its noise: no two answers share
+        any. The device keeps no updates, so it cannot repeat one: a question that it answered
+        under noise before, in this training or another, is refused.
 
         Args:
             task: The training.
             kind: The answer that is wanted.
-            question: SHA-256 of all that the device is told.
+            question: SHA-256 of all that the device is told, except for the training's id.
         """
         if self._policy.mode != "federated":
             return self._refuse(Refusal.MODE_REFUSED)
@@ -169,9 +170,16 @@ class Device:
             return Refusal.of(error)
         if not self._policy.allows_round(task, kind, spent):
             return self._refuse(Refusal.POLICY_REFUSED)
+        if task.adds_noise(kind) and self._answered(kind, question):
+            return self._refuse(Refusal.REPORT_COLLECTED)
         digest = b"".join(self._data_digest(name) for name in task.scope(kind))
-        key = self._noise_key(b"training noise", kind.encode(), question, digest, nonce)
+        number = head.answers.to_bytes(8, "little")
+        key = self._noise_key(b"training noise", kind.encode(), question, number, digest, nonce)
         return RoundPermit(self._record, head, spent, question, digest, key)
+
+    def _answered(self, kind: AnswerKind, question: bytes) -> bool:
+        rows = self.ledger.answers(self.index)
+        return any(isinstance(row, TrainingAnswer) and (row.kind, row.fingerprint) == (kind, question) for row in rows)
 
     def enter(self, task: Task, kind: AnswerKind, permit: RoundPermit, size: int) -> None:
         """Enter an answer of ``size`` bytes in the ledger.

@@ -23,7 +23,7 @@ from devices.mechanisms import gaussian
 from devices.mechanisms.analytic_gaussian import UNIT
 from devices.mechanisms.base import Loss, check_delta
 from devices.network import Shape
-from devices.noise import NoiseStream
+from devices.noise import NoiseStream, derive_key
 from devices.query import COLLECTION_ID, InvalidQuery, canonical, malformed
 
 FORMAT = 1
@@ -81,14 +81,18 @@ class GaussianUpdate:
         epsilon = gaussian.printed_epsilon(self.delta, shift=2.0 * STEPS, sigma=self.deviation / UNIT)
         return Loss(epsilon, epsilon, self.delta)
 
-    def perturb(self, update: FloatArray, noise: NoiseStream) -> FloatArray:
+    def perturb(self, update: FloatArray, key: bytes) -> FloatArray:
         """Return the noisy update, float64 (size,).
+
+        The noise is bound to the grid steps as well: answers that differ in one step, for
+        whatever reason, share no noise, and nothing can be subtracted.
 
         Args:
             update: Change of the weights, (size,); entries that are not finite count as 0.
-            noise: The device's randomness.
+            key: 32 bytes, the noise key of the answer.
         """
         steps = self.steps(update)
+        noise = NoiseStream(derive_key(key, steps.astype("<i4").tobytes()))
         drawn = gaussian.sample(noise, Fraction(self.deviation, UNIT), len(steps))
         return (steps + drawn) * (self.clip / STEPS)
 
@@ -161,7 +165,11 @@ class Task:
 
     def loss(self, kind: AnswerKind) -> Loss:
         """Return the loss of one answer of this kind; without noise nothing bounds it."""
-        return self.noise.loss if kind == "update" and self.noise is not None else UNPROTECTED
+        return self.noise.loss if self.noise is not None and self.adds_noise(kind) else UNPROTECTED
+
+    def adds_noise(self, kind: AnswerKind) -> bool:
+        """Return whether answers of this kind are under noise, so that each one is drawn once."""
+        return self.noise is not None and kind == "update"
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         """Return whether the public facts in the task are the ones given."""
@@ -171,6 +179,10 @@ class Task:
     def to_bytes(self) -> bytes:
         """Return the canonical bytes (JSON, sorted keys, no spaces, ASCII)."""
         return canonical({"v": FORMAT, **asdict(self)})
+
+    def question_bytes(self) -> bytes:
+        """Return the canonical bytes without the training's id: the same question in another training is the same."""
+        return canonical({"v": FORMAT, **asdict(self), "collection": None})
 
     @staticmethod
     def from_bytes(data: bytes) -> Task:

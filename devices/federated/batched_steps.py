@@ -1,4 +1,7 @@
-"""Local steps of one or many devices as one batched computation, equal to those one by one.
+"""Local steps of one or many devices as one batched computation, equal to those one by one to the last bit.
+
+No sum runs over the rows of several devices: rounding that depends on who else is in the
+batch would tell two answers of one device apart.
 
 Plain gradient steps change W1 by G^T U, with G the device's few input rows and U as many
 rows of hidden width. So W1 is never copied: a step works on U alone, through the products
@@ -46,12 +49,10 @@ class Stack:
         self.single = bool(np.all(rows == 1))
         size = (len(self.weights), task.d)
         self.matrix = csr_array((self.values, self.columns, self.indptr), shape=size)
-        if self.single:
-            squares = np.concatenate([[0], np.cumsum(self.values * self.values, dtype=np.float64)])
-            self.gram: Any = np.diff(squares[self.indptr]).astype(self.values.dtype)[:, None]
-        else:
-            ends = np.concatenate([[0], np.cumsum(rows)])
-            self.gram = _blocks(self.matrix, ends)
+        squares = csr_array(((self.values * self.values).astype(np.float64), self.columns, self.indptr), shape=size)
+        self.gram: Any = (squares @ np.ones(task.d)).astype(self.values.dtype)[:, None]
+        if not self.single:
+            self.gram = _blocks(self.matrix, self.gram, np.concatenate([[0], np.cumsum(rows)]))
         places = (self.owner, np.arange(len(self.owner)))
         self.sum = csr_array((self.weights, places), shape=(len(inputs), len(self.owner)))
         self.plain_sum = csr_array((np.ones_like(self.weights), places), shape=(len(inputs), len(self.owner)))
@@ -69,7 +70,7 @@ class Stack:
         """Return the scores of all devices under the global weights, (devices, classes)."""
         _, b1, w2, b2 = self.task.shape.parts(flat)
         summed = self.sum @ np.maximum(self.hidden(flat) + b1, 0) + self.second
-        result: FloatArray = summed @ w2 + b2
+        result: FloatArray = np.matmul(summed[:, None, :], w2)[:, 0] + b2  # row by row, as in the steps
         return result
 
     def train(self, flat: FloatArray, *, mu: float = 0.0) -> FloatArray:
@@ -115,14 +116,17 @@ class Stack:
             yield buffer
 
 
-def _blocks(matrix: Any, ends: NDArray[np.int64]) -> Any:
-    """Products of the rows of each device with one another: sparse, block-diagonal."""
+def _blocks(matrix: Any, squares: FloatArray, ends: NDArray[np.int64]) -> Any:
+    """Products of the rows of each device with one another: sparse, block-diagonal.
+
+    A device with one row has its square, as where all devices have one row.
+    """
     from scipy.sparse import csr_array
 
     parts = []
     for a, b in zip(ends[:-1], ends[1:], strict=True):
         block = matrix[a:b]
-        parts.append((block @ block.T).toarray())
+        parts.append((block @ block.T).toarray() if b - a > 1 else squares[a:b])
     sizes = np.diff(ends)
     columns = np.concatenate([np.tile(np.arange(a, b), b - a) for a, b in zip(ends[:-1], ends[1:], strict=True)])
     indptr = np.concatenate([[0], np.cumsum(np.repeat(sizes, sizes))])

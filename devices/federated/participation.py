@@ -1,8 +1,8 @@
 """A device's part in a federated training: permission, computation, ledger, reply.
 
 A device answers alone (:func:`answer_as_device`) or with the other devices of a fleet
-(:func:`answer_together`): the decisions and the ledger rows are the same, and the weights
-agree to rounding. The decision depends on the task, the ledger and the policy alone.
+(:func:`answer_together`): the decisions, the ledger rows and the weights are the same, to the
+last bit. The decision depends on the task, the ledger and the policy alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from devices.federated.exchange import Sums, pack_contribution, pack_representat
 from devices.federated.local_steps import Inputs
 from devices.federated.wire import FlatArray, Round, evaluation_reply, exchange_reply, read_own, read_round
 from devices.ledger.ledger import LedgerDamaged
-from devices.noise import NoiseStream
 from devices.query import InvalidQuery
 from devices.training_task import AnswerKind
 from devices.wire import reply
@@ -181,7 +180,7 @@ class _Parts:
         trained = stack.trained(asked.weights, mu=asked.mu)
         for (device, permit, message, _), part, weights in zip(joined, sent, trained, strict=True):
             if task.noise is not None:
-                noisy = task.noise.perturb(weights - asked.weights, NoiseStream(permit.noise_key))
+                noisy = task.noise.perturb(weights - asked.weights, permit.noise_key)
                 weights = (asked.weights + noisy).astype(asked.weights.dtype)
             device.enter(task, "update", permit, weights.nbytes + len(part or b""))
             yield wire.update_reply(weights, message, device=device.index, sent=part, kind=array)

@@ -24,6 +24,7 @@ from devices.training_task import Task
 EXCHANGE_TYPE = "query.exchange"
 RECEIVE_TYPE = "query.receive"
 WEIGHTS = "weights"
+ATTEMPT = "attempt"
 _STYPE = "numpy.ndarray"
 _DTYPES = ("float32", "float64")
 
@@ -35,21 +36,23 @@ class Round:
     Args:
         task: What is asked.
         number: Round of the training, for people.
+        attempt: Tells a round that is asked again apart from the question that some devices answered; 0 the first time.
         mu: Weight of FedProx's term.
         weights: (size,), the global weights; None in messages that carry none.
-        fingerprint: SHA-256 of all that every device of the round is told.
+        fingerprint: SHA-256 of all that every device of the round is told, except for the training's id.
         own: Bytes for this device alone, or None.
     """
 
     task: Task
     number: int
+    attempt: int
     mu: float
     weights: FloatArray | None = field(repr=False)
     fingerprint: bytes
     own: bytes | None = field(default=None, repr=False)
 
     def question(self) -> bytes:
-        """Return the digest of all that this device is told; the noise is bound to it."""
+        """Return the digest of all that this device is told, except for the training's id; the noise is bound to it."""
         return self.fingerprint if self.own is None else hashlib.sha256(self.fingerprint + self.own).digest()
 
     def for_device(self, own: bytes | None) -> Round:
@@ -88,17 +91,17 @@ def read_round(message: Message) -> Round:
     config, arrays = content.get("config"), content.get("arrays")
     if set(content) - {"arrays", "own"} != {"config"} or not isinstance(config, ConfigRecord):
         raise InvalidQuery("the message holds something else than a round")
-    data, number = config.get("task"), config.get("server-round", 0)
-    if set(config) - {"server-round", "proximal-mu"} != {"task"} or not isinstance(data, bytes):
+    data, number, attempt = config.get("task"), config.get("server-round", 0), config.get(ATTEMPT, 0)
+    if set(config) - {"server-round", ATTEMPT, "proximal-mu"} != {"task"} or not isinstance(data, bytes):
         raise InvalidQuery("the message holds something else than a round")
-    if type(number) is not int:
+    if type(number) is not int or type(attempt) is not int:
         raise InvalidQuery("the round is malformed")
     mu, task = read_mu(config), Task.from_bytes(data)
     weights = None if arrays is None else read_weights(arrays, task.shape.size)
-    state = hashlib.sha256(data + np.array([number, mu], "<f8").tobytes())
+    state = hashlib.sha256(task.question_bytes() + np.array([number, attempt, mu], "<f8").tobytes())
     if weights is not None:
         state.update(weights.dtype.str.encode() + weights.tobytes())
-    return Round(task, number, mu, weights, state.digest(), read_own(message))
+    return Round(task, number, attempt, mu, weights, state.digest(), read_own(message))
 
 
 def read_mu(config: ConfigRecord) -> float:

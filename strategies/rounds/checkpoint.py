@@ -52,6 +52,8 @@ class Standing:
         randomness: States of ``random`` and of numpy's global generator; None: the present ones.
         again: Number of times that an unfinished round was asked again.
         lost: Number of answers in those attempts; no model was made of them.
+        attempt: Number that tells this start's questions apart from those of earlier starts; 0 if
+            none of its rounds was asked before. It is not saved.
     """
 
     weights: FloatArray = field(repr=False)
@@ -62,6 +64,7 @@ class Standing:
     randomness: tuple[Any, Any] | None = field(default=None, repr=False)
     again: int = 0
     lost: int = 0
+    attempt: int = 0
 
 
 class CheckpointFile:
@@ -210,4 +213,5 @@ def run_kept_rounds(
         if number > start.done:
             after(number, weights)
 
-    return run_rounds(strategy, grid, start.weights, task, rounds=rounds, after=keep, done=start.done, best=start.best)
+    return run_rounds(strategy, grid, start.weights, task, rounds=rounds, after=keep, done=start.done, best=start.best,
+                      attempt=start.attempt)  # fmt: skip

@@ -13,7 +13,7 @@ from flwr.app import ArrayRecord, ConfigRecord
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx, Strategy
 
 from curator.methods.federated.fedavg import Federated
-from devices.federated.wire import WEIGHTS, weights_record
+from devices.federated.wire import ATTEMPT, WEIGHTS, weights_record
 from devices.network import FloatArray
 from strategies.rounds.training_grid import TrainingGrid
 
@@ -71,6 +71,7 @@ def seeded(seed: int) -> Iterator[None]:
 def run_rounds(
     strategy: Strategy, grid: TrainingGrid, weights: FloatArray, task: bytes, *, rounds: int,
     after: Callable[[int, FloatArray], None] = lambda number, weights: None, done: int = 0, best: Best | None = None,
+    attempt: int = 0,
 ) -> FloatArray:  # fmt: skip
     """Run the rounds under Flower's ``Strategy.start``.
 
@@ -83,6 +84,8 @@ def run_rounds(
         after: Called after every round (and before the first, with ``done``) with the global weights.
         done: Number of rounds that were run before.
         best: The best weights so far; updated here.
+        attempt: If not 0, a number that no earlier attempt at these rounds had. A device refuses a
+            question that it answered under noise; with another number it is another question.
 
     Returns:
         The weights of the round that evaluated best, or the last ones if nobody evaluates.
@@ -98,8 +101,9 @@ def run_rounds(
         grid.accuracy = None
         after(number + done, last)
 
+    told: dict[str, Any] = {"task": task, ATTEMPT: attempt} if attempt else {"task": task}
     (_continued(strategy, done) if done else strategy).start(
-        grid, weights_record(weights), num_rounds=rounds - done, train_config=ConfigRecord({"task": task}),
-        evaluate_config=ConfigRecord({"task": task}), evaluate_fn=note,
+        grid, weights_record(weights), num_rounds=rounds - done, train_config=ConfigRecord(told),
+        evaluate_config=ConfigRecord(told), evaluate_fn=note,
     )  # fmt: skip
     return last if best.weights is None else best.weights

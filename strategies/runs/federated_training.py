@@ -75,6 +75,7 @@ class Training:
             # The ledgers have more answers than the finished rounds and earlier kills explain: a
             # round was begun and not finished. It is asked again.
             start.again, start.lost = start.again + 1, self.before - start.tally.heard
+            start.attempt = self.before  # the ledgers only grow, so no other start had this number
             if isinstance(self.method, DPFedAvg):
                 # The server's noise may have been added to the lost round, and its model handed to
                 # the devices that judge it. The same noise on other replies (a device was silent

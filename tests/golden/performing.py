@@ -1,8 +1,8 @@
 """Make a golden run and pick the figures of it that a refactoring must not change.
 
 Runs are started through public entry points only: ``simulate``, the Flower ServerApp on a
-Grid, and ``flwr run .``. Two things inside a run are replaced: :func:`_noting_edges` listens to a
-method, and ``uuid.uuid4`` gives one id where noise depends on it.
+Grid, and ``flwr run .``. One thing inside a run is replaced: :func:`_noting_edges` listens to a
+method.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-from uuid import UUID
 
 import numpy as np
 from flwr.app import Context, RecordDict
@@ -55,8 +54,7 @@ def _simulate(golden: Golden, folder: Path) -> Block:
         assert result.folder is not None
         (folder / "first").symlink_to(result.folder)
     options = _options(golden.options, folder)
-    one_id = patch("uuid.uuid4", lambda: UUID(int=1)) if golden.noise_of_floats else nullcontext()
-    with _noting_edges(options.method) as edges, one_id:
+    with _noting_edges(options.method) as edges:
         try:
             result = simulate(options)
         except Refused as refusal:

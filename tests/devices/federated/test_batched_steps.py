@@ -89,6 +89,30 @@ def test_many_devices_step_as_each_does_alone(most: int, mu: float) -> None:
     assert np.abs(stack.hidden(flat) + TASK.shape.parts(flat)[1] - before).max() < 1e-12
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_device_gets_the_same_bits_whoever_is_in_its_batch(most: int, dtype: type) -> None:
+    """Every size of a batch, the last device of an uneven one included; values of very different sizes."""
+    task = Task("c", "sums", d=30, hidden=9, classes=3, lr=0.3, steps=3)
+    rng = np.random.default_rng(2)
+    everybody, flat = [], task.shape.initial(3, dtype)  # type: ignore[var-annotated]
+    for number in range(67):
+        rows = 1 + number % most
+        counts = rng.integers(0 if most == 1 else 1, 25, rows)
+        columns = np.concatenate([np.sort(rng.choice(30, count, replace=False)) for count in counts])
+        values = rng.random(len(columns)) * 10.0 ** rng.integers(-3, 4, len(columns))
+        first, second = rng.normal(size=(2, 9)).astype(dtype)
+        everybody.append(Inputs(np.concatenate([[0], np.cumsum(counts)]), columns, values.astype(dtype),
+                                rng.random(rows).astype(dtype), first, second, number % 3))  # fmt: skip
+    alone = [Stack([one], task).train(flat, mu=0.1)[0] for one in everybody]
+    scored = [Stack([one], task).scores(flat)[0] for one in everybody]
+    for size in (2, 3, 5, 8, 16, 33, 64, 67):
+        for first_one in range(0, len(everybody), size):
+            stack, here = Stack(everybody[first_one : first_one + size], task), slice(first_one, first_one + size)
+            assert np.array_equal(stack.train(flat, mu=0.1), alone[here]), (size, first_one)
+            assert np.array_equal(stack.scores(flat), scored[here]), (size, first_one)
+
+
 @pytest.mark.parametrize(("scaling", "expected"), [("none", [3.0, 4.0]), ("row", [3 / 7, 4 / 7]), ("unit", [0.6, 0.8])])
 def test_columns_outside_are_left_out_before_the_scaling(scaling: str, expected: list[float]) -> None:
     record = Record(np.array([-1, 2, 5, 12], np.int32), np.array([9, 3, 4, 9], np.float32), np.zeros(0, np.int32), 7)
