@@ -197,6 +197,14 @@ class Device:
         """Answer a message of another mode (``train`` or ``evaluate`` to a reporting device)."""
         return self._refuse(Refusal.MODE_REFUSED)
 
+    def takes_part(self, task: Task) -> bool:
+        """Return whether the device would answer in this training, had it not answered in others."""
+        return self._policy.allows_round(task, "update", Loss(0.0, 0.0))
+
+    def refuse_policy(self) -> Refusal:
+        """Answer a message about a training that is outside the policy."""
+        return self._refuse(Refusal.POLICY_REFUSED)
+
     def refuse_unknown(self) -> Refusal:
         """Answer a message that is no question."""
         return self._refuse(Refusal.UNKNOWN_QUERY)

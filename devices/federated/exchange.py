@@ -21,6 +21,7 @@ from devices.federated.local_steps import scaled
 from devices.query import InvalidQuery
 from devices.training_task import Task
 
+QUOTA = 1 << 26  # bytes that a device keeps of what others send it, over all trainings
 _COUNT = struct.Struct("<I")
 _NONE = 0xFFFFFFFF
 
@@ -101,7 +102,9 @@ class Sums:
 
     @staticmethod
     def from_bytes(data: bytes) -> Sums:
-        """Read the bytes; InvalidQuery for any others."""
+        """Read the bytes; InvalidQuery for any others, or for more than a device keeps."""
+        if len(data) > QUOTA:
+            raise InvalidQuery("the sums are larger than a device keeps")
         if len(data) < 8:
             raise InvalidQuery("the sums are cut off")
         (rows,), (count,) = _COUNT.unpack_from(data), _COUNT.unpack_from(data, 4)

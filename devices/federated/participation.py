@@ -23,7 +23,7 @@ from devices.device import Device, Refusal, RoundPermit
 from devices.enrolment.state import State
 from devices.federated import local_steps, wire
 from devices.federated.batched_steps import Stack
-from devices.federated.exchange import Sums, pack_contribution, pack_representation, read_neighbours
+from devices.federated.exchange import QUOTA, Sums, pack_contribution, pack_representation, read_neighbours
 from devices.federated.local_steps import Inputs
 from devices.federated.wire import FlatArray, Round, evaluation_reply, exchange_reply, read_own, read_round
 from devices.ledger.ledger import LedgerDamaged
@@ -57,6 +57,8 @@ def answer_as_device(received: Path, device: Device, message: Message, kind: Ans
     try:
         asked = read_round(message)
         if kind is None:
+            if not device.takes_part(asked.task):
+                return reply(device.refuse_policy(), message, device=device.index)
             keep(received, asked, device.index)
             return exchange_reply(b"", message, device=device.index)
         parts = _Parts(received, asked, kind)
@@ -197,11 +199,22 @@ class _Parts:
 
 
 def keep(received: Path, asked: Round, index: int) -> None:
-    """Keep the sums that a device was sent; InvalidQuery for other bytes."""
+    """Keep the sums that a device was sent; those of its oldest trainings make room under the quota.
+
+    Raises:
+        InvalidQuery: for other bytes, or more than the quota.
+    """
     if asked.task.sees != "sums" or asked.own is None:
         raise InvalidQuery("there is nothing to keep")
-    Sums.from_bytes(asked.own)
+    sums = Sums.from_bytes(asked.own)
+    if sums.columns.max(initial=-1) >= asked.task.d:
+        raise InvalidQuery("the sums are of another width")
     path = _place(received, asked.task.collection, index)
+    others = sorted(set(received.glob(f"*/{path.name}")) - {path}, key=lambda file: file.stat().st_mtime_ns)
+    room = QUOTA - len(asked.own) - sum(file.stat().st_size for file in others)
+    while room < 0:
+        room += others[0].stat().st_size
+        others.pop(0).unlink()
     private_folder(received)
     private_folder(path.parent)
     write_atomically(path, asked.own, durable=False)

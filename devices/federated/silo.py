@@ -21,6 +21,7 @@ from flwr.app import ConfigRecord, Message
 from numpy.typing import NDArray
 
 from devices.array_types import FloatArray
+from devices.atomic_files import write_atomically
 from devices.device import Refusal
 from devices.federated.wire import evaluation_reply, exchange_reply, read_mu, read_own, read_weights, update_reply
 from devices.network import Shape, softmax
@@ -29,6 +30,8 @@ from devices.training_task import AnswerKind
 from devices.wire import reply
 
 FORMAT = 1
+MOST_COLUMNS = 1 << 22
+MOST_BYTES = 1 << 31  # of the sums that a silo keeps: one file, however often they are sent
 _ARRAYS = ("members", "indptr", "columns", "values", "neighbour_indptr", "neighbours", "labels", "training")
 
 
@@ -56,6 +59,8 @@ class SiloTask:
         rates = (self.lr, self.weight_decay, self.dropout)
         if not all(type(size) is int and size >= 1 for size in sizes) or type(self.seed) is not int:
             raise InvalidQuery("the task is malformed")
+        if self.d > MOST_COLUMNS or max(self.hidden, self.classes) > 1 << 14 or self.steps > 10_000:
+            raise InvalidQuery("the task is too large")  # the products take memory for every column
         if not all(type(rate) is float and rate >= 0 for rate in rates) or not self.dropout < 1:
             raise InvalidQuery("the task is malformed")
 
@@ -221,7 +226,10 @@ def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> M
         config: ConfigRecord = message.content["config"]  # type: ignore[assignment]
         task = SiloTask.from_bytes(config["task"])
         if kind is None:
-            (folder / "sums.bin").write_bytes(read_own(message) or b"")
+            own = read_own(message) or b""
+            if len(own) > MOST_BYTES:
+                raise InvalidQuery("the sums are larger than a silo keeps")
+            write_atomically(folder / "sums.bin", own, durable=False)
             _bound.cache_clear()
             return exchange_reply(b"", message, device=number)
         if kind == "exchange":

@@ -308,6 +308,31 @@ def test_sums_must_be_received_first_and_nothing_is_released_by_keeping_them(mak
     weights_of(one_by_one(state, messages(task, weights=start(task), devices=range(1))))
 
 
+def test_what_a_device_keeps_has_a_quota(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message above it is refused before its arrays are made; the oldest trainings make room for a new one."""
+    task = task_of("sums")
+    state = make(task)
+    size = len(sums_for(0))
+    for module in ("exchange", "participation"):
+        monkeypatch.setattr(f"devices.federated.{module}.QUOTA", 2 * size)
+
+    def send(collection: str, own: bytes) -> Message:
+        asked = messages(replace(task, collection=collection), RECEIVE_TYPE, own=lambda _: own, devices=range(1))
+        return one_by_one(state, asked)[0]
+
+    for number in range(9):
+        assert not send(f"c-{number}", sums_for(0)).has_error()
+        kept = [file.stat().st_size for file in state.received.glob("*/0.bin")]
+        assert sum(kept) <= 2 * size and len(kept) == min(number + 1, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr("devices.federated.exchange.np", None)  # nothing is made of it
+        assert send("large", bytes(2 * size + 1)).error.code == Refusal.UNKNOWN_QUERY.value
+    other = replace(task, d=41)  # no training that the device would take part in
+    (reply,) = one_by_one(state, messages(other, RECEIVE_TYPE, own=sums_for, devices=range(1)))
+    assert reply.error.code == Refusal.POLICY_REFUSED.value
+    assert sum(file.stat().st_size for file in state.received.glob("*/*.bin")) <= 2 * size
+
+
 def test_an_edited_row_of_a_training_damages_the_ledger(make: Make) -> None:
     import sqlite3
 

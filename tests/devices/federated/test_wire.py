@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import math
 from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Message, MessageType, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
 
-from devices.federated.wire import read_mu, read_own, read_round, round_content
+from devices.federated.wire import read_mu, read_own, read_round, read_weights, round_content, weights_record
 from devices.query import InvalidQuery
 from devices.training_task import Task
 
@@ -84,3 +85,23 @@ def test_something_else_in_the_place_of_the_rows_is_refused(record: dict[str, in
 def test_a_proximal_weight_is_read_and_is_0_where_none_is_sent() -> None:
     assert read_mu(ConfigRecord({"proximal-mu": 0.25})) == 0.25
     assert read_mu(ConfigRecord({})) == 0.0
+
+
+def test_sizes_in_weights_are_checked_before_memory_is_taken() -> None:
+    """The bytes of an array have a header of their own, which numpy would believe."""
+    weights = TASK.shape.initial(3)
+    good = weights_record(weights)
+    assert np.array_equal(read_weights(good, len(weights)), weights)
+    assert weights_record(weights)["weights"].data == Array(weights).data  # Flower's strategies send these
+    huge = io.BytesIO()
+    np.lib.format.write_array_header_1_0(huge, {"descr": "<f4", "fortran_order": False, "shape": (1 << 40,)})
+    head = len(good["weights"].data) - weights.nbytes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Array, "numpy", lambda self: pytest.fail("numpy read the header"))
+        for data in (huge.getvalue(), huge.getvalue()[:head] + weights.tobytes(), good["weights"].data[:-1], b""):
+            bad = ArrayRecord()
+            bad["weights"] = Array("float32", (len(weights),), "numpy.ndarray", data)
+            with pytest.raises(InvalidQuery):
+                read_weights(bad, len(weights))
+        with pytest.raises(InvalidQuery):
+            read_weights(good, 1 << 62)
