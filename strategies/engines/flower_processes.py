@@ -199,7 +199,7 @@ class Flower:
 
     def _environment(self) -> dict[str, str]:
         environment = {
-            **os.environ,  # strategies.NO_TELEMETRY is in it
+            **os.environ,  # devices.NO_TELEMETRY is in it
             MARK: self._mark,
             "FLWR_HOME": str(self.folder),
             "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",

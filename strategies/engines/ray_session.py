@@ -1,6 +1,6 @@
 """Ray: started on this machine, or attached to a cluster, in one place.
 
-Ray reports no usage statistics: :data:`strategies.NO_TELEMETRY` is in the environment before
+Ray reports no usage statistics: :data:`devices.NO_TELEMETRY` is in the environment before
 Ray is imported here.
 """
 

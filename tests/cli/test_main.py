@@ -54,8 +54,14 @@ def test_nothing_is_told_to_anybody() -> None:
     told = python(f"import os, cli; print([os.environ[name] for name in {names}])")
     assert told == "['0', '1', '0']"
     # Flower reads its variable when it is imported: the value that counts is the one it has then.
-    for ours in ("cli", "strategies"):
+    for ours in ("cli", "strategies", "devices.client_app"):
         assert python(f"import {ours}, flwr.supercore.telemetry as t; print(t.FLWR_TELEMETRY_ENABLED)") == "0"
+
+
+def test_flower_that_was_there_first_tells_nothing_any_more() -> None:
+    """``flwr run .``: Flower's process has read its variable before it loads this app."""
+    told = "import flwr.supercore.telemetry as t; import devices; print(t.create_event(t.EventType.PING, None))"
+    assert python(told, FLWR_TELEMETRY_ENABLED="1") == "disabled"
 
 
 def test_nothing_is_told_even_where_the_surroundings_ask_for_it() -> None:

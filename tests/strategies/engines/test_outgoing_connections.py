@@ -1,0 +1,141 @@
+"""Connections that leave the machine: every Python process of a run writes down whom it looks up or calls.
+
+A hook of Python's audit events is loaded into each process (``sitecustomize``). It lets
+nothing out, so that the tests tell nobody anything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from strategies.engines.flower_processes import Flower
+
+ROOT = Path(__file__).resolve().parents[3]
+# Ray's helper process asks at start whether it runs in a cloud, although its statistics are switched off.
+RAY_ASKS = {("dashboard.py", "169.254.169.254"), ("dashboard.py", "metadata.google.internal")}
+OURS = ("devices", "curator", "strategies", "cli")
+HOOK = """
+import ipaddress, json, os, sys
+
+OWN = set(json.loads(os.environ["AUDIT_OWN"]))
+
+def stays(host):
+    if not host or host == "localhost" or host in OWN:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+def hook(event, args):
+    if event == "socket.getaddrinfo":
+        host = args[0]
+    elif event in ("socket.connect", "socket.sendto") and isinstance(args[1], tuple):
+        if event == "socket.connect" and args[0].type == 2:
+            return  # connecting a datagram socket sends nothing; Ray learns the machine's address so
+        host = args[1][0]
+    else:
+        return
+    host = host.decode() if isinstance(host, bytes) else host
+    if stays(host):
+        return
+    frame, files = sys._getframe(), []
+    while frame is not None:
+        files.append(frame.f_code.co_filename)
+        frame = frame.f_back
+    line = json.dumps({"host": host, "program": os.path.basename(sys.argv[0] if sys.argv else ""), "files": files})
+    log = os.open(os.environ["AUDIT_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(log, line.encode() + b"\\n")
+    os.close(log)
+    raise OSError("nothing leaves a test")
+
+sys.addaudithook(hook)
+"""
+Audit = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audit:
+    """Load the hook into all processes that are started; the function returns what they wrote down."""
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK)
+    own = [address.address for each in psutil.net_if_addrs().values() for address in each]
+    monkeypatch.setenv("AUDIT_OWN", json.dumps([*own, socket.gethostname(), socket.getfqdn()]))
+    monkeypatch.setenv("AUDIT_LOG", str(tmp_path / "audit.log"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
+    for name in ("FLWR_TELEMETRY_ENABLED", "FLWR_DISABLE_UPDATE_CHECK", "RAY_USAGE_STATS_ENABLED"):
+        monkeypatch.delenv(name, raising=False)
+
+    def lines() -> list[dict[str, Any]]:
+        log = tmp_path / "audit.log"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    return lines
+
+
+def asked(audit: Audit) -> set[tuple[str, str]]:
+    return {(line["program"], line["host"]) for line in audit()}
+
+
+def python(*args: str) -> None:
+    done = subprocess.run([sys.executable, *args], cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_hook_sees_and_stops(audit: Audit) -> None:
+    python("-c", "import urllib.request\ntry: urllib.request.urlopen('http://flower.ai')\nexcept OSError: pass")
+    python("-c", "import socket; socket.create_server(('127.0.0.1', 0)); socket.getaddrinfo('localhost', 80)")
+    assert [line["host"] for line in audit()] == ["flower.ai"]
+
+
+FLOWER = pytest.param("flower", marks=[pytest.mark.flower, pytest.mark.timeout(240)])
+
+
+@pytest.mark.parametrize("engine", ["local", "ray", FLOWER])
+def test_a_run_of_the_command_line_connects_to_nobody(
+    engine: str, audit: Audit, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if engine == "ray":
+        request.getfixturevalue("ray_here")
+    python("-m", "cli.main", "run", "--method", "hogs", "--clients", "40", "--engine", engine, "--workers", "1",
+           "--set", "epochs=3", "--no-reference", "--quiet", "--out", str(tmp_path / "out"))  # fmt: skip
+    assert list((tmp_path / "out").glob("*/result.json"))
+    assert asked(audit) - (set() if engine == "local" else RAY_ASKS) == set()
+
+
+@pytest.mark.flower
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("told", [False, True])
+def test_flwr_run_connects_nowhere_from_our_code(
+    told: bool, audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flower's own processes do by default, before they load this app; its variables stop them."""
+    if told:
+        monkeypatch.setenv("FLWR_TELEMETRY_ENABLED", "0")
+        monkeypatch.setenv("FLWR_DISABLE_UPDATE_CHECK", "1")
+    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    with Flower(simulation=True, log=tmp_path / "flower.log") as flower:
+        federation = "num-supernodes=20 client-resources-num-cpus=1 init-args-num-cpus=1"
+        flower.start_run(ROOT, {"epsilon": 4.0}, federation=federation).wait(200)
+    assert list((tmp_path / "home").glob("flwr/run-*/*/result.json")), (tmp_path / "flower.log").read_text()
+    hosts = asked(audit) - RAY_ASKS
+    if told:
+        assert hosts == set()
+        return
+    assert {host for _, host in hosts} == {"telemetry.flower.ai", "api.flower.ai"}, hosts
+    assert {program for program, _ in hosts} <= {"flwr", "flower-superlink", "flower-superexec", "flwr-simulation"}
+    app = {f"{os.sep}{package}{os.sep}" for package in OURS}
+    for line in audit():
+        inside = [file for file in line["files"] if "site-packages" not in file and "/lib/python" not in file]
+        assert not [file for file in inside if any(part in file for part in app)], line
