@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.audit import audit
+from cli.collector import collector
 from cli.compare import compare
 from cli.datasets import datasets
 from cli.device import device
@@ -73,6 +74,7 @@ app.command()(audit)
 app.command()(epsilon)
 app.add_typer(ledger, name="ledger")
 app.add_typer(device, name="device")
+app.add_typer(collector, name="collector")
 
 
 def main() -> None:

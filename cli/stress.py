@@ -15,7 +15,7 @@ from cli.words import percent, points
 
 Protection = Annotated[
     list[str] | None,
-    o.plain_option("--protection", "Protection of the devices; repeatable.", "none|context-state|refuse|replay",
+    o.plain_option("--protection", "Protection of the devices; repeatable.", "none|context-state|refuse|replay|pinned",
         show_default="all"),
 ]  # fmt: skip
 Adversary = Annotated[

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
 from devices import raw_record
+from devices.collector import is_signed_by, query_of
 from devices.data.population import Record
 from devices.ledger.ledger import AlreadyCollected, CounterMismatch, Ledger, LedgerDamaged, Replay
 from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
@@ -37,6 +38,8 @@ class Refusal(Enum):
     REPORT_COLLECTED = 4004
     LEDGER_DAMAGED = 4005
     COUNTER_MISMATCH = 4006
+    COLLECTOR_REFUSED = 4007
+    VAULT_BUSY = 4008
 
     @classmethod
     def of(cls, error: LedgerDamaged) -> Refusal:
@@ -100,7 +103,9 @@ class Device:
         self._seal_key = derive_key(secret, b"seal")
 
     def answer(self, question: bytes | Query) -> Report | Refusal:
-        """Answer a query, following the table of ``device.md`` row by row.
+        """Answer a query, signed or not, following the table of ``device.md`` row by row.
+
+        A device that pins its collector verifies the signature before anything else.
 
         The release is committed when this returns, unless the caller holds
         ``ledger.transaction()`` for a batch. Then it is committed when that ends, and no reply may leave before;
@@ -109,10 +114,9 @@ class Device:
         Raises:
             LedgerDamaged: only inside a caller's transaction, which has to be given up whole.
         """
-        try:
-            query = question if isinstance(question, Query) else Query.from_bytes(question)
-        except InvalidQuery:
-            return self._refuse(Refusal.UNKNOWN_QUERY)
+        query = question if isinstance(question, Query) and not self._policy.collector else self._read(question)
+        if isinstance(query, Refusal):
+            return self._refuse(query)
         if not query.answerable:
             return self._refuse(Refusal.UNKNOWN_QUERY)
         if self._policy.mode != "report" or raw_record.is_hand_over(query):
@@ -125,13 +129,21 @@ class Device:
         Raises:
             LedgerDamaged: as :meth:`answer`.
         """
-        try:
-            query = raw_record.read_hand_over(question)
-        except InvalidQuery:
-            return self._refuse(Refusal.UNKNOWN_QUERY)
+        query = self._read(question, raw_record.read_hand_over)
+        if isinstance(query, Refusal):
+            return self._refuse(query)
         if self._policy.mode != "owner":
             return self._refuse(Refusal.MODE_REFUSED)
         return self._decide(query)
+
+    def _read(self, question: bytes | Query, read: Callable[[bytes], Query] = Query.from_bytes) -> Query | Refusal:
+        collector = self._policy.collector
+        if collector and not (isinstance(question, bytes) and is_signed_by(collector, question)):
+            return Refusal.COLLECTOR_REFUSED
+        try:
+            return read(query_of(question) if isinstance(question, bytes) else b"")
+        except InvalidQuery:
+            return Refusal.UNKNOWN_QUERY
 
     def _decide(self, query: Query) -> Report | Refusal:
         if not self._policy.allows(query, device=self.index):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 
+from devices.collector import CollectorKey
 from devices.device import Refusal, Report
 from devices.query import InvalidQuery, Query
 from devices.raw_record import is_hand_over
@@ -23,6 +24,8 @@ TEXTS = {
     Refusal.REPORT_COLLECTED: "REPORT_COLLECTED: the device has given its report",
     Refusal.LEDGER_DAMAGED: "LEDGER_DAMAGED: the device cannot read its ledger and answers nothing",
     Refusal.COUNTER_MISMATCH: "COUNTER_MISMATCH: the device's counter and its ledger differ, and it answers nothing",
+    Refusal.COLLECTOR_REFUSED: "COLLECTOR_REFUSED: the question is not signed by the device's collector",
+    Refusal.VAULT_BUSY: "VAULT_BUSY: the device's vault has too much to do; the same question may be asked again",
 }
 _CODES = {refusal.value: refusal for refusal in Refusal}
 
@@ -32,9 +35,10 @@ def message_type(query: Query) -> str:
     return HANDOVER_TYPE if is_hand_over(query) else QUERY_TYPE
 
 
-def query_content(query: Query) -> RecordDict:
-    """Return the content of a query message; one may be shared by all messages."""
-    return RecordDict({"query": ConfigRecord({"query": query.to_bytes()})})
+def query_content(query: Query, collector: CollectorKey | None = None) -> RecordDict:
+    """Return the content of a query message, signed if the collector has a key; one may be shared by all messages."""
+    data = query.to_bytes()
+    return RecordDict({"query": ConfigRecord({"query": data if collector is None else collector.sign(data)})})
 
 
 def payload_bytes(content: RecordDict) -> int:
@@ -43,7 +47,7 @@ def payload_bytes(content: RecordDict) -> int:
 
 
 def read_query(message: Message) -> bytes:
-    """Return the query's bytes.
+    """Return the question's bytes: a query's, or a signed question's.
 
     Raises:
         InvalidQuery: for a message that carries anything else, or nothing.

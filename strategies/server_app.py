@@ -75,7 +75,7 @@ def collect_on_grid(grid: Grid, job: Job) -> Collected:
     """
     nodes = ready_nodes(grid, job.devices, timeout=job.timeout)
     if job.alike:
-        strategy = CollectOnce(job.questions, nodes, roster=False, stages=job.stages)
+        strategy = CollectOnce(job.questions, nodes, roster=False, stages=job.stages, collector=job.collector)
     else:
         strategy = collection_of(job, introduce(grid, nodes, timeout=job.timeout))
     return run_collection(strategy, grid, timeout=job.timeout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +14,7 @@ from devices.policy.policy import Mode, OnRequery, Policy
 from devices.query import ATTRIBUTES
 
 _FIELDS = {"mode", "caps", "mechanisms", "facts", "reporting", "on_requery", "user_cap"}
+_PINS = {"collector", "questions"}
 
 
 def read_policy(path: Path) -> Policy:
@@ -37,8 +39,9 @@ def write_policy(policy: Policy) -> str:
 
 
 def _check(given: Any) -> None:
-    if not isinstance(given, dict) or set(given) != _FIELDS:
-        raise ValueError(f"it has the fields {', '.join(sorted(_FIELDS))} and no others")
+    if not isinstance(given, dict) or set(given) - _PINS != _FIELDS:
+        fields, pins = ", ".join(sorted(_FIELDS)), " and ".join(sorted(_PINS))
+        raise ValueError(f"it has the fields {fields}, may have {pins}, and no others")
     for name, kind in (("mode", Mode), ("reporting", Reporting), ("on_requery", OnRequery)):
         if given[name] not in get_args(kind):
             raise ValueError(f"{name} is one of {', '.join(get_args(kind))}")
@@ -50,6 +53,9 @@ def _check(given: Any) -> None:
             raise ValueError(f"there is no attribute {attribute}")
         for level, value in cap.items():
             _check_cap(f"{attribute}'s cap on {level}", value)
+    for digest in given.get("questions", ()):
+        if not (isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)):
+            raise ValueError("questions are lists of 64 hexadecimal digits each")
     if given["user_cap"] is not None:
         _check_cap("user_cap", given["user_cap"])
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from devices.collector import check_public
 from devices.facts import PublicFacts
 from devices.ledger.rows import TRAINING
 from devices.mechanisms.base import Loss, Reporting, round_up
@@ -53,6 +54,13 @@ class Policy:
         reporting: ``both`` or ``one-end``; a ``one-end`` device reports j < i only.
         on_requery: Answer to a question that another collection repeats: ``refuse`` or ``replay``.
         user_cap: Largest loss that all the device's releases may ever add up to.
+        collector: Public key of the one collector whose signed questions are answered, 64
+            hexadecimal digits; None answers any collector.
+        questions: Digests (hexadecimal) of the only queries it accepts; None accepts any inside the caps.
+
+    Raises:
+        ValueError: for a key of another form, or a federated policy with a key or questions:
+            the messages of a training carry no signature.
 
     >>> from devices.mechanisms import GRR
     >>> from devices.query import Ask
@@ -70,7 +78,15 @@ class Policy:
     reporting: Reporting = "both"
     on_requery: OnRequery = "refuse"
     user_cap: float = math.inf
+    collector: str | None = None
+    questions: frozenset[str] | None = None
     _verdicts: dict[tuple[bytes, int], bool] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.collector is not None:
+            check_public(self.collector)
+        if self.mode == "federated" and (self.collector is not None or self.questions is not None):
+            raise ValueError("a federated training is not signed, so its devices cannot pin a collector or questions")
 
     def allows(self, query: Query, *, device: int) -> bool:
         """Return whether all stages of this query are inside the policy of this device."""
@@ -99,6 +115,11 @@ class Policy:
         return cap.allows(total) and total.vector <= self.user_cap
 
     def _judge(self, query: Query, device: int | None) -> bool:
+        # Cheap checks first: a loss is computed only for a question that passes all others.
+        if self.questions is not None and query.digest.hex() not in self.questions:
+            return False
+        if any(name not in self.caps for name in query.attributes):
+            return False
         for stage in query.plan:
             for ask in stage:
                 for mechanism in ask.mechanisms:
@@ -106,12 +127,15 @@ class Policy:
                         return False
                     if ask.attribute == "adjacency" and self.reporting == "one-end" != mechanism.reporting:
                         return False
-        return all(
-            name in self.caps and self.caps[name].allows(query.loss(name, device=device)) for name in query.attributes
-        )
+        return all(self.caps[name].allows(query.loss(name, device=device)) for name in query.attributes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the policy as JSON values."""
+        """Return the policy as JSON values; pins are in it only where there are any."""
+        pins: dict[str, Any] = {}
+        if self.collector is not None:
+            pins["collector"] = self.collector
+        if self.questions is not None:
+            pins["questions"] = sorted(self.questions)
         return {
             "mode": self.mode,
             "caps": {name: asdict(cap) for name, cap in sorted(self.caps.items())},
@@ -120,6 +144,7 @@ class Policy:
             "reporting": self.reporting,
             "on_requery": self.on_requery,
             "user_cap": self.user_cap if math.isfinite(self.user_cap) else None,
+            **pins,
         }
 
     @classmethod
@@ -133,6 +158,8 @@ class Policy:
             reporting=values["reporting"],
             on_requery=values["on_requery"],
             user_cap=math.inf if values.get("user_cap") is None else float(values["user_cap"]),
+            collector=values.get("collector"),
+            questions=None if values.get("questions") is None else frozenset(values["questions"]),
         )
 
 
@@ -144,13 +171,15 @@ def policy_for(
     on_requery: OnRequery = "refuse",
     caps: Mapping[str, float] | None = None,
     mode: Mode = "report",
+    collector: str | None = None,
+    only_these: bool = False,
 ) -> Policy:
     """Return the policy that simulated devices enrol with for these queries.
 
     The caps are the queries' own losses; ``caps`` (level -> loss) overrides a level for
     every attribute asked, and ``user`` bounds what all releases add up to as well.
     Attributes that no query asks about are never released. ``mode`` is ``owner`` where the
-    query is the hand-over of a record.
+    query is the hand-over of a record. ``collector`` pins a public key, ``only_these`` the queries.
 
     Raises:
         ValueError: for a level that is not bit, vector or user, or a cap that is negative or nan.
@@ -158,7 +187,9 @@ def policy_for(
     given = _checked(caps)
     largest: dict[str, Cap] = {}
     mechanisms: set[str] = set()
+    digests: set[str] = set()
     for query in queries:
+        digests.add(query.digest.hex())
         for name in query.attributes:
             loss = query.loss(name)
             old = largest.get(name, Cap(0.0, 0.0, 0.0))
@@ -170,7 +201,8 @@ def policy_for(
         for name, c in largest.items()
     }
     total = given.get("user", math.inf)
-    return Policy(mode, final, frozenset(mechanisms), facts, reporting, on_requery, total)
+    only = frozenset(digests) if only_these else None
+    return Policy(mode, final, frozenset(mechanisms), facts, reporting, on_requery, total, collector, only)
 
 
 def _checked(caps: Mapping[str, float] | None) -> dict[str, float]:

@@ -19,6 +19,7 @@ from strategies.adversaries.target import Target
 from strategies.adversaries.varying import (
     AttributeByAttribute,
     BothEnds,
+    GhostFirst,
     GreedyFirst,
     GrowingBudgets,
     HugeParameters,
@@ -30,7 +31,7 @@ from strategies.adversaries.varying import (
 ADVERSARIES: Mapping[str, type[AdversarialCurator]] = {
     kind.name: kind
     for kind in (
-        GreedyFirst, Repeats, NewRuns, NewCollections, OneBatch, Parallel, GrowingBudgets, ShrinkingBudgets,
+        GreedyFirst, GhostFirst, Repeats, NewRuns, NewCollections, OneBatch, Parallel, GrowingBudgets, ShrinkingBudgets,
         AttributeByAttribute, Subsets, OtherMechanisms, TrainAndEvaluate, ChangedData, BrokenStages, BothEnds, Sybils,
         TwoSuperNodes, RetryStorm, MalformedMessages, HugeParameters,
     )

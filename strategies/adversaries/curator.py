@@ -32,12 +32,14 @@ class Shot:
         content: Content of the message; None makes it from the query.
         kind: Type of the message.
         devices: Devices that get it; None for all.
+        signed: Whether the collector of the devices signs it, where they pin one.
     """
 
     query: Query | None = None
     content: RecordDict | None = None
     kind: str = QUERY_TYPE
     devices: range | None = None
+    signed: bool = True
 
 
 Runs = Iterator[list[list[Shot]]]  # a run is a list of rounds; the messages of a round are sent together
@@ -93,7 +95,8 @@ class AdversarialCurator(ReportStrategy):
         for shot in self._planned[server_round - 1]:
             content = shot.content
             if content is None:
-                content = query_content(shot.query) if shot.query is not None else RecordDict()
+                key = self.target.collector if shot.signed else None
+                content = query_content(shot.query, key) if shot.query is not None else RecordDict()
             for device in shot.devices or range(self.target.devices):
                 message = Message(content, device + 1, shot.kind, group_id=str(server_round))
                 self._sent.append((message, shot.query))

@@ -12,6 +12,7 @@ import numpy as np
 from flwr.serverapp import Grid
 
 from devices.client_app import release_states
+from devices.collector import CollectorKey
 from devices.data.population import Population
 from devices.enrolment.state import State
 from devices.facts import PublicFacts
@@ -31,6 +32,8 @@ class Target:
         connect: Makes the Grid of a new run. It is sent to other processes, so it must be
             picklable: ``functools.partial(LocalGrid, folder, devices)``.
         folder: The state folder, for attacks that need several SuperNodes or changed data.
+        collector: The key that the devices pin; the curator who attacks is this collector, with
+            the exception of questions that it sends unsigned.
     """
 
     query: Query
@@ -38,16 +41,17 @@ class Target:
     devices: int
     connect: Callable[[], Grid]
     folder: Path | None = None
+    collector: CollectorKey | None = None
 
     @classmethod
-    def of(cls, folder: Path, query: Query) -> Target:
+    def of(cls, folder: Path, query: Query, collector: CollectorKey | None = None) -> Target:
         """Return the devices of a state folder, reached through the local Grid.
 
         Raises:
             ValueError: if the folder has no devices.
         """
         state = State(folder)
-        return cls(query, state.policy.facts, len(state), partial(LocalGrid, folder, len(state)), folder)
+        return cls(query, state.policy.facts, len(state), partial(LocalGrid, folder, len(state)), folder, collector)
 
     @contextmanager
     def run(self) -> Iterator[Grid]:

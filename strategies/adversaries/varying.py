@@ -54,6 +54,19 @@ class GreedyFirst(AdversarialCurator):
         yield [[Shot(query)]]
 
 
+class GhostFirst(AdversarialCurator):
+    """Spends everybody's only answer before the honest collector asks, on a question that says next to nothing."""
+
+    name = "ghost-first"
+    description = "a stranger asks first, at a hundredth of the budget, and takes the only answer"
+
+    def runs(self) -> Runs:
+        query = self.target.query
+        ghost = recollected(rebudgeted(query, 0.01, self.target.facts), "ghost")
+        yield [[Shot(ghost, signed=False)], [Shot(recollected(query, "ghost"), signed=False)]]
+        yield [[Shot(query)]]
+
+
 def _with_sizes(query: Query, **sizes: int) -> Query:
     def changed(mechanism: Mechanism) -> Mechanism:
         names = {entry.name for entry in fields(mechanism)}  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from curator.methods.base import Question
 from devices.client_app import release_states
+from devices.collector import CollectorKey
 from strategies.engines.grids import LocalGrid, RayGrid
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.stages import Stages
@@ -40,6 +41,7 @@ def collect(
     ray_address: str | None = None,
     silent: frozenset[int] = frozenset(),
     stages: Stages | None = None,
+    collector: CollectorKey | None = None,
 ) -> Collected:
     """Ask the devices of a state folder and return their reports.
 
@@ -52,6 +54,7 @@ def collect(
         ray_address: Address of a Ray cluster (``ray``).
         silent: Devices that never answer.
         stages: Makes the questions of later stages; required for a query of several stages.
+        collector: The key that signs the questions.
 
     Raises:
         FlowerFailed: if Flower's runtime brought no collection.
@@ -60,8 +63,10 @@ def collect(
     if chosen == "flower":
         from strategies.engines.flower_runtime import collect_with_flower
 
-        return collect_with_flower(folder, questions, devices=devices, silent=silent, workers=workers, stages=stages)
-    strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages)
+        return collect_with_flower(
+            folder, questions, devices=devices, silent=silent, workers=workers, stages=stages, collector=collector
+        )
+    strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages, collector=collector)
     with quiet_flower(), grid_for(folder, devices, engine=chosen, workers=workers, ray_address=ray_address) as grid:
         return run_collection(strategy, grid)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from curator.methods.base import Question
 from devices.atomic_files import write_atomically
+from devices.collector import CollectorKey
 from devices.raw_record import read_question
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages
@@ -36,6 +37,7 @@ class Job:
         silent: Devices that are asked and never answer (a simulated dropout).
         timeout: Seconds after which devices that have not answered count as silent.
         stages: Makes the questions of later stages; required for a query of several stages.
+        collector: The key that signs the questions; the folder holds the name of its file, not the key.
     """
 
     questions: tuple[Question, ...]
@@ -43,6 +45,7 @@ class Job:
     silent: frozenset[int] = frozenset()
     timeout: float = 3600.0
     stages: Stages | None = None
+    collector: CollectorKey | None = None
 
     @property
     def alike(self) -> bool:
@@ -57,6 +60,7 @@ class Job:
                 (question.query.to_bytes().decode("ascii"), question.devices) for question in self.questions
             ],
             "stages": None if self.stages is None else self.stages.to_dict(),
+            "collector_key": None if self.collector is None else str(self.collector.path.resolve()),
         }  # fmt: skip
         write_atomically(folder / "job.json", json.dumps(head, default=np.ndarray.tolist))
 
@@ -76,7 +80,11 @@ class Job:
                 for text, asked in head["questions"]
             )
             stages = None if head["stages"] is None else Stages.from_dict(head["stages"])
-            return cls(questions, int(head["devices"]), frozenset(head["silent"]), float(head["timeout"]), stages)
+            key = head.get("collector_key")
+            collector = None if key is None else CollectorKey.load(Path(key))
+            return cls(
+                questions, int(head["devices"]), frozenset(head["silent"]), float(head["timeout"]), stages, collector
+            )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{folder} holds no job for this version: {error}") from error
 

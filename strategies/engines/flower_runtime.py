@@ -15,6 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from curator.methods.base import Question
+from devices.collector import CollectorKey
 from strategies.engines.flower_job import FAILURE, RESULT, Job, load_collected, load_failure
 from strategies.engines.flower_processes import Flower, FlowerFailed, app_folder
 from strategies.rounds.collect_once import Collected
@@ -34,6 +35,7 @@ def collect_with_flower(
     workers: int | None = None,
     timeout: float = TIMEOUT,
     stages: Stages | None = None,
+    collector: CollectorKey | None = None,
 ) -> Collected:
     """Ask the devices of a state folder through Flower's simulation runtime.
 
@@ -48,6 +50,7 @@ def collect_with_flower(
         workers: Number of Ray actors; None for one per core.
         timeout: Seconds to wait for replies.
         stages: Makes the questions of later stages; required for a query of several stages.
+        collector: The key that signs the questions; the ServerApp reads its file.
 
     Raises:
         FlowerFailed: if the run brought no collection.
@@ -55,7 +58,7 @@ def collect_with_flower(
     job_folder = Path(tempfile.mkdtemp(prefix="ldpsim-job-"))
     with ExitStack() as cleaning:
         cleaning.callback(shutil.rmtree, job_folder, ignore_errors=True)
-        Job(tuple(questions), devices, silent, timeout, stages).save(job_folder)
+        Job(tuple(questions), devices, silent, timeout, stages, collector).save(job_folder)
         try:
             return _run_job(job_folder, folder.resolve(), devices=devices, workers=workers, timeout=timeout)
         except FlowerFailed:  # its text names the log in the job's folder

@@ -27,6 +27,7 @@ from flwr.serverapp import Grid
 
 from curator.methods.base import Question
 from devices.client_app import default_state_folder
+from devices.collector import CollectorKey
 from devices.datasets import GENERATED, SMALLEST_GENERATED
 from devices.enrolment.state import State, is_enrolled
 from strategies.engines.flower_job import Job
@@ -52,6 +53,7 @@ def run_alone(grid: Grid, context: Context) -> None:
     config = context.run_config
     timeout = float(config.get("timeout") or 3600.0)
     state = Path(str(config["state-dir"])) if config.get("state-dir") else None
+    key = CollectorKey.load(Path(str(config["collector-key"]))) if config.get("collector-key") else None
     public = PublicFile.load(Path(str(config["facts"]))) if config.get("facts") else None
     enrolled = len(State(state)) if state is not None and is_enrolled(state) else 0
     expected = int(config.get("minimum-nodes") or 0) or (public.facts.n if public is not None else enrolled)
@@ -62,9 +64,9 @@ def run_alone(grid: Grid, context: Context) -> None:
 
     def collect(
         folder: Path, questions: Sequence[Question], *, devices: int, silent: frozenset[int],
-        stages: Stages | None = None,
+        stages: Stages | None = None, collector: CollectorKey | None = key,
     ) -> Collected:  # fmt: skip
-        job = Job(tuple(questions), devices, silent, timeout, stages)
+        job = Job(tuple(questions), devices, silent, timeout, stages, collector)
         return run_collection(collection_of(job, known), grid, timeout=timeout)
 
     if public is not None:

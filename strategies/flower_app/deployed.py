@@ -94,6 +94,7 @@ def agreed_policy(
     *,
     on_requery: OnRequery = "refuse",
     caps: Mapping[str, float] | None = None,
+    only_this: bool = False,
 ) -> Policy:
     """Return the policy of a device that answers the question which :func:`run_deployed` asks, once.
 
@@ -101,13 +102,15 @@ def agreed_policy(
         config: ``method``, ``epsilon`` and ``eps-labels`` of the run.
         public: What is public.
         on_requery, caps: As in :func:`devices.policy.policy.policy_for`.
+        only_this: Whether it accepts this question alone.
 
     Raises:
         ValueError: for a method that asks nobody there, or a budget or cap that is not allowed.
     """
     _, method, budget = _method_of(config, public)
     questions = method.questions(public.facts, public.split(0), budget, "any")
-    return policy_for([question.query for question in questions], public.facts, on_requery=on_requery, caps=caps)
+    queries = [question.query for question in questions]
+    return policy_for(queries, public.facts, on_requery=on_requery, caps=caps, only_these=only_this)
 
 
 def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[type[Method], Method, Budget]:

@@ -26,7 +26,7 @@ def collection_of(job: Job, known: dict[int, tuple[int, bool]]) -> CollectOnce:
     node_of = {device: node for node, (device, _) in sorted(known.items(), reverse=True) if device < job.devices}
     absent = frozenset(range(job.devices)) - set(node_of)
     nodes = [node_of.get(device, _NOWHERE) for device in range(job.devices)]
-    return CollectOnce(job.questions, nodes, silent=job.silent | absent, stages=job.stages)
+    return CollectOnce(job.questions, nodes, silent=job.silent | absent, stages=job.stages, collector=job.collector)
 
 
 def wait_for_nodes(grid: Grid, minimum: int, *, seconds: float = NODES_SECONDS) -> list[int]:

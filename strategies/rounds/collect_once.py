@@ -19,6 +19,7 @@ from flwr.serverapp.strategy import Strategy
 
 from curator.methods.base import Question
 from curator.reports.reports import AnswersByDevice
+from devices.collector import CollectorKey
 from devices.device import Refusal, Report, reports_digest, unpack_report
 from devices.mechanisms.base import Grouping
 from devices.query import Query
@@ -90,6 +91,7 @@ class CollectOnce(ReportStrategy):
         roster: Whether ``nodes[i]`` is known to be device i. If so, a report counts only if it
             comes from the node of its device. If not, a device's own number is trusted.
         stages: Makes the questions of later stages; required for a query of several stages.
+        collector: The key that signs every question as it is sent; None leaves them unsigned.
 
     Raises:
         ValueError: for a query of several stages without ``stages``.
@@ -103,12 +105,14 @@ class CollectOnce(ReportStrategy):
         silent: frozenset[int] = frozenset(),
         roster: bool = True,
         stages: Stages | None = None,
+        collector: CollectorKey | None = None,
     ) -> None:
         self.questions = questions
         self.rounds = stages_of(questions)
         if self.rounds > 1 and stages is None:
             raise ValueError("a query of several stages needs stages= to make the questions of the later ones")
         self._stages = stages
+        self._collector = collector
         self._node_of: dict[int, int] = {}  # only devices that answered every stage so far
         self.nodes = nodes
         self.roster = roster
@@ -135,7 +139,7 @@ class CollectOnce(ReportStrategy):
         collected = self.collected
         first = server_round == 1
         for question in self.questions:
-            content = query_content(question.query)
+            content = query_content(question.query, self._collector)
             size, kind = payload_bytes(content), message_type(question.query)
             devices = range(len(self.nodes)) if question.devices is None else question.devices.tolist()
             for device in devices:

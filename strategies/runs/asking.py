@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from curator.methods import Method, Question, find
@@ -45,9 +47,11 @@ def ask_devices(scene: Scene) -> tuple[tuple[Question, ...], Collected]:
     setup, questions = scene.setup, scene.questions
     people = setup.population
     last = stages_of(questions) - 1
-    staged = {"stages": Stages(setup.method, people.facts, scene.home)} if last else {}
+    more: dict[str, Any] = {"stages": Stages(setup.method, people.facts, scene.home)} if last else {}
+    if setup.collector is not None:
+        more["collector"] = setup.collector
     try:
-        collected = setup.collect(scene.home, questions, devices=len(people), silent=scene.silent, **staged)
+        collected = setup.collect(scene.home, questions, devices=len(people), silent=scene.silent, **more)
     except FlowerFailed as error:
         raise RunFailed(str(error)) from error
     if not collected.reported + collected.replayed:

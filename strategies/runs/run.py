@@ -116,6 +116,7 @@ class Run:
             on_requery="replay" if options.on_requery == "replay" else "refuse",
             caps=options.caps,
             mode=self.mode,
+            collector=None if setup.collector is None else setup.collector.public,
         )
 
     def guarantee_before(self, setup: RunSetup, split: Split) -> Guarantee:

@@ -12,6 +12,7 @@ from curator.methods import Method, find
 from curator.methods.federated.fedavg import Federated, Isolate
 from curator.methods.federated.silos import Silos
 from curator.methods.owner.owner import OwnerMethod
+from devices.collector import CollectorKey
 from devices.data.population import Population
 from devices.enrolment.state import State, enrol, is_enrolled
 from devices.policy.policy import Policy
@@ -63,6 +64,7 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
         ValueError: one line, for options that do not fit, or folders and data that cannot be used.
     """
     method = find(options.method)
+    collector = None if options.collector_key is None else CollectorKey.load(options.collector_key)
     population = population or load_population(options)
     budget = budget_of(options, public_features=options.public_features or method.public_features)
     choose_device(options.device)
@@ -83,6 +85,7 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
         collect=collect
         or partial(collect_on_engine, engine=options.engine, workers=options.workers, ray_address=options.ray_address),
         repeats=repeats,
+        collector=collector,
     )
     run.check(setup)
     check_folders(options, population)

@@ -25,6 +25,8 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
     assert isinstance(method, Federated)
     if options.from_reports is not None or options.save_reports:
         raise ValueError(f"--save-reports and --from-reports: {method.name} is trained in rounds, not on reports")
+    if options.collector_key is not None:
+        raise ValueError(f"--collector-key {options.collector_key}: the messages of {method.name} are not signed")
     if options.engine == "flower":
         raise ValueError(f"--engine flower: {method.name} runs on local or ray")
     network = "mlp" if method.default_gnn == "mlp" else "gcn"

@@ -185,6 +185,10 @@ class RunOptions:
         {}, "Largest loss new devices ever allow: bit, vector or user.", DEVICES, "LEVEL=X", flag="--cap",
         shown="this query's loss", hashed="always", column=False,
     )  # fmt: skip
+    collector_key: Path | None = option(
+        None, "Sign questions with this key; new devices answer no other collector.", DEVICES, "FILE",
+        shown="unsigned", hashed="never", personal=True, flower=True,
+    )  # fmt: skip
     out: Path | None = option(
         Path("runs"), "Parent of the run's folder.", OUTPUT, "DIR", hashed="never", personal=True, flower=True
     )

@@ -14,6 +14,7 @@ import numpy as np
 
 from curator.methods.base import Budget, Method
 from devices import datasets
+from devices.collector import CollectorKey
 from devices.data.population import Population
 from devices.enrolment.state import State, foreign_file, is_enrolled
 from devices.facts import Split
@@ -51,6 +52,7 @@ class RunSetup:
         digest: ``config_hash`` of all that can change the result.
         collect: Sends the questions to the devices.
         repeats: One entry for each repeat.
+        collector: The key that signs the questions; None leaves them unsigned.
     """
 
     options: RunOptions
@@ -60,6 +62,7 @@ class RunSetup:
     digest: str
     collect: Collect = field(repr=False)
     repeats: tuple[RepeatSetup, ...] = field(repr=False)
+    collector: CollectorKey | None = None
 
     @property
     def method(self) -> Method:

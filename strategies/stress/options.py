@@ -24,7 +24,7 @@ class StressOptions:
     Args:
         dataset, clients, data_dir: The population, as in :class:`strategies.RunOptions`.
         seed: Seed of the population, of the devices' secrets and of the noise without a ledger.
-        protections: Some of ``none``, ``context-state``, ``refuse``, ``replay``.
+        protections: Some of ``none``, ``context-state``, ``refuse``, ``replay``, ``pinned``.
         adversaries: Names; empty for all, or for none if faults are given.
         faults: Names; empty for all, or for none if adversaries are given.
         asks: Numbers of asks after which recovery is measured.

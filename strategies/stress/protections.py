@@ -1,7 +1,8 @@
 """Protections against a second answer, for the comparison of ``ldpsim stress``.
 
-``refuse`` and ``replay`` are real devices with real ledgers; their code is elsewhere. The others
-are clients without a ledger, for comparison only:
+``refuse``, ``replay`` and ``pinned`` are real devices with real ledgers; their code is elsewhere.
+``pinned`` ones refuse too, and answer only questions that their collector signed. The others are
+clients without a ledger, for comparison only:
 
 - ``none``: an app that draws fresh noise for every message, as a stateless client does;
 - ``context-state``: the same app, which keeps its answer in Flower's ``Context.state``.
@@ -20,8 +21,9 @@ from devices.noise import NoiseStream, derive_key
 from devices.query import InvalidQuery, Query
 from devices.wire import read_query, reply
 
-PROTECTIONS = ("none", "context-state", "refuse", "replay")
-REAL = ("refuse", "replay")
+PINNED = "pinned"
+PROTECTIONS = ("none", "context-state", "refuse", "replay", PINNED)
+REAL = ("refuse", "replay", PINNED)
 _GUARD = "answered"
 
 

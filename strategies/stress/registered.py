@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from devices.collector import CollectorKey
 from devices.query import Query
 from strategies.adversaries import ADVERSARIES, AttackResult, Target
 from strategies.adversaries.faults import FAULTS
@@ -20,7 +21,16 @@ from strategies.stress.tallies import Tally
 STRIKING = {name: fault for name, fault in FAULTS.items() if fault.strike is not None}
 
 
-def let_loose(adversary: str, fault: str, folder: Path, query: Query, tally: Tally, *, asks: int) -> AttackResult:
+def let_loose(
+    adversary: str,
+    fault: str,
+    folder: Path,
+    query: Query,
+    tally: Tally,
+    *,
+    asks: int,
+    collector: CollectorKey | None = None,
+) -> AttackResult:
     """Attack enrolled devices with an adversary, or with one that asks after each strike of a fault.
 
     Args:
@@ -30,8 +40,9 @@ def let_loose(adversary: str, fault: str, folder: Path, query: Query, tally: Tal
         query: The question for which they are enrolled.
         tally: Gets all distinct answers.
         asks: Number of asks, for adversaries that ask as often as they like.
+        collector: The key that the devices pin.
     """
-    target = Target.of(folder, query)
+    target = Target.of(folder, query, collector)
     attack = ADVERSARIES[adversary](target, asks=asks).attack if fault == "none" else None
     outcome = STRIKING[fault].attack(target, asks=asks) if attack is None else attack()
     given = outcome.answers_given()

@@ -20,11 +20,14 @@ from typing import Any, Literal
 
 from devices import datasets
 from devices.client_app import release_states
+from devices.collector import CollectorKey
 from devices.data.population import Population
 from devices.enrolment.state import enrol
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
+from devices.noise import derive_key
 from devices.policy.policy import policy_for
 from devices.query import Ask, Query
+from strategies.adversaries.varying import GhostFirst
 from strategies.engines.collect import quiet_flower
 from strategies.engines.grids import LocalGrid
 from strategies.engines.pool import processes
@@ -32,7 +35,7 @@ from strategies.progress import Progress, quiet
 from strategies.setup.options import Seeds
 from strategies.stress.grids import UnguardedGrid
 from strategies.stress.options import StressOptions, StressResult, adversaries
-from strategies.stress.protections import REAL, UnguardedApp
+from strategies.stress.protections import PINNED, REAL, UnguardedApp
 from strategies.stress.registered import STRIKING, let_loose
 from strategies.stress.registered import covered as is_covered
 from strategies.stress.repeating import PLAIN, attack
@@ -100,7 +103,7 @@ def stress(options: StressOptions, *, progress: Progress = quiet) -> StressResul
         "dataset": population.name, "digest": population.digest, "nodes": len(population),
         "edges": int(population.edges.shape[1]), "classes": population.facts.classes, "seed": options.seed,
         "epsilon_bit": options.epsilon_bit, "asks": list(milestones(options.asks)),
-        "protections": list(options.protections),
+        "protections": list(dict.fromkeys(case.protection for case in cases)),
         "adversaries": sorted({case.adversary for case in cases if case.fault == "none"}),
         "faults": sorted({case.fault for case in cases if case.fault != "none"}),
     }  # fmt: skip
@@ -115,12 +118,16 @@ def _cases(options: StressOptions) -> list[_Case]:
     for protection in options.protections:
         # plain adversaries suffice against unprotected devices; the others attack the real ones
         fitting = [name for name in asking if name in PLAIN or protection in REAL]
+        if protection == PINNED:  # to their own collector they are the devices of "refuse": a stranger is new
+            chosen = options.adversaries or (GhostFirst.name,)
+            fitting = [name for name in asking if name in chosen and name not in PLAIN]
         cases += [_Case(options, protection, name) for name in fitting]
-        if protection in REAL:
+        if protection in REAL and (protection != PINNED or options.faults):
             cases += [_Case(options, protection, AFTER, fault) for fault in striking]
     if not cases:
         raise ValueError(
-            f"--protection {' '.join(options.protections)}: only {', '.join(PLAIN)} attack devices without a ledger"
+            f"--protection {' '.join(options.protections)}: only {', '.join(PLAIN)} attack devices without a ledger, "
+            f"and only the others attack {PINNED} ones"
         )
     return cases
 
@@ -171,7 +178,9 @@ def _measure(
                 counted.update(attack(case.adversary, grid, query, tally, asks=asks, heard=heard))
         else:
             with _home(case, population, query) as home:
-                counted.update(let_loose(case.adversary, case.fault, home, query, tally, asks=asks).answers)
+                key = _collector(case)
+                outcome = let_loose(case.adversary, case.fault, home, query, tally, asks=asks, collector=key)
+                counted.update(outcome.answers)
             heard(asks)
 
     if case.adversary in ("repeat", "new-run"):
@@ -203,11 +212,22 @@ def _home(case: _Case, population: Population, query: Query) -> Iterator[Path]:
     on_requery: Literal["refuse", "replay"] = "replay" if case.protection == "replay" else "refuse"
     with tempfile.TemporaryDirectory(prefix="ldpsim-stress-") as folder:
         home = Path(folder) / "state"
-        enrol(home, population, policy_for([query], population.facts, on_requery=on_requery), seed=seed).close()
+        key = _collector(case)
+        public = None if key is None else key.public
+        policy = policy_for([query], population.facts, on_requery=on_requery, collector=public)
+        enrol(home, population, policy, seed=seed).close()
         try:
             yield home
         finally:
             release_states()
+
+
+def _collector(case: _Case) -> CollectorKey | None:
+    """Return the key that the devices of a case pin."""
+    if case.protection != PINNED:
+        return None
+    seed = case.options.seed.to_bytes(16, "little", signed=True)
+    return CollectorKey(Path("stress"), derive_key(seed, b"ldpsim stress collector"))
 
 
 def _rows(case: _Case, asks: int, recoveries: dict[str, Recovery]) -> list[dict[str, Any]]:

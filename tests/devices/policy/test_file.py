@@ -15,7 +15,8 @@ from devices.policy.policy import Policy
 
 
 def test_a_policy_and_its_file(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> None:
-    policy = policy_of(population, on_requery="replay", user_cap=3.5)
+    pins = {"collector": "0a" * 32, "questions": frozenset({"1b" * 32})}
+    policy = policy_of(population, on_requery="replay", user_cap=3.5, **pins)
     (tmp_path / "p.json").write_text(write_policy(policy))
     assert read_policy(tmp_path / "p.json").to_dict() == policy.to_dict()
 
@@ -36,6 +37,11 @@ def test_a_policy_and_its_file(tmp_path: Path, population: Population, policy_of
         ({"user_cap": -1}, "user_cap"),
         ({"facts": {}}, "not a policy"),
         ({"more": 1}, "no others"),
+        ({"collector": "ab"}, "64 hexadecimal digits"),
+        ({"collector": 5}, "64 hexadecimal digits"),
+        ({"questions": ["ab"]}, "questions are"),
+        ({"questions": 5}, "not a policy"),
+        ({"mode": "federated", "collector": "ab" * 32}, "not signed"),
     ],
 )
 def test_a_bad_policy_is_one_line(

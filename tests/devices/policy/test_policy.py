@@ -259,3 +259,53 @@ def test_a_training_of_other_facts_or_another_mechanism_is_refused() -> None:
     assert not policy.allows_round(replace(TASK, d=5), "update", nothing)
     assert not policy.allows_round(replace(TASK, noise=None), "update", nothing)
     assert not training_policy(mechanisms=frozenset()).allows_round(TASK, "update", nothing)
+
+
+def test_pins_stand_in_the_policy_only_where_there_are_any(
+    population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    """Policies without a pin keep their stored form, and their hashes, byte for byte."""
+    plain = policy_of(population)
+    assert not {"collector", "questions"} & set(plain.to_dict())
+    pinned = replace(plain, collector="ab" * 32, questions=frozenset({ask_for().digest.hex()}))
+    again = Policy.from_dict(pinned.to_dict())
+    assert again.to_dict() == pinned.to_dict() and set(pinned.to_dict()) - set(plain.to_dict()) == {
+        "collector", "questions",
+    }  # fmt: skip
+    for key in ("", "ab" * 31, "AB" * 32, "zz" * 32, 7):
+        with pytest.raises(ValueError, match="64 hexadecimal digits"):
+            replace(plain, collector=key)
+    with pytest.raises(ValueError, match="not signed"):
+        replace(plain, mode="federated", collector="ab" * 32)
+
+
+def test_questions_that_are_pinned_are_the_only_ones(
+    population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    pinned = policy_of(population, questions=frozenset({ask_for().digest.hex()}))
+    assert pinned.allows(ask_for("another"), device=3)
+    for other in (ask_for(eps=0.5), ask_for(attributes="a"), ask_for(attributes="fl")):
+        assert policy_of(population).allows(other, device=3) and not pinned.allows(other, device=3)
+    made = policy_for([ask_for()], population.facts, only_these=True)
+    assert made.questions == pinned.questions and policy_for([ask_for()], population.facts).questions is None
+
+
+def test_no_loss_is_computed_for_a_question_that_is_refused_anyway(
+    population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a loss was computed")
+
+    monkeypatch.setattr(Query, "loss", never)
+    everything = policy_of(population)
+    without_labels = {name: cap for name, cap in everything.caps.items() if name != "label"}
+    for policy, query in (
+        (replace(everything, caps=without_labels), ask_for()),
+        (replace(everything, mechanisms=frozenset({"grr"})), ask_for()),
+        (replace(everything, questions=frozenset()), ask_for()),
+        (everything, ask_for(n=13)),
+    ):
+        assert not policy.allows(query, device=3)
+    with pytest.raises(AssertionError, match="a loss"):  # power
+        everything.allows(ask_for(), device=3)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from devices.collector import CollectorKey
 from devices.data.population import Population
 from devices.datasets.generated import generate
 from devices.enrolment.state import enrol
@@ -50,23 +51,26 @@ def target_for(tmp_path: Path, people: Population, templates: dict[tuple[object,
     """Enrol devices for an adversary; ``wide`` devices would allow every question but for the ledger."""
     number = itertools.count()
 
-    def make(adversary: str, *, on_requery: str = "refuse", wide: bool = False, counted: bool = False) -> Target:
+    def make(adversary: str, *, on_requery: str = "refuse", wide: bool = False, counted: bool = False,
+             collector: CollectorKey | None = None) -> Target:  # fmt: skip
         query, folder = honest(adversary), tmp_path / f"state-{next(number)}"
         policy = policy_for(
             [query], people.facts, on_requery=on_requery,  # type: ignore[arg-type]
             reporting="one-end" if adversary == "both-ends" else "both",
         )  # fmt: skip
+        if collector is not None:
+            policy = replace(policy, collector=collector.public)
         if wide:
             caps = dict.fromkeys(("adjacency", "features", "label"), WIDE)
             policy = replace(policy, caps=caps, mechanisms=frozenset(BUILT_IN))
         if counted:
             enrol(folder, people, policy, seed=5, counters=tmp_path / "apart").close()
         else:
-            key = (query.digest, on_requery, wide)
+            key = (query.digest, on_requery, wide, policy.collector)
             if key not in templates:
                 templates[key] = templates[()] / str(len(templates))
                 enrol(templates[key], people, policy, seed=5).close()
             shutil.copytree(templates[key], folder)
-        return Target.of(folder, query)
+        return Target.of(folder, query, collector)
 
     return make

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import devices.device
+from devices.collector import CollectorKey, generate
 from devices.enrolment.state import State
 from devices.ledger.ledger import Ledger, NewRelease
 from devices.policy.policy import Policy
@@ -23,7 +25,7 @@ from strategies.results.lifetime import lifetime
 ASKS = 25
 PROCESSES = {"parallel", "two-supernodes"}
 ISSUE = {
-    "greedy-first", "repeats", "new-runs", "new-collections", "one-batch", "parallel", "growing-budgets",
+    "greedy-first", "ghost-first", "repeats", "new-runs", "new-collections", "one-batch", "parallel", "growing-budgets",
     "shrinking-budgets", "attribute-by-attribute", "subsets", "other-mechanisms", "train-and-evaluate", "changed-data",
     "broken-plans", "both-ends", "sybils", "two-supernodes", "retry-storm", "malformed", "huge-parameters",
 }  # fmt: skip
@@ -93,6 +95,18 @@ def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: st
     ADVERSARIES["repeats"](target, asks=1).attack()
     after = reports_in(State(target.home))
     assert len(after) == before
+
+
+def test_a_stranger_who_asks_first(target_for: Callable[..., Target], tmp_path: Path) -> None:
+    """Issue 17, break 5: one hostile run took everybody's answer; a pinned collector is answered, and nobody else."""
+    open_to_all = ADVERSARIES["ghost-first"](target_for("ghost-first"), asks=ASKS).attack()
+    assert open_to_all.answers == {"reported": 12, "REPORT_COLLECTED": 24}
+    assert {release.query.collection for release in open_to_all} == {"ghost"}
+    generate(tmp_path / "key")
+    key = CollectorKey.load(tmp_path / "key")
+    pinned = ADVERSARIES["ghost-first"](target_for("ghost-first", collector=key), asks=ASKS).attack()
+    assert pinned.answers == {"COLLECTOR_REFUSED": 24, "reported": 12}
+    assert {release.query.collection for release in pinned} == {"first"}
 
 
 # What each gets from devices without ledger, policy or memory: the same messages work where nothing protects.

@@ -10,6 +10,8 @@ import pytest
 
 from curator.methods import HoGS, Question
 from curator.methods.base import Budget
+from devices.collector import CollectorKey
+from devices.collector import generate as generate_key
 from devices.data.splits import make_split
 from devices.datasets.generated import generate
 from devices.enrolment.state import SHARD, State, enrol
@@ -47,6 +49,20 @@ def test_local_and_ray_say_the_same_about_every_row(enrolled: Enrolled, ask: Ask
     assert (other[0] == first[0]) == (on_requery == "replay")
     assert smaller[3] == Counter(REPORT_COLLECTED=40)  # a smaller budget is inside the policy and still too late
     assert larger[3] == Counter(POLICY_REFUSED=40)
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_a_pinned_collector_is_answered_on_both_engines(enrolled: Enrolled, ask: Ask, tmp_path: Path) -> None:
+    """A hostile run comes first and spends nothing; the honest run gets the bytes of devices without a pin."""
+    generate_key(tmp_path / "key")
+    key = CollectorKey.load(tmp_path / "key")
+    plain = collect(enrolled().folder, ask(), devices=40, engine="local").reports_sha256
+    for engine in ("local", "ray"):
+        folder = enrolled(collector=key.public).folder
+        hostile = collect(folder, ask("hostile", 0.01), devices=40, engine=engine, workers=2)
+        assert hostile.refused == Counter(COLLECTOR_REFUSED=40)
+        honest = collect(folder, ask(), devices=40, engine=engine, workers=2, collector=key)
+        assert (honest.reported, honest.reports_sha256) == (40, plain)
 
 
 @pytest.mark.usefixtures("ray_here")

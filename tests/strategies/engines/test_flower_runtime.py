@@ -22,6 +22,7 @@ import pytest
 
 from curator.methods import LDPGen, Question
 from curator.methods.base import Budget
+from devices.collector import CollectorKey, generate
 from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.enrolment.state import State, enrol
@@ -79,16 +80,18 @@ def test_reports_are_those_of_the_other_engines(tmp_path: Path, population: Popu
 
 
 def test_a_plan_of_two_stages_is_that_of_the_other_engines(tmp_path: Path, population: Population) -> None:
-    """The ServerApp makes the groups of the second stage; nodes are told apart by who answered."""
+    """The ServerApp makes the groups of the second stage, and signs both for devices that pin their collector."""
+    generate(tmp_path / "key")
+    key = CollectorKey.load(tmp_path / "key")
     method = LDPGen(groups=3)
     split = make_split("random", population, 0)
     questions = method.questions(population.facts, split, Budget(epsilon=4, public_features=True), "first")
-    policy = policy_for([question.query for question in questions], population.facts)
+    policy = policy_for([question.query for question in questions], population.facts, collector=key.public)
     seen = []
     for engine in ("flower", "local"):
         folder = enrol(tmp_path / engine, population, policy, seed=5).folder
         stages = Stages(method, population.facts, folder)
-        collected = collect(folder, questions, devices=40, engine=engine, workers=2, stages=stages)
+        collected = collect(folder, questions, devices=40, engine=engine, workers=2, stages=stages, collector=key)
         collected.seconds = 0.0
         seen.append(collected)
     assert seen[0] == seen[1]

@@ -12,6 +12,7 @@ from flwr.app import Context, RecordDict
 
 from curator.methods import FPLDPGen, Question
 from curator.methods.base import Budget
+from devices.collector import generate
 from devices.data.population import Population
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for
@@ -54,6 +55,21 @@ def test_public_facts_are_enough(tmp_path: Path, enrolled: Enrolled, facts: Path
     with pytest.raises(Refused, match="REPORT_COLLECTED"):
         run_on_grid(LocalGrid(state.folder, 40), context(**{**settings, "collection": "another"}))
     assert not (tmp_path / "out" / "hogs-another").exists()
+
+
+def test_devices_that_pin_their_collector(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
+    public = generate(tmp_path / "key")
+    state = enrolled(collector=public)
+    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "epsilon": 8.0, "collection": "mine"}
+    with pytest.raises(Refused, match="COLLECTOR_REFUSED': 40"):
+        run_on_grid(LocalGrid(state.folder, 40), context(**settings))
+    (tmp_path / "key").chmod(0o644)
+    with pytest.raises(ValueError, match="other users can read it"):
+        run_on_grid(LocalGrid(state.folder, 40), context(**settings, collector_key=str(tmp_path / "key")))
+    (tmp_path / "key").chmod(0o600)
+    run_on_grid(LocalGrid(state.folder, 40), context(**settings, collector_key=str(tmp_path / "key")))
+    summary = json.loads((tmp_path / "out" / "hogs-mine" / "summary.json").read_text())
+    assert summary["devices"]["reported"] == 40
 
 
 def test_only_public_labels_are_learned_from(facts: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from curator.learning.training import TrainingSettings
 from curator.methods import HoGS
 from devices.client_app import open_state
+from devices.collector import generate
 from devices.enrolment.state import State
 from devices.facts import IntArray, Split
 from strategies import Refused, RunOptions, simulate
@@ -64,6 +65,23 @@ def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
     assert record["privacy"]["lifetime_per_device"]["complete"] is True
     assert record["simulation_seeded"] is True
     assert not (result.folder / "state" / "collection.json").exists()
+
+
+def test_a_run_with_a_key_enrols_devices_that_answer_nobody_else(tmp_path: Path) -> None:
+    """The key changes no report and no hash; only the size of the signed messages is another."""
+    public = generate(tmp_path / "key")
+    plain = simulate(options(tmp_path / "plain")).record
+    signed = options(tmp_path / "signed", collector_key=tmp_path / "key", state=tmp_path / "people")
+    first = simulate(signed).record
+    assert State(tmp_path / "people").policy.collector == public
+    assert first["config_hash"] == plain["config_hash"]
+    assert first["devices"]["reports_sha256"] == plain["devices"]["reports_sha256"]
+    with pytest.raises(Refused, match="COLLECTOR_REFUSED 60"):
+        simulate(options(tmp_path / "other", state=tmp_path / "people"))
+    with pytest.raises(Refused, match="REPORT_COLLECTED 60"):
+        simulate(options(tmp_path / "more", state=tmp_path / "people", collector_key=tmp_path / "key"))
+    with pytest.raises(ValueError, match="the messages of ldp-fedavg are not signed"):
+        simulate(options(tmp_path, method="ldp-fedavg", settings={}, collector_key=tmp_path / "key"))
 
 
 def test_one_seed_one_result_and_another_seed_another(tmp_path: Path) -> None:

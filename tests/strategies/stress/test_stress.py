@@ -192,7 +192,7 @@ def test_repeated_bytes_are_counted_once(population: Population) -> None:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"protections": ("vault",)}, "--protection vault: must be one of none, context-state, refuse, replay"),
+        ({"protections": ("vault",)}, "--protection vault: must be one of none, context-state, refuse, replay, pinned"),
         ({"adversaries": ("new-rum",)}, "did you mean"),
         ({"faults": ("power-loss",)}, "--fault power-loss"),
         ({"asks": ()}, "--asks"),

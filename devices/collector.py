@@ -1,0 +1,189 @@
+"""The collector's key: a signature under a question, by which a device knows who asks.
+
+A device may pin the public key of the one collector it reports to (:mod:`devices.policy`).
+Then it verifies the signature before it reads anything else of a question. The signature
+(Ed25519) covers a fixed label and the canonical bytes of the whole query: collection id, all
+stages with their mechanisms, the stage that is asked now, and its grouping. A question that is
+signed for one collection, stage or grouping is therefore no question of another one.
+
+It does not cover a device or a time, because all people are asked the same. Whoever sends a
+signed question once more gets the bytes that the device stored for it, and spends nothing.
+
+    signed question    "ldps" | u8 version | 64 bytes of signature | a query's canonical bytes
+
+Canonical bytes begin with a brace, so that no query begins like a signed question.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+_HEAD = b"ldps\x01"
+_SIGNATURE = 64
+_LABEL = b"ldpsim question to a device, version 1\n"
+_PUBLIC_HEX = 64
+
+
+@dataclass(frozen=True)
+class CollectorKey:
+    """Secret key of a collector.
+
+    Args:
+        path: File that it was read from.
+        seed: Its 32 bytes.
+    """
+
+    path: Path
+    seed: bytes = field(repr=False)
+
+    @classmethod
+    def load(cls, path: Path) -> CollectorKey:
+        """Read a key that :func:`generate` wrote.
+
+        Raises:
+            ValueError: one line, where the file is missing, no such key, or readable by other users.
+        """
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        try:
+            with path.open("rb") as file:
+                there = os.fstat(file.fileno())
+                data = file.read(1 << 16)
+        except OSError as error:
+            raise ValueError(f"--collector-key {path}: {error.strerror}") from None
+        if there.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(there.st_mode) & 0o077:
+            raise ValueError(f"--collector-key {path}: other users can read it (chmod 600 {path}, as its owner)")
+        try:
+            key = load_pem_private_key(data, password=None)
+        except (ValueError, TypeError, ArithmeticError):
+            key = None  # not PEM, damaged, or with a password
+        except Exception:
+            key = None  # an algorithm that the library does not know
+        if not isinstance(key, Ed25519PrivateKey):
+            raise ValueError(
+                f"--collector-key {path}: no secret key of a collector (ldpsim collector keygen makes one)"
+            )
+        return cls(path, key.private_bytes_raw())
+
+    @property
+    def public(self) -> str:
+        """The public key, 64 hexadecimal digits."""
+        return self._key.public_key().public_bytes_raw().hex()
+
+    def sign(self, query: bytes) -> bytes:
+        """Return the signed question for a query's canonical bytes."""
+        return _HEAD + self._key.sign(_LABEL + query) + query
+
+    @property
+    def _key(self) -> Ed25519PrivateKey:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        return Ed25519PrivateKey.from_private_bytes(self.seed)
+
+
+def generate(path: Path) -> str:
+    """Make a key pair: the secret half in ``path``, for its owner alone, the public half in ``path.pub``.
+
+    Returns:
+        The public key, as :attr:`CollectorKey.public`.
+
+    Raises:
+        ValueError: where one of the files exists.
+        OSError: where they cannot be written.
+    """
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+    public_path = path.with_name(path.name + ".pub")
+    for there in (path, public_path):
+        if os.path.lexists(there):
+            raise ValueError(f"{there} exists already, and is not replaced")
+    key = Ed25519PrivateKey.generate()
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    public = key.public_key()
+    _write_new(path, secret, 0o600)
+    _write_new(public_path, public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo), 0o644)
+    return public.public_bytes_raw().hex()
+
+
+def _write_new(path: Path, data: bytes, mode: int) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(handle)
+
+
+def read_public(path: Path) -> str:
+    """Read a public key file, as :attr:`CollectorKey.public`.
+
+    Raises:
+        ValueError: one line, where the file is missing or holds something else, a secret key above all.
+    """
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"--collector-key {path}: {error.strerror}") from None
+    if b"PRIVATE KEY" in data:
+        raise ValueError(f"--collector-key {path}: it holds a secret key; a device gets the public one ({path}.pub)")
+    try:
+        key = load_pem_public_key(data)
+    except Exception:
+        key = None  # damaged, or of an algorithm that the library does not know
+    if not isinstance(key, Ed25519PublicKey):
+        raise ValueError(f"--collector-key {path}: no public key of a collector")
+    return key.public_bytes_raw().hex()
+
+
+def check_public(text: object) -> None:
+    """Raise ValueError for anything but 64 lower-case hexadecimal digits."""
+    if not (isinstance(text, str) and len(text) == _PUBLIC_HEX and set(text) <= set("0123456789abcdef")):
+        raise ValueError("a collector's public key is 64 hexadecimal digits")
+
+
+def query_of(question: bytes) -> bytes:
+    """Return the query in a question, signed or not; no signature is verified."""
+    if not question.startswith(_HEAD):
+        return question
+    return _unsigned_small(question) if len(question) <= _SMALL else _unsigned_large(question)
+
+
+def is_signed_by(collector: str, question: bytes) -> bool:
+    """Return whether a question carries a signature of this public key over its query."""
+    return (_verified_small if len(question) <= _SMALL else _verified_large)(collector, question)
+
+
+def _unsigned(question: bytes) -> bytes:
+    return question[len(_HEAD) + _SIGNATURE :]
+
+
+def _verified(collector: str, question: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    signature = question[len(_HEAD) : len(_HEAD) + _SIGNATURE]
+    if not question.startswith(_HEAD) or len(signature) != _SIGNATURE:
+        return False
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(collector)).verify(signature, _LABEL + query_of(question))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+# All devices of a process get the same few questions. Strangers may write long ones, so only two of those are kept.
+_SMALL = 1 << 14
+_unsigned_small, _unsigned_large = lru_cache(maxsize=64)(_unsigned), lru_cache(maxsize=2)(_unsigned)
+_verified_small, _verified_large = lru_cache(maxsize=64)(_verified), lru_cache(maxsize=2)(_verified)
