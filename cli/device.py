@@ -28,6 +28,11 @@ Counters = Annotated[
     str | None,
     o.plain_option("--counters", "Counters of answers, kept apart: a folder or postgresql://...", "PLACE"),
 ]
+CollectorFile = Annotated[
+    Path | None,
+    o.plain_option("--collector-key", "Public key of the one collector to answer (at enrolment).", "FILE.pub"),
+]
+ANYBODY = "any collector can spend the devices' one answer: none is pinned (--collector-key FILE.pub)"
 
 
 @device.command()
@@ -36,6 +41,7 @@ def enrol(
     data: Annotated[Path, o.plain_option("--data", "The people's data, .json or .npz.", "FILE")],
     policy: PolicyFile = None,
     counters: Counters = None,
+    collector_key: CollectorFile = None,
     debug: o.PlainDebug = False,
 ) -> None:
     """Enrol devices in a private folder, once: data, a new secret, a policy and an empty ledger."""
@@ -43,13 +49,14 @@ def enrol(
     from devices.vault.folder import harden, served_alone
 
     harden()
-    given = _enrolment(data, policy, counters, state)
+    given = _enrolment(data, policy, counters, collector_key, state)
     if is_enrolled(state):
         raise ValueError(f"--state {state} holds enrolled devices already")
     with served_alone(state):
         made = given()
         made.close()
     typer.echo(f"enrolled {len(made.residents):,} devices in {state}; {data} is not needed any more", err=True)
+    typer.echo(_collector_of(made), err=True)
 
 
 @device.command()
@@ -65,7 +72,17 @@ def serve(
         str | None, o.plain_option("--group", "Group that may ask too; default: nobody else.", "NAME")
     ] = None,
     counters: Counters = None,
-    connections: Annotated[int, typer.Option("--connections", min=1, max=256, help="Connections at a time.")] = 16,
+    collector_key: CollectorFile = None,
+    connections: Annotated[
+        int, typer.Option("--connections", min=1, max=4096, help="Largest number of open connections.")
+    ] = 512,
+    per_user: Annotated[
+        int | None,
+        typer.Option("--per-user", min=1, max=4096, help="Largest number of one user.", show_default="half of them"),
+    ] = None,
+    per_process: Annotated[
+        int, typer.Option("--per-process", min=1, max=4096, help="Largest number of one process.")
+    ] = 16,
     debug: o.PlainDebug = False,
 ) -> None:
     """Answer queries over a local socket until SIGTERM."""
@@ -79,23 +96,34 @@ def serve(
     allowed = None if group is None else _group(group)
     check_socket_path(socket)
     if is_enrolled(state):
-        for name, given_now in (("policy", policy), ("counters", counters)):
+        for name, given_now in (("policy", policy), ("counters", counters), ("collector-key", collector_key)):
             if given_now is not None:  # an address is not repeated
                 raise ValueError(f"--{name}: the devices in {state} agreed to theirs when they were enrolled")
         given = None
     elif data is None:
         raise ValueError(f"--state {state} holds no enrolled devices: --data FILE enrols them")
     else:
-        given = _enrolment(data, policy, counters, state)
+        given = _enrolment(data, policy, counters, collector_key, state)
     with ExitStack() as stack:
         # Open the socket first: clients wait, and nobody is enrolled if the socket cannot be had.
         listener = stack.enter_context(listening(socket, group=allowed))
         stack.enter_context(served_alone(state))
         opened = _open(state, data) if given is None else given()
-        _run(Vault(opened, connections=connections), listener, socket)
+        if given is not None:
+            typer.echo(_collector_of(opened), err=True)
+        vault = Vault(opened, connections=connections, per_user=per_user, per_process=per_process)
+        _run(vault, listener, socket)
 
 
-def _enrolment(data: Path, policy: Path | None, counters: str | None, state: Path) -> Callable[[], State]:
+def _collector_of(state: State) -> str:
+    """Return the line that tells who can spend the answers of newly enrolled devices."""
+    pinned = state.policy.collector
+    return ANYBODY if pinned is None else f"they answer the collector {pinned} and nobody else"
+
+
+def _enrolment(
+    data: Path, policy: Path | None, counters: str | None, collector_key: Path | None, state: Path
+) -> Callable[[], State]:
     """Read all parts of the devices; the function that is returned writes them."""
     from devices.enrolment.counters import check_place
     from devices.enrolment.state import enrol
@@ -103,8 +131,21 @@ def _enrolment(data: Path, policy: Path | None, counters: str | None, state: Pat
     if counters is not None:
         check_place(counters, state)
     population, residents = _read_data(data)
-    agreed = _read_policy(policy, population)
+    agreed = _pinned(_read_policy(policy, population), collector_key)
     return lambda: enrol(state, population, agreed, seed=None, residents=residents, counters=counters)
+
+
+def _pinned(policy: Policy, collector_key: Path | None) -> Policy:
+    from dataclasses import replace
+
+    from devices.collector import read_public
+
+    if collector_key is None:
+        return policy
+    public = read_public(collector_key)
+    if policy.collector not in (None, public):
+        raise ValueError(f"--collector-key {collector_key}: the policy pins another collector ({policy.collector})")
+    return replace(policy, collector=public)
 
 
 def _run(vault: Any, listener: Any, socket: Path) -> None:
@@ -112,8 +153,8 @@ def _run(vault: Any, listener: Any, socket: Path) -> None:
     import signal
 
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    for name in vault.missing:
-        typer.echo(f"warning: {name} is missing: its devices answer LEDGER_DAMAGED", err=True)
+    for name, reason in vault.damaged.items():
+        typer.echo(f"warning: {name} {reason}: its devices answer LEDGER_DAMAGED", err=True)
     if vault.state.head["simulation_seeded"]:
         typer.echo("warning: secrets derived from a seed: these reports are not private", err=True)
 
@@ -196,6 +237,10 @@ def policy(
     cap: Annotated[
         list[str] | None, o.plain_option("--cap", "bit, vector or user; may be repeated.", "LEVEL=X")
     ] = None,
+    collector_key: CollectorFile = None,
+    only_this: Annotated[
+        bool, typer.Option("--only-this", help="Accept this question and no other inside the caps.")
+    ] = False,
     debug: o.PlainDebug = False,
 ) -> None:
     """Print the policy of a device that answers one question of a method once, with its caps on the loss."""
@@ -208,8 +253,9 @@ def policy(
     asked = RunOptions(epsilon=epsilon, eps_labels=eps_labels, on_requery=on_requery, caps=caps)
     config = {"method": method, "epsilon": epsilon, "eps-labels": eps_labels}
     again: OnRequery = "replay" if asked.on_requery == "replay" else "refuse"
-    agreed = agreed_policy(config, PublicFile.load(facts), on_requery=again, caps=asked.caps)
-    typer.echo(write_policy(agreed), nl=False)
+    public = PublicFile.load(facts)
+    agreed = agreed_policy(config, public, on_requery=again, caps=asked.caps, only_this=only_this)
+    typer.echo(write_policy(_pinned(agreed, collector_key)), nl=False)
 
 
 @device.command()

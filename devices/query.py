@@ -8,6 +8,16 @@ query*. All stages are fixed with stage 0; a later stage may only fill in a publ
 The fingerprint of an attribute covers all that is asked about it in every stage and
 nothing else: not the collection, not the other attributes. Unknown fields make a query
 invalid, so nothing can ride along.
+
+A stranger pays nothing for a question, so the price of judging one is bounded by its size, before
+anything is computed. It is at most
+
+    c1 * bytes + c2 * numbers + c3 * steps,    bytes <= 4 MiB, numbers <= 2^17, steps <= 2^17
+
+where ``numbers`` counts the entries of all lists in the plan (domains of a mechanism), and
+``steps`` adds :attr:`devices.mechanisms.base.Mechanism.judging_steps` of all mechanisms of all stages.
+Any question beyond a bound is malformed. A vault's own limit on bytes is lower
+(:func:`devices.vault.protocol.question_limit`).
 """
 
 from __future__ import annotations
@@ -29,6 +39,8 @@ FORMAT = 1
 ATTRIBUTES = ("adjacency", "features", "label")
 COLLECTION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 MAX_BYTES = 1 << 22
+MAX_NUMBERS = 1 << 17
+MAX_STEPS = 1 << 17
 
 
 class InvalidQuery(ValueError):
@@ -114,6 +126,8 @@ class Query:
             names = [ask.attribute for ask in stage]
             if len(set(names)) != len(names) or names != sorted(names):
                 raise InvalidQuery("attributes are repeated or out of order")
+        if self.judging_steps > MAX_STEPS:
+            raise InvalidQuery("the plan is too dear to judge")
         if self.stage == 0 and self.grouping is not None:
             raise InvalidQuery("a first stage takes no grouping")
 
@@ -121,6 +135,11 @@ class Query:
     def asks(self) -> tuple[Ask, ...]:
         """Attributes and mechanisms of this stage."""
         return self.plan[self.stage]
+
+    @property
+    def judging_steps(self) -> int:
+        """Upper bound of the steps that the losses of all stages take."""
+        return sum(mechanism.judging_steps for stage in self.plan for ask in stage for mechanism in ask.mechanisms)
 
     @cached_property
     def answerable(self) -> bool:
@@ -217,6 +236,8 @@ def _parse(data: bytes) -> Query:
         head = _take(top, {"v", "collection", "plan", "stage", "grouping"})
         if head["v"] != FORMAT or type(head["stage"]) is not int:
             raise InvalidQuery("unknown query format")
+        if _numbers(head["plan"]) > MAX_NUMBERS:
+            raise InvalidQuery("the plan is too long to judge")
         plan = tuple(tuple(_ask(ask) for ask in stage) for stage in head["plan"])
         grouping = head["grouping"]
         if grouping is not None:
@@ -234,6 +255,12 @@ def _parse(data: bytes) -> Query:
 _SMALL = 1 << 14
 _parse_small = lru_cache(maxsize=64)(_parse)
 _parse_large = lru_cache(maxsize=2)(_parse)
+
+
+def _numbers(plan: Any) -> int:
+    """Return how many entries the lists of a plan have together, before any of them is looked at."""
+    given = (m.values() for stage in plan for ask in stage for m in ask["mechanisms"])
+    return sum(len(value) for values in given for value in values if isinstance(value, list))
 
 
 def _take(value: Any, names: set[str]) -> Mapping[str, Any]:

@@ -27,7 +27,8 @@ class Coding:
     def __init__(self, domains: tuple[int, ...], columns: int, block: int) -> None:
         if columns > LARGEST:  # a stranger wrote the query, and the arrays below are as long
             raise ValueError(f"{columns} columns are more than {LARGEST}")
-        widths = np.array([1 if g == 2 else g for g in domains])
+        self.sizes = np.array(domains, np.int64)
+        widths = np.where(self.sizes == 2, 1, self.sizes)
         if block > 1:
             fits = set(domains) == {2} and -(-columns // block) == len(domains)
         else:
@@ -35,17 +36,13 @@ class Coding:
         if not fits:
             raise ValueError(f"{columns} columns in blocks of {block} do not make up {len(domains)} attributes")
         self.columns = columns
-        self.sizes = np.array(domains, np.int64)
         # the attribute of each column, and the category that a 1 there means
         if block > 1:
             self._attribute, self._category = np.arange(columns) // block, np.ones(columns, np.int64)
         else:
-            self._attribute = np.repeat(np.arange(len(domains)), widths)
-            codes = [np.arange(width) if width > 1 else np.ones(1, np.int64) for width in widths]
-            self._category = np.concatenate(codes)
-        bits = [(g - 1).bit_length() for g in domains]
-        self._bit_attribute = np.repeat(np.arange(len(domains)), bits)
-        self._bit_place = np.concatenate([np.arange(count) for count in bits])
+            self._attribute, place = _places(widths)
+            self._category = np.where(widths[self._attribute] == 1, 1, place)
+        self._bit_attribute, self._bit_place = _places(np.array([(g - 1).bit_length() for g in domains], np.int64))
 
     def read(self, ones: np.ndarray) -> np.ndarray:
         """int64 (attributes,): categories of a record whose columns ``ones`` (sorted) are 1.
@@ -73,3 +70,9 @@ class Coding:
         if np.any(categories >= self.sizes):
             raise ValueError("a category lies outside its domain")
         return categories
+
+
+def _places(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return, of ``counts[i]`` entries of each i in a row, the i of each entry and its place among those of i."""
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]

@@ -33,11 +33,11 @@ import numpy as np
 
 from devices.data.population import Record
 from devices.facts import PublicFacts
+from devices.mechanisms import subset_mixture
 from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, log_ratio, probability_threshold, whole_numbers
 from devices.mechanisms.categories import Coding
 from devices.mechanisms.sampling import subset
 from devices.mechanisms.stacking import DataOf, filled
-from devices.mechanisms.subset_mixture import exact_loss
 from devices.noise import NoiseStream
 
 
@@ -206,6 +206,10 @@ class GRRFS(Mechanism):
 
     # --- losses
 
+    @cached_property
+    def judging_steps(self) -> int:
+        return subset_mixture.steps(self.domains, self.m)
+
     def loss(self, *, device: int | None = None) -> Loss:
         sizes = sorted(set(self.domains))
         vector = max(log_ratio((ONE - lie) * (g - 1), lie, self.m) for lie, g in zip(self.lies, sizes, strict=True))
@@ -217,7 +221,7 @@ class GRRFS(Mechanism):
 
     def loss_of_domains(self, changed: Sequence[int]) -> float:
         """Return the exact loss when features of these domain sizes, and no others, change."""
-        return exact_loss(self.lies, tuple(sorted(self.domains)), tuple(sorted(changed)), self.m)
+        return subset_mixture.exact_loss(self.lies, tuple(sorted(self.domains)), tuple(sorted(changed)), self.m)
 
     def claimed_loss(self) -> float:
         """Return the claim of Theorem 1 for the whole vector, ln(1 + (m/d)(e^(m eps_x) - 1)). It does not hold."""

@@ -14,6 +14,7 @@ from devices.vault.protocol import FrameError, FrameKind
 
 SECONDS = 30.0
 _PAUSE = 0.1
+_NOT_THERE = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError, PermissionError)
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,9 @@ class VaultDevice:
     """Device in a vault, with the methods of ``Device``: each sends a question and returns the answer.
 
     A question is asked again while the vault cannot be reached or breaks off. The vault's
-    ledger holds every release, so the same question gets the same bytes again. A vault that
-    stays silent counts as a device with a damaged ledger: ``LEDGER_DAMAGED``.
+    ledger holds every release, so the same question gets the same bytes again. A vault that is
+    there and does not answer in time is ``VAULT_BUSY``. One that is not there counts as a device
+    with a damaged ledger: ``LEDGER_DAMAGED``.
 
     Args:
         path: The vault's socket.
@@ -68,16 +70,22 @@ class VaultDevice:
         deadline = time.monotonic() + self.seconds
         while True:
             try:
-                return protocol.unpack_answer(self._exchange(payload, deadline))
+                answer = protocol.unpack_answer(self._exchange(payload, deadline))
+                if answer is not Refusal.VAULT_BUSY:
+                    return answer
+            except _NOT_THERE:
+                answer = Refusal.LEDGER_DAMAGED
             except (FrameError, OSError):
-                if time.monotonic() + _PAUSE >= deadline:
-                    return Refusal.LEDGER_DAMAGED
-                time.sleep(_PAUSE)
+                answer = Refusal.VAULT_BUSY
+            if time.monotonic() + _PAUSE >= deadline:
+                return answer
+            time.sleep(_PAUSE)
 
     def _exchange(self, payload: bytes, deadline: float) -> bytes:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(max(_PAUSE, deadline - time.monotonic()))
             connection.connect(self.path)
-            with suppress(BrokenPipeError):  # a vault does not read a long question to its end, but it answers
+            # A vault that is busy, or gets a question that is too long, answers without reading to the end.
+            with suppress(BrokenPipeError, ConnectionResetError):
                 protocol.write_frame(connection, payload, deadline=deadline)
             return protocol.read_frame(connection, limit=protocol.MAX_ANSWER, deadline=deadline)

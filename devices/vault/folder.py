@@ -14,7 +14,7 @@ from pathlib import Path
 
 _LOCK = ".vault.lock"
 _LONGEST = 107  # bytes of a socket's path that every Unix takes
-BACKLOG = 64
+BACKLOG = 1024
 
 
 def harden() -> None:

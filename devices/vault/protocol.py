@@ -12,6 +12,7 @@ other the code of a refusal.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
 import time
@@ -63,6 +64,35 @@ def question_limit(people: int) -> int:
     return _QUESTION.size + min(MAX_BYTES, (1 << 16) + 12 * people)
 
 
+def frame(payload: bytes) -> bytes:
+    """Return a payload with its length before it."""
+    return _LENGTH.pack(len(payload)) + payload
+
+
+async def receive_frame(connection: socket.socket, *, limit: int) -> bytes:
+    """Read a frame as :func:`read_frame` does, in an event loop; the caller sets the deadline."""
+    loop = asyncio.get_running_loop()
+
+    async def read(size: int) -> bytes:
+        found = bytearray()
+        while len(found) < size:
+            chunk = await loop.sock_recv(connection, min(_CHUNK, size - len(found)))
+            if not chunk:
+                raise FrameError("a frame is cut off")
+            found += chunk
+        return bytes(found)
+
+    (length,) = _LENGTH.unpack(await read(_LENGTH.size))
+    if length > limit:
+        raise FrameError("a frame is too long")
+    return await read(length)
+
+
+async def send_frame(connection: socket.socket, payload: bytes) -> None:
+    """Send a frame in an event loop; the caller sets the deadline."""
+    await asyncio.get_running_loop().sock_sendall(connection, frame(payload))
+
+
 def write_frame(connection: socket.socket, payload: bytes, *, deadline: float) -> None:
     """Send a frame before ``deadline`` (of ``time.monotonic``).
 
@@ -70,7 +100,7 @@ def write_frame(connection: socket.socket, payload: bytes, *, deadline: float) -
         FrameError: where the other side does not take it in time.
         OSError: where the connection breaks.
     """
-    view = memoryview(_LENGTH.pack(len(payload)) + payload)
+    view = memoryview(frame(payload))
     while view:
         _wait(connection, deadline)
         try:

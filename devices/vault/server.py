@@ -4,28 +4,44 @@ A curator ships the ClientApp, so a refusal written in it binds only a curator w
 edit it. The vault is outside the app: it answers a query over a local socket
 (:mod:`devices.vault.protocol`) and nothing else. It gives the same answers as the device itself.
 
+One loop reads all questions and writes all answers, so connections that are slow cost nothing but
+their place (:mod:`devices.vault.gate`). One thread judges the questions, one of each process at a
+time in turn: nobody waits for more than one question of another process. The price of judging
+one is bounded (:mod:`devices.query`).
+
+The ledgers are opened when the vault starts. One that is missing or damaged then, or is removed
+or replaced later, answers nothing, and is never made anew.
+
 It protects only where the app cannot read the vault's files: run it as an operating
 system user of its own.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import socket
 import threading
-import time
 from collections import Counter
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
+from weakref import WeakValueDictionary
 
 from devices.device import Device, Refusal, Report
 from devices.enrolment.state import State, ledger_name
 from devices.ledger.ledger import LedgerDamaged
 from devices.vault import protocol
+from devices.vault.gate import Caller, Gate, Phase, peer, room_for
 from devices.vault.protocol import FrameError, FrameKind
 
-CONNECTIONS = 16
+CONNECTIONS = 512
+PER_PROCESS = 16
 SECONDS = 5.0
 _POLL_SECONDS = 0.5  # how soon a vault notices that it shall stop
+_BUSY = protocol.frame(protocol.pack_answer(Refusal.VAULT_BUSY))
 _log = logging.getLogger(__name__)
 
 
@@ -34,29 +50,50 @@ class Vault:
 
     Args:
         state: The enrolled folder.
-        connections: How many are served at once; others wait in the kernel's queue.
+        connections: Largest number of open connections.
+        per_user: Largest number of one user; None for half of them.
+        per_process: Largest number of one process.
         seconds: How long a question may take to arrive, and an answer to be taken.
 
     Raises:
         ValueError: where the folder is damaged, or its devices are of a mode that no vault serves.
     """
 
-    def __init__(self, state: State, *, connections: int = CONNECTIONS, seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        state: State,
+        *,
+        connections: int = CONNECTIONS,
+        per_user: int | None = None,
+        per_process: int = PER_PROCESS,
+        seconds: float = SECONDS,
+    ) -> None:
         self.state = state
         self.seconds = seconds
         self.counts: Counter[str] = Counter()
         if state.policy.mode not in ("report", "owner"):
             raise ValueError(f"{state.folder}: a vault serves devices of mode report or owner, not {state.policy.mode}")
-        self.missing = tuple(
-            name
-            for name in sorted({ledger_name(device // state.shard) for device in state.residents})
-            if not (state.folder / name).is_file()
-        )
         state.seal_key(state.residents[0])  # damage is told now, in one line, and not to a curator later
         self._limit = protocol.question_limit(state.population.facts.n)
-        self._connections = connections
-        self._answering = threading.Lock()
+        self._files: dict[str, tuple[int, int]] = {}
+        self.damaged = {name: reason for name, first in _ledgers(state).items() if (reason := self._open(name, first))}
+        self._gate = Gate(room_for(connections), per_user=per_user, per_process=per_process)
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._conversations: set[asyncio.Task[None]] = set()
+        self._answering, self._counting = threading.Lock(), threading.Lock()
         self._stopping = False
+
+    def _open(self, name: str, device: int) -> str:
+        """Open a ledger, and return the reason why it is damaged, empty where it is not."""
+        path = self.state.folder / name
+        if not path.is_file():  # enrolment made it
+            return "is missing"
+        try:
+            self.state.ledger(device)
+            self._files[name] = _identity(path.stat())
+        except (LedgerDamaged, OSError) as error:
+            return f"is damaged ({error})"
+        return ""
 
     def respond(self, payload: bytes) -> bytes:
         """Return the answer to a question; nothing is raised, whatever the question is."""
@@ -69,8 +106,7 @@ class Vault:
             _log.error("a question failed: %s", type(error).__name__)
             answer = Refusal.LEDGER_DAMAGED
         kind = answer.name if isinstance(answer, Refusal) else "replayed" if answer.replayed else "reported"
-        with self._answering:
-            self.counts[kind] += 1
+        self._count(kind)
         return protocol.pack_answer(answer)
 
     def _answer(self, payload: bytes) -> Report | Refusal:
@@ -94,55 +130,111 @@ class Vault:
         return answer
 
     def _device(self, index: int) -> Device:
-        # An enrolled folder has its ledgers. One that is gone would be made anew, and the device would answer again.
-        if ledger_name(index // self.state.shard) in self.missing:
-            raise LedgerDamaged("the ledger is missing")
+        name = ledger_name(index // self.state.shard)
+        try:
+            same = self._files[name] == _identity((self.state.folder / name).stat())
+        except (KeyError, OSError):
+            same = False
+        if not same:  # a release would be entered where the next start does not find it
+            raise LedgerDamaged("the ledger is missing, damaged or another one")
         return self.state.device(index)
+
+    def _count(self, kind: str) -> None:
+        with self._counting:
+            self.counts[kind] += 1
 
     def serve(self, listener: socket.socket) -> None:
         """Answer until :meth:`stop`; open connections are still answered then."""
-        listener.setblocking(True)
-        workers = [threading.Thread(target=self._work, args=(listener,), daemon=True) for _ in range(self._connections)]
-        for worker in workers:
-            worker.start()
-        while not self._stopping:
-            time.sleep(_POLL_SECONDS)
-        with suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)  # wakes those who wait in accept
-        deadline = time.monotonic() + 2 * self.seconds + 1
-        for worker in workers:
-            worker.join(max(0.0, deadline - time.monotonic()))
-        listener.close()
-        with self._answering:
-            self.state.close()
+        try:
+            with ThreadPoolExecutor(1, thread_name_prefix="vault") as judge:
+                asyncio.run(self._serve(listener, judge))
+        finally:
+            listener.close()
+            with self._answering:
+                self.state.close()
 
-    def _work(self, listener: socket.socket) -> None:
+    async def _serve(self, listener: socket.socket, judge: ThreadPoolExecutor) -> None:
+        listener.setblocking(False)
+        accepting = asyncio.create_task(self._accept(listener, judge))
         while not self._stopping:
+            await asyncio.sleep(_POLL_SECONDS)
+        accepting.cancel()
+        listener.close()
+        if self._conversations:
+            await asyncio.wait(self._conversations, timeout=2 * self.seconds + 1)
+
+    async def _accept(self, listener: socket.socket, judge: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
             try:
-                connection, _ = listener.accept()
+                connection, _ = await loop.sock_accept(listener)
+                connection.setblocking(False)
+                process, user = peer(connection)
             except OSError:
                 # The other side has gone again, or no file descriptor is left: the next one may do better.
-                time.sleep(0.01)
+                await asyncio.sleep(0.01)
                 continue
-            self._converse(connection)
+            caller = Caller(process, user, leave=lambda: None)
+            if self._gate.admit(caller):
+                self._start(caller, connection, self._converse(caller, connection, judge))
+            else:
+                self._turn_away(connection)
+                connection.close()
+            await asyncio.sleep(0)  # a flood of connections leaves the others their share of the loop
 
-    def _converse(self, connection: socket.socket) -> None:
+    def _start(self, caller: Caller, connection: socket.socket, conversation: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(conversation)
+        self._conversations.add(task)
+
+        def leave() -> None:
+            if caller.phase is Phase.READING:  # a part of an answer may be on its way else
+                self._turn_away(connection)
+            task.cancel()
+
+        def end(_: asyncio.Task[None]) -> None:  # a task that was cancelled before its first step ran nothing
+            self._conversations.discard(task)
+            self._gate.forget(caller)
+            connection.close()
+
+        caller.leave = leave
+        task.add_done_callback(end)
+
+    def _turn_away(self, connection: socket.socket) -> None:
+        self._count(Refusal.VAULT_BUSY.name)
+        with suppress(OSError):
+            connection.send(_BUSY)
+
+    async def _converse(self, caller: Caller, connection: socket.socket, judge: ThreadPoolExecutor) -> None:
         try:
-            with connection:
-                try:
-                    asked = protocol.read_frame(connection, limit=self._limit, deadline=time.monotonic() + self.seconds)
-                    answer = self.respond(asked)
-                except FrameError:
-                    # Late, cut off or too long: there is nothing to find the next frame by.
-                    answer = protocol.pack_answer(Refusal.UNKNOWN_QUERY)
-                    with self._answering:
-                        self.counts["broken"] += 1
-                protocol.write_frame(connection, answer, deadline=time.monotonic() + self.seconds)
-        except (FrameError, OSError):
+            try:
+                async with asyncio.timeout(self.seconds):
+                    asked = await protocol.receive_frame(connection, limit=self._limit)
+            except (FrameError, TimeoutError):
+                # Late, cut off or too long: there is nothing to find the next frame by.
+                answer = protocol.pack_answer(Refusal.UNKNOWN_QUERY)
+                self._count("broken")
+            else:
+                caller.phase = Phase.JUDGED
+                turn = self._turns.setdefault(caller.process, asyncio.Lock())
+                async with turn:
+                    answer = await asyncio.get_running_loop().run_in_executor(judge, self.respond, asked)
+            caller.phase = Phase.ANSWERED
+            async with asyncio.timeout(self.seconds):
+                await protocol.send_frame(connection, answer)
+        except (TimeoutError, OSError):
             pass  # nobody takes the answer; what was released stands in the ledger, and a retry gets it
-        except Exception as error:  # a worker that ends would be missing for ever
+        except Exception as error:
             _log.error("a connection failed: %s", type(error).__name__)
 
     def stop(self) -> None:
         """End :meth:`serve`; may be called from a signal handler or another thread."""
         self._stopping = True
+
+
+def _ledgers(state: State) -> dict[str, int]:
+    """Return the name of each ledger of the folder, with a device that it is for."""
+    return {ledger_name(device // state.shard): device for device in reversed(state.residents)}
+
+
+def _identity(file: os.stat_result) -> tuple[int, int]:
+    return file.st_dev, file.st_ino

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import gc
 import json
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
 from typing import Any, ClassVar
 
 import pytest
@@ -16,8 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devices import mechanisms, query
-from devices.mechanisms import GRR, GroupDegrees, Loss, Mechanism, OneBit, RandomizedResponse
-from devices.query import MAX_BYTES, Ask, InvalidQuery, Query
+from devices.facts import PublicFacts
+from devices.mechanisms import GRR, GRRFS, GroupDegrees, Loss, Mechanism, OneBit, RandomizedResponse
+from devices.policy.policy import Cap, Policy
+from devices.query import MAX_BYTES, MAX_NUMBERS, MAX_STEPS, Ask, InvalidQuery, Query
 
 RR = RandomizedResponse.from_epsilon(2.0, n=9)
 BITS = OneBit.from_epsilon(1.0, d=4)
@@ -342,3 +346,63 @@ def test_what_strangers_write_is_not_kept_in_memory() -> None:
     assert sum(kept() is not None for kept in read) <= 2
     small = FULL.to_bytes()
     assert Query.from_bytes(small) is Query.from_bytes(small)  # everybody is asked the same: it is read once
+
+
+def dear(d: int, stages: int, *, changed: int = 0) -> Query:
+    """A question of GRR-FS over d columns in several stages, each of which takes a loss of its own."""
+    facts = PublicFacts(n=4, d=d, classes=2)
+    budgets = [(1 + (stage + changed) / 100, d - stage) for stage in range(stages)]
+    plan = tuple((Ask("features", (GRRFS.from_epsilon(eps, facts=facts, m=m),)),) for eps, m in budgets)
+    return Query("dear", plan)
+
+
+def operations(seconds: float) -> float:
+    """Return a CPU time as the number of steps (three operations on 60 digits) that take as long."""
+    with localcontext() as context:
+        context.prec = 60
+        value, number = Decimal(1) / 3, 1 << 15
+
+        def measure() -> float:
+            began = time.process_time()
+            term = value
+            for j in range(number):
+                term = term * value * 3 / (j + 1)
+            return time.process_time() - began
+
+        return seconds / min(measure() for _ in range(3)) * number
+
+
+def test_the_price_of_judging_is_bounded_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 17, break 4: 60 KB of GRR-FS in 8 stages took 35.6 seconds, more than a hundred times the bound."""
+    facts = PublicFacts(n=4, d=3703, classes=2)
+    policy = Policy("report", {"features": Cap(1e-3, 1e-3, 1e-3)}, frozenset({"grr_fs"}), facts)
+    spent = []
+    for attempt in range(3):
+        data = dear(3703, 8, changed=10 * attempt).to_bytes()
+        assert 60_000 < len(data) < 61_000
+        began = time.process_time()
+        assert not policy.allows(Query.from_bytes(data), device=0)
+        spent.append(time.process_time() - began)
+    assert operations(min(spent)) < 8 * MAX_STEPS
+    # Beyond the bound nothing is computed, also where each mechanism alone is inside it.
+    top = json.loads(dear(3703, 8).to_bytes())
+    for stage in top["plan"]:
+        stage[0]["mechanisms"] *= 4
+    monkeypatch.setattr(GRRFS, "loss", None)
+    with pytest.raises(InvalidQuery, match="too dear"):
+        Query.from_bytes(canonical(top))
+
+
+def test_long_lists_are_refused_before_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    top = json.loads(dear(16, 1).to_bytes())
+    top["plan"][0][0]["mechanisms"][0]["domains"] = [2] * (MAX_NUMBERS + 1)
+    monkeypatch.setattr("devices.query._mechanism", None)
+    with pytest.raises(InvalidQuery, match="too long"):
+        Query.from_bytes(canonical(top))
+
+
+def test_questions_that_methods_ask_are_far_below_the_bound() -> None:
+    """All features of the widest data set (deezer, 30,978 columns) are sampled."""
+    assert dear(30_978, 1).judging_steps < MAX_STEPS // 2
+    assert dear(3703, 8).judging_steps < MAX_STEPS // 2
+    assert FULL.judging_steps < MAX_STEPS // 100

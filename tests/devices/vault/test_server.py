@@ -21,6 +21,7 @@ from flwr.app import Context, Message, RecordDict
 
 from devices import wire
 from devices.client_app import app
+from devices.collector import CollectorKey, generate
 from devices.data.population import Population
 from devices.device import Refusal, Report
 from devices.enrolment.state import State, enrol
@@ -184,7 +185,7 @@ def test_a_ledger_that_is_gone_is_not_made_anew(
         for path in place.glob("ledger*"):
             path.unlink()
     with running(home, tmp_path / "v") as vault:
-        assert vault.vault.missing == ("ledger.sqlite",)
+        assert vault.vault.damaged == {"ledger.sqlite": "is missing"}
         assert vault.device().answer(ask_for("second", eps=2.0).to_bytes()) is Refusal.LEDGER_DAMAGED
         assert vault.device().refuse_mode() is Refusal.LEDGER_DAMAGED
         assert not (home / "ledger.sqlite").exists()
@@ -204,6 +205,47 @@ def test_a_ledger_that_goes_before_the_first_question_is_not_made_anew(
             path.unlink()
         assert vault.device().answer(ask_for("second", eps=2.0).to_bytes()) is Refusal.LEDGER_DAMAGED
         assert not list(home.glob("ledger*"))
+
+
+def test_a_ledger_that_is_deleted_after_the_start_is_not_made_anew(
+    folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
+) -> None:
+    """Issue 17, break 3: released, restarted, ledger deleted before the first question, asked something else."""
+    home = folder()
+    with running(home, tmp_path / "v") as vault:
+        assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
+    with running(home, tmp_path / "v") as vault:
+        assert vault.vault.damaged == {}
+        for path in home.glob("ledger*"):
+            path.unlink()
+        for question in (ask_for("second", eps=2.0), ask_for(), ask_for("second", attributes="l")):
+            assert vault.device().answer(question.to_bytes()) is Refusal.LEDGER_DAMAGED
+    assert not (home / "ledger.sqlite").exists()
+    with running(home, tmp_path / "v") as vault:
+        assert vault.device().answer(ask_for("second", eps=2.0).to_bytes()) is Refusal.LEDGER_DAMAGED
+
+
+def test_a_ledger_that_is_replaced_while_it_is_served_answers_nothing(
+    folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
+) -> None:
+    home = folder()
+    shutil.copy(home / "ledger.sqlite", tmp_path / "blank")
+    with running(home, tmp_path / "v") as vault:
+        (home / "ledger.sqlite").rename(tmp_path / "own")
+        shutil.copy(tmp_path / "blank", home / "ledger.sqlite")
+        assert vault.device().answer(ask_for().to_bytes()) is Refusal.LEDGER_DAMAGED
+        (tmp_path / "own").rename(home / "ledger.sqlite")
+        assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
+
+
+def test_a_damaged_ledger_is_known_at_the_start(
+    folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
+) -> None:
+    home = folder()
+    (home / "ledger.sqlite").write_bytes(b"rotten" * 2000)
+    with running(home, tmp_path / "v") as vault:
+        assert "is damaged" in vault.vault.damaged["ledger.sqlite"]
+        assert vault.device().answer(ask_for().to_bytes()) is Refusal.LEDGER_DAMAGED
 
 
 def test_many_at_once_get_one_report(opened: Open, ask_for: Callable[..., Query]) -> None:
@@ -249,6 +291,19 @@ def test_a_question_that_is_too_long_is_no_question(opened: Open) -> None:
     vault = opened()
     assert vault.device().answer(b"x" * 200_000) is Refusal.UNKNOWN_QUERY
     assert vault.device().answer(b"x" * (1 << 23)) is Refusal.UNKNOWN_QUERY
+
+
+def test_a_pinned_collector_through_the_socket(opened: Open, tmp_path: Path, ask_for: Callable[..., Query]) -> None:
+    """The red team's run took all four answers of four vaults; the honest run got REPORT_COLLECTED 4."""
+    generate(tmp_path / "key")
+    key = CollectorKey.load(tmp_path / "key")
+    vault = opened(collector=key.public)
+    question = ask_for().to_bytes()
+    for person in range(4):
+        assert vault.device(person).answer(ask_for("ghost", eps=0.01).to_bytes()) is Refusal.COLLECTOR_REFUSED
+    for person in range(4):
+        assert isinstance(vault.device(person).answer(key.sign(question)), Report)
+    assert vault.vault.counts == {"COLLECTOR_REFUSED": 4, "reported": 4}
 
 
 def test_a_failure_inside_says_nothing(
