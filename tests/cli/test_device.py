@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from curator.methods import HoGS
 from curator.methods.base import Budget
+from devices.collector import CollectorKey, generate
 from devices.device import Refusal, Report
 from devices.enrolment.state import State
 from devices.ledger import schema_1
@@ -49,7 +50,7 @@ def start() -> Iterator[Start]:
         started.append(process)
         if wait:
             assert process.stderr is not None
-            assert "serving" in process.stderr.readline()
+            assert any("serving" in line for line in process.stderr)
         return process
 
     yield vault
@@ -126,6 +127,43 @@ def test_enrolled_once_and_served_without_the_data(tmp_path: Path, own: Path, st
     state.rename(tmp_path / "gone")
     assert "--data FILE enrols them" in error_of("serve", "--state", state, "--socket", tmp_path / "v")
     assert not state.exists()
+
+
+def test_a_vault_pins_its_collector_at_enrolment(tmp_path: Path, own: Path, start: Start) -> None:
+    key, state, path = tmp_path / "key", tmp_path / "state", tmp_path / "v"
+    public = generate(key)
+    arguments = ["--data", str(own), "--state", str(state), "--collector-key"]
+    assert "holds a secret key" in error_of("enrol", *arguments, key)
+    assert not state.exists()
+    made = CliRunner().invoke(app, ["device", "enrol", *arguments, f"{key}.pub"])
+    assert made.exit_code == 0 and f"answer the collector {public} and nobody else" in made.stderr
+    assert "agreed to theirs" in error_of("serve", "--state", state, "--socket", path, "--collector-key", f"{key}.pub")
+    start("--state", state, "--socket", path)
+    device = VaultDevice(str(path), 2, 10)
+    assert device.answer(question(own, "hostile", 0.01)) is Refusal.COLLECTOR_REFUSED
+    assert isinstance(device.answer(CollectorKey.load(key).sign(question(own, "a"))), Report)
+    # without a key, enrolment says who can spend the answer
+    open_to_all = CliRunner().invoke(app, ["device", "enrol", *arguments[:3], str(tmp_path / "other")])
+    assert "any collector can spend the devices' one answer" in open_to_all.stderr
+
+
+def test_a_policy_pins_a_collector_and_a_question(tmp_path: Path, own: Path) -> None:
+    public = generate(tmp_path / "key")
+    generate(tmp_path / "other")
+    (tmp_path / "facts.json").write_text(json.dumps({"facts": FACTS, "labels": {"0": 1}}))
+    command = ["--facts", tmp_path / "facts.json", "--epsilon", 8]
+    pinned = policy_text(*command, "--collector-key", tmp_path / "key.pub", "--only-this")
+    both, less = json.loads(pinned), json.loads(policy_text(*command))
+    assert both.pop("collector") == public and len(both.pop("questions")) == 1 and both == less
+    (tmp_path / "p.json").write_text(pinned)
+    given = ["enrol", "--data", own, "--policy", tmp_path / "p.json", "--state", tmp_path / "s", "--collector-key"]
+    assert "pins another collector" in error_of(*given, tmp_path / "other.pub")
+    made = CliRunner().invoke(app, ["device", *map(str, given), str(tmp_path / "key.pub")])
+    assert made.exit_code == 0
+    key = CollectorKey.load(tmp_path / "key")
+    device = State(tmp_path / "s").device(2)
+    assert device.answer(key.sign(question(own, "a", 4.0))) is Refusal.POLICY_REFUSED  # inside the caps, not pinned
+    assert isinstance(device.answer(key.sign(question(own, "a"))), Report)
 
 
 def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, start: Start) -> None:
