@@ -21,7 +21,7 @@ _CREDENTIALS = struct.Struct("3i")
 _OTHER_FILES = 64  # the ledgers, the records, the listener, and what libraries open
 
 
-class Phase(Enum):
+class CallerPhase(Enum):
     """Phase of a connection."""
 
     READING = "its question is arriving"
@@ -43,7 +43,7 @@ class Caller:
     process: int
     user: int
     leave: Callable[[], None] = field(repr=False)
-    phase: Phase = Phase.READING
+    phase: CallerPhase = CallerPhase.READING
 
 
 class Gate:
@@ -92,7 +92,7 @@ class Gate:
 
 
 def _first_to_leave(callers: list[Caller]) -> Iterator[Caller]:
-    for phase in (Phase.READING, Phase.ANSWERED):
+    for phase in (CallerPhase.READING, CallerPhase.ANSWERED):
         yield from (caller for caller in callers if caller.phase is phase)
 
 

@@ -34,7 +34,7 @@ from devices.device import Device, Refusal, Report
 from devices.enrolment.state import State, ledger_name
 from devices.ledger.ledger import LedgerDamaged
 from devices.vault import protocol
-from devices.vault.gate import Caller, Gate, Phase, peer, room_for
+from devices.vault.gate import Caller, CallerPhase, Gate, peer, room_for
 from devices.vault.protocol import FrameError, FrameKind
 
 CONNECTIONS = 512
@@ -187,7 +187,7 @@ class Vault:
         self._conversations.add(task)
 
         def leave() -> None:
-            if caller.phase is Phase.READING:  # a part of an answer may be on its way else
+            if caller.phase is CallerPhase.READING:  # a part of an answer may be on its way else
                 self._turn_away(connection)
             task.cancel()
 
@@ -214,11 +214,11 @@ class Vault:
                 answer = protocol.pack_answer(Refusal.UNKNOWN_QUERY)
                 self._count("broken")
             else:
-                caller.phase = Phase.JUDGED
+                caller.phase = CallerPhase.JUDGED
                 turn = self._turns.setdefault(caller.process, asyncio.Lock())
                 async with turn:
                     answer = await asyncio.get_running_loop().run_in_executor(judge, self.respond, asked)
-            caller.phase = Phase.ANSWERED
+            caller.phase = CallerPhase.ANSWERED
             async with asyncio.timeout(self.seconds):
                 await protocol.send_frame(connection, answer)
         except (TimeoutError, OSError):

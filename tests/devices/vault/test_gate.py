@@ -23,7 +23,7 @@ from devices.mechanisms import BUILT_IN, GRRFS
 from devices.policy.policy import Cap, Policy
 from devices.query import Ask, Query
 from devices.vault.client import VaultDevice
-from devices.vault.gate import Caller, Gate, Phase, peer, room_for
+from devices.vault.gate import Caller, CallerPhase, Gate, peer, room_for
 from devices.vault.protocol import FrameKind, pack_question
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,7 +35,7 @@ class Told:
     def __init__(self) -> None:
         self.left: list[str] = []
 
-    def caller(self, name: str, process: int = 1, user: int = 1, phase: Phase = Phase.READING) -> Caller:
+    def caller(self, name: str, process: int = 1, user: int = 1, phase: CallerPhase = CallerPhase.READING) -> Caller:
         return Caller(process, user, lambda: self.left.append(name), phase)
 
 
@@ -43,16 +43,16 @@ def test_the_longest_silent_makes_room() -> None:
     told, gate = Told(), Gate(3, per_user=3, per_process=3)
     callers = [told.caller(name) for name in "abc"]
     assert all(map(gate.admit, callers)) and told.left == []
-    callers[0].phase = Phase.JUDGED  # its question has arrived: it stays
+    callers[0].phase = CallerPhase.JUDGED  # its question has arrived: it stays
     assert gate.admit(told.caller("d")) and told.left == ["b"]
-    callers[2].phase = Phase.ANSWERED
+    callers[2].phase = CallerPhase.ANSWERED
     assert gate.admit(told.caller("e")) and told.left == ["b", "d"]  # who reads goes before who takes an answer
     assert len(gate) == 3
 
 
 def test_where_all_are_judged_the_new_one_is_turned_away() -> None:
     told, gate = Told(), Gate(2, per_user=2, per_process=2)
-    callers = [told.caller(name, phase=Phase.JUDGED) for name in "ab"]
+    callers = [told.caller(name, phase=CallerPhase.JUDGED) for name in "ab"]
     assert all(map(gate.admit, callers))
     assert not gate.admit(told.caller("c")) and told.left == []
     gate.forget(callers[0])
