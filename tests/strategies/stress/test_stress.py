@@ -68,6 +68,20 @@ def test_who_is_protected_from_what(plain: StressResult) -> None:
         assert (recovered > 0.9) == (pair in broken) and (recovered < 0.75) == (pair not in broken)
 
 
+def test_a_stranger_takes_the_only_answer_unless_the_collector_is_pinned() -> None:
+    found = stress(options(protections=("refuse", "pinned"), adversaries=("ghost-first",), asks=(1,)))
+    assert found.passed and {row["distinct_releases"] for row in found.rows} == {1}
+    assert found.answers == {
+        "refuse ghost-first": {"reported": PEOPLE, "REPORT_COLLECTED": 2 * PEOPLE},
+        "pinned ghost-first": {"COLLECTOR_REFUSED": 2 * PEOPLE, "reported": PEOPLE},
+    }
+    # What the stranger's question was worth, and what the honest one is.
+    shares = {row["protection"]: row["recovered"] for row in found.rows if row["attribute"] == "features"}
+    assert shares["refuse"] < 0.55 < 0.7 < shares["pinned"]
+    with pytest.raises(ValueError, match="only the others attack pinned ones"):
+        stress(options(protections=("pinned",), adversaries=("new-run",)))
+
+
 def test_asking_again_gets_the_same_bytes_or_a_refusal(plain: StressResult) -> None:
     assert plain.answers["refuse new-run"] == {"reported": PEOPLE, "REPORT_COLLECTED": 8 * PEOPLE}
     assert plain.answers["replay new-run"] == {"reported": PEOPLE, "replayed": 8 * PEOPLE}
