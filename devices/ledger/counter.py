@@ -96,7 +96,7 @@ class Counter(Protocol):
 
 
 class CounterCheck:
-    """CounterCheck of a ledger with its counter during one transaction.
+    """Comparison of a ledger with its counter during one transaction.
 
     Args:
         counter: The counter.
