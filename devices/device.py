@@ -103,9 +103,7 @@ class Device:
         self._seal_key = derive_key(secret, b"seal")
 
     def answer(self, question: bytes | Query) -> Report | Refusal:
-        """Answer a query, signed or not, following the table of ``device.md`` row by row.
-
-        A device that pins its collector verifies the signature before anything else.
+        """Answer a query by the table of ``device.md``; the signature of a pinned collector is verified first.
 
         The release is committed when this returns, unless the caller holds
         ``ledger.transaction()`` for a batch. Then it is committed when that ends, and no reply may leave before;
@@ -301,11 +299,7 @@ def unpack_parts(data: bytes) -> tuple[bytes, ...]:
 
 
 def unpack_report(data: bytes, query: Query) -> dict[str, tuple[bytes, ...]]:
-    """Split a report by attribute and mechanism.
-
-    Raises:
-        ValueError: where it does not hold what the query asked for.
-    """
+    """Split a report by attribute and mechanism; ValueError where it does not hold what the query asked for."""
     attributes = unpack_parts(data)
     if len(attributes) != len(query.asks):
         raise ValueError(f"{len(attributes)} attributes were reported, {len(query.asks)} were asked")

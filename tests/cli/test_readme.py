@@ -51,7 +51,7 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 
 def test_the_options_that_documents_name_exist() -> None:
-    commands, known = [get_command(app)], {"--help", "--extra-index-url"}
+    commands, known = [get_command(app)], {"--help", "--extra-index-url", "--disable-runtime-dependency-installation"}
     for command in commands:
         known |= {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         commands += list(command.commands.values()) if isinstance(command, click.Group) else []

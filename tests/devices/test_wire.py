@@ -69,6 +69,8 @@ def test_refusals_say_fixed_words_and_nothing_else() -> None:
         Refusal.LEDGER_DAMAGED: "LEDGER_DAMAGED: the device cannot read its ledger and answers nothing",
         Refusal.COUNTER_MISMATCH: "COUNTER_MISMATCH: "
         "the device's counter and its ledger differ, and it answers nothing",
+        Refusal.COLLECTOR_REFUSED: "COLLECTOR_REFUSED: the question is not signed by the device's collector",
+        Refusal.VAULT_BUSY: "VAULT_BUSY: the device's vault has too much to do; the same question may be asked again",
     }
     for refusal in Refusal:
         answer = wire.reply(refusal, message(RecordDict({})), device=3)
@@ -79,7 +81,7 @@ def test_refusals_say_fixed_words_and_nothing_else() -> None:
 def test_codes_never_change() -> None:
     assert {r.name: r.value for r in Refusal} == {
         "UNKNOWN_QUERY": 4001, "MODE_REFUSED": 4002, "POLICY_REFUSED": 4003, "REPORT_COLLECTED": 4004,
-        "LEDGER_DAMAGED": 4005, "COUNTER_MISMATCH": 4006,
+        "LEDGER_DAMAGED": 4005, "COUNTER_MISMATCH": 4006, "COLLECTOR_REFUSED": 4007, "VAULT_BUSY": 4008,
     }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ the ClientApp to the vault.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -265,7 +266,8 @@ def test_who_drips_or_stays_silent_keeps_nobody_out(opened: Open, ask_for: Calla
     vault = opened(options={"connections": 3, "seconds": 0.4})
     idle = [vault.connect() for _ in range(20)]
     for connection in idle[::2]:
-        connection.sendall(b"\x40\x00\x00")
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # closed already, to make room
+            connection.sendall(b"\x40\x00\x00")
     began = time.monotonic()
     assert isinstance(vault.device(seconds=20).answer(ask_for().to_bytes()), Report)
     assert time.monotonic() - began < 10  # 20 connections in threes, 0.4 seconds each, twice where an answer waits

@@ -69,10 +69,10 @@ def test_the_answers_of_a_training_are_those_of_the_device_that_gave_most(
     state = enrol(tmp_path / "state", population, rules, seed=5)
     given = [(3, "first", 0.5), (3, "first", 2.0), (4, "first", 0.5), (5, "other", 8.0),
              *[(9, "first", 0.5)] * 3]  # fmt: skip
-    for device, name, epsilon in given:
+    for question, (device, name, epsilon) in enumerate(given):
         task, one = tasks[name, epsilon], state.device(device)
         with one.ledger.transaction():
-            permit = one.join(task, "update", bytes(32))
+            permit = one.join(task, "update", question.to_bytes(32, "little"))  # a repeat would be refused
             assert isinstance(permit, RoundPermit)
             one.enter(task, "update", permit, 10)
     found, answers = read_ledgers(state, "first")
