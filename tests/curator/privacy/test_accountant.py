@@ -228,6 +228,8 @@ def test_an_account_of_pate() -> None:
     assert found.holds.label == found.holds.label_edge == found.holds.vector
     assert found.holds.vector < found.holds.one_coordinate < found.printed.epsilon
     assert (found.query_label, found.query_vector, found.ceiling) == (0.2, 0.2, None)
+    third = LabelRelease(queries=5, lambda_=1 / 3, delta=4e-4, classes=3)
+    assert pate(third).query_label == pate(third).query_vector == privgnn(third).query_vector == 0.666666667  # upwards
     document = found.to_dict()
     assert document["gamma"] is None and document["sampling"] is None
     assert found.central_node().value == found.holds.label

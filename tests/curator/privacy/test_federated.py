@@ -51,6 +51,14 @@ def test_the_multiplier_is_the_smallest_that_holds(sample: int) -> None:
     assert central_epsilon(asked, multiplier) <= 2.0 < central_epsilon(asked, multiplier * 0.995)
 
 
+def test_a_multiplier_below_a_half_is_found() -> None:
+    asked = Rounds(rounds=10, people=500, sample=500, delta=1e-3)
+    for epsilon in (200.0, 500.0):
+        multiplier = noise_multiplier_for(asked, epsilon)
+        assert multiplier < 0.5
+        assert central_epsilon(asked, multiplier) <= epsilon < central_epsilon(asked, multiplier * 0.995)
+
+
 def test_two_updates_of_4_lose_5_87_and_not_8() -> None:
     """The sum is an upper bound; the composition is that of dp-accounting's privacy loss distributions."""
     assert updates_epsilon(2, 4.0, 0.005) == pytest.approx(5.8724003, abs=1e-6)

@@ -11,7 +11,14 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import beta, multinomial
 
-from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss, label_probabilities
+from curator.privacy.label import (
+    _compose,
+    label_edge_epsilon,
+    label_epsilon,
+    label_epsilon_once,
+    label_loss,
+    label_probabilities,
+)
 
 # lambda -> (A, eps*) for 10, 40 and 41 classes
 KNOWN = {
@@ -270,6 +277,14 @@ def test_an_edge_in_2000_drawn_labels(lambda_: float) -> None:
     found = label_edge_epsilon(queries=queries, classes=10, lambda_=lambda_, delta=delta, gamma=gamma)
     removed = label_epsilon(queries=queries, classes=10, lambda_=lambda_, delta=delta, gamma=gamma**2)
     assert removed < low <= found
+
+
+def test_an_outcome_at_the_bound_of_the_rare_ones_counts_once() -> None:
+    """It counts as lost, so it is not among the outcomes as well. The bound is an eighth of what may be left out."""
+    forgotten = 2.0**-37
+    for chance, found in ((forgotten / 8, []), (forgotten / 4, [1.0])):
+        composed = _compose(1, (chance, 0.25, 0.75 - chance), (1.0, -1.0), forgotten)
+        assert composed.losses.tolist() == found and composed.outside == forgotten
 
 
 def test_more_of_anything_costs_more() -> None:

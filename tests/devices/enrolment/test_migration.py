@@ -130,6 +130,17 @@ def test_answers_of_a_training_are_counted_and_their_losses_kept(old: Make) -> N
     assert state.ledger().training(3, seal_key=state.seal_key(3)) == state.ledger().training(0, seal_key=b"")
 
 
+def test_a_training_without_its_first_answer_is_not_migrated(old: Make) -> None:
+    """Schema 1 has a seal for each row and no chain: the number in the row reveals that one is missing."""
+    folder = old("training")
+    with sqlite3.connect(folder / "ledger.sqlite") as db:
+        assert db.execute("DELETE FROM release WHERE device = 2 AND stage = 0").rowcount == 1
+    db.close()
+    with pytest.raises(ValueError, match="is damaged .* nothing was migrated"):
+        migrate(folder)
+    assert version_of(folder / "ledger.sqlite") == 1
+
+
 HARMS = [
     "UPDATE release SET loss_bit = 0 WHERE device = 3 AND attribute = 'label'",
     "UPDATE release SET device = 4 WHERE device = 3 AND attribute = 'label'",

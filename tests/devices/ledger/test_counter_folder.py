@@ -64,6 +64,16 @@ def test_a_step_is_on_the_disk_before_it_returns(counter: FolderCounter) -> None
         assert db.execute("PRAGMA journal_mode").fetchone() == ("truncate",)  # whose end is synced too under FULL
 
 
+def test_its_name_is_on_the_disk_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = FolderCounter(tmp_path / "apart" / "c.count")
+    synced: list[tuple[Path, bool]] = []
+    monkeypatch.setattr(
+        "devices.ledger.counter_folder.make_durable", lambda path: synced.append((path, counter.path.exists()))
+    )
+    counter.create(ENTRIES)
+    assert synced == [(counter.path.parent, True)]
+
+
 @pytest.mark.parametrize("umask", [0, 0o077, 0o777])
 def test_it_is_its_owner_s_alone(tmp_path: Path, umask: int) -> None:
     counter = FolderCounter(tmp_path / "apart" / "c.count")

@@ -349,6 +349,20 @@ def test_a_checked_training_is_checked_again_when_somebody_else_wrote(ledger: Le
         train(ledger)
 
 
+def test_an_answer_to_a_query_ends_the_chain_of_a_training(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
+    train(ledger)
+    release(ledger, ask_for())
+    train(ledger)
+    assert ledger.training(3, seal_key=KEY)[0].answers == 3
+    assert [type(row) for row in checked(ledger.answers(3), KEY)] == [TrainingAnswer, QueryAnswer, TrainingAnswer]
+
+
+def test_the_first_training_is_seen_by_a_ledger_that_was_opened_before(ledger: Ledger) -> None:
+    other = Ledger(ledger.path)
+    train(ledger)
+    assert len(other.answers(3)) == 1 and other.answers(3) == ledger.answers(3)
+
+
 # --- epoch and form -------------------------------------------------------------------------
 
 
@@ -385,6 +399,33 @@ def test_an_epoch_that_changes_in_the_middle_of_a_transaction_cannot_be(ledger: 
     assert other.epoch == 0
     other.raise_epoch(1)
     assert other.epoch == 1
+
+
+class Uncommitted:
+    """A connection that cannot commit."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def execute(self, statement: str, *values: object) -> sqlite3.Cursor:
+        if statement == "COMMIT":
+            raise sqlite3.OperationalError("disk I/O error")
+        return self._db.execute(statement, *values)
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._db.in_transaction
+
+
+def test_an_epoch_that_is_not_committed_is_not_taken(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger, "_db", Uncommitted(ledger._db))
+        with pytest.raises(LedgerDamaged, match="cannot be written"):
+            ledger.raise_epoch(1)
+    assert ledger.epoch == Ledger(ledger.path).epoch == 0
+    train(ledger)  # it answers on under the epoch that it has
+    ledger.raise_epoch(1)
+    assert ledger.epoch == Ledger(ledger.path).epoch == 1
 
 
 TRIGGER = "CREATE TRIGGER t AFTER INSERT ON query_answer BEGIN DELETE FROM query_answer; END"

@@ -19,6 +19,7 @@ def test_an_empty_ledger(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["ledger"]
     with sqlite3.connect(path) as db:
         assert schema.check(db, path) == Header(epoch=3, counted_before=2)
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert db.execute(schema.PRESENT).fetchall()[0][0] == 3
         assert db.execute(schema.COUNT).fetchone() == (2,)
         db.execute(schema.SET_EPOCH, (9,))

@@ -14,8 +14,9 @@ import pytest
 
 from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms import ClearAdjacency, Degree, GroupDegrees, NoisyRow, RandomizedResponse
+from devices.mechanisms import ClearAdjacency, ClearFeatures, Degree, GroupDegrees, NoisyRow, RandomizedResponse
 from devices.mechanisms.group_degrees import random_grouping
+from devices.mechanisms.integers import pack_integers, unpack_integers
 from devices.noise import NoiseStream
 from devices.query import Ask
 
@@ -107,11 +108,20 @@ def test_what_a_report_takes_is_known_beforehand() -> None:
     row = np.zeros(2707, np.bool_)
     sizes = {len(mechanism.encode(mechanism.perturb(row, NoiseStream(bytes([k]) * 32)))) for k in range(5)}
     assert sizes == {mechanism.bytes_per_device()} == {1 + 2 * 2707}
-    for t, width in ((6, 1), (7, 2)):  # a byte holds -128 .. 127; a wider number comes less often than once in 10**9
-        mechanism = NoisyRow(t, 1, 2, 1)
+    # A byte holds -128 .. 127; a wider number comes less often than once in 10**9.
+    for t, grid, width in ((6, 1, 1), (7, 1, 2), (1, 100, 1), (2, 100, 2)):
+        mechanism = NoisyRow(t, 1, 2, grid)
         inside = [mechanism.log_probability(np.array([z]), np.ones(1, np.bool_)) for z in range(-128, 128)]
         assert (1 - math.fsum(np.exp(inside)) < 1e-9) == (width == 1)
         assert mechanism.bytes_per_device() == 1 + width
+
+
+def test_integers_of_every_width_are_read_back() -> None:
+    for bits in range(64):
+        for number in ((1 << bits) - 1, -(1 << bits)):  # the largest and the least of this many bits and a sign
+            data = pack_integers(np.array([0, number]))
+            assert len(data) == 1 + 2 * (bits // 8 + 1)
+            assert unpack_integers(data, 2).tolist() == [0, number]
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
@@ -170,6 +180,25 @@ def test_which_groupings_can_be_answered() -> None:
     assert own.takes(None) and own.takes((0, 0, 0, 0))
     assert given.takes((0, 2, 1, 0))
     assert not given.takes(None) and not given.takes((0, 2, 1)) and not given.takes((0, 3, 1, 0))
+
+
+def test_places_in_a_row_are_those_of_its_nodes() -> None:
+    nodes = np.arange(-2, N + 2)
+    for device in range(N):
+        for mechanism, inside in (
+            (ClearAdjacency(N), [j for j in range(N) if j != device]),
+            (ClearAdjacency(N, "one-end"), list(range(device))),
+        ):
+            assert mechanism.positions(device, nodes).tolist() == list(range(len(inside)))
+            assert mechanism.nodes(device, np.arange(len(inside))).tolist() == inside
+
+
+def test_clear_features_that_are_cut_off() -> None:
+    for size in range(4):
+        with pytest.raises(ValueError, match="cut off"):
+            ClearFeatures(3).decode(bytes(size), device=0)
+    with pytest.raises(ValueError, match="neither packed bits nor gaps"):  # the length is whole, and nothing follows
+        ClearFeatures(3).decode(bytes(4), device=0)
 
 
 def test_clear_rows_say_what_they_are() -> None:

@@ -6,6 +6,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -63,6 +64,15 @@ def test_the_tail_is_that_of_the_law(t: int, s: int) -> None:
     for k in (1, 2, 7):
         summed = math.fsum(math.exp(dl.log_probability(np.array(z), t, s)) for z in range(k, k + 4000))
         assert float(dl.tail(k, t, s)) == pytest.approx(summed, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize(("t", "s"), SCALES)
+def test_the_tail_has_80_digits(t: int, s: int) -> None:
+    with mpmath.workdps(120):
+        rate = mpmath.mpf(s) / t
+        for k in (1, 2, 7):
+            exact = mpmath.exp(-k * rate) / (1 + mpmath.exp(-rate))
+            assert abs(mpmath.mpf(str(dl.tail(k, t, s))) / exact - 1) < mpmath.mpf(10) ** -80
 
 
 def test_a_large_scale() -> None:

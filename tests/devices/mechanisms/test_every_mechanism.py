@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,19 @@ def test_the_examples_are_all_there_are() -> None:
 def test_no_version_changes_by_accident() -> None:
     """A new version says that the same key gives other bytes: old questions then have other fingerprints."""
     assert {m.name: m.version for m in EXAMPLES} == dict.fromkeys(mechanisms.BUILT_IN, 1)
+
+
+def test_the_defaults_of_the_parameters() -> None:
+    both, unit = {"reporting": "both"}, {"low": 0.0, "high": 1.0}
+    assert {
+        m.name: {entry.name: entry.default for entry in fields(m) if entry.default is not MISSING}  # type: ignore[arg-type]
+        for m in EXAMPLES
+    } == {
+        "randomized_response": both, "degree": both, "group_degrees": both | {"seed": -1},
+        "noisy_row": both | {"grid": 64}, "clear_adjacency": both, "one_bit": unit | {"grid": 1 << 16},
+        "multi_bit": unit | {"grid": 1 << 16}, "grr_fs": {"block": 1}, "laplace": unit | {"grid": 256},
+        "analytic_gaussian": unit | {"grid": 256}, "clear_features": unit, "grr": {}, "clear_label": {},
+    }  # fmt: skip
 
 
 @every

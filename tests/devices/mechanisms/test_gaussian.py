@@ -49,6 +49,13 @@ def test_calibration_and_its_inverse() -> None:
     assert g.epsilon_of(0.5, shift=1.0, sigma=10.0) == 0.0
 
 
+def test_a_sigma_from_which_the_search_starts_may_be_smaller() -> None:
+    """Near 1 delta has one value for many sigmas; the search begins at one of them and returns a smaller one."""
+    delta = g.delta_of(17.0, shift=1.0, sigma=1 / 17)
+    sigma = g.calibrate(17.0, delta, shift=1.0)
+    assert g.delta_of(17.0, shift=1.0, sigma=sigma) <= delta and sigma < 1 / 17 * (1 - 1e-6)
+
+
 def test_the_textbook_formula_is_no_guarantee_above_1() -> None:
     """Named broken variant: sigma = sqrt(2 ln(1.25 / delta)) / eps, proved for eps < 1 only."""
     epsilon, delta = 20.0, 1e-5

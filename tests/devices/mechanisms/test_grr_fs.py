@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -138,6 +138,16 @@ def test_the_profile_and_unequal_domains() -> None:
     alone = [mixed.loss_of_domains([g]) for g in (2, 3, 5)]
     assert alone == pytest.approx([0.717522120, 0.766579165, 0.804162527], abs=2e-9)
     assert mixed.loss().bit == alone[2] and mixed.loss().vector == pytest.approx(2.0, abs=2e-9)
+
+
+def test_a_loss_has_its_own_digits() -> None:
+    """The caller's decimal context may have few digits; the printed loss is exact all the same."""
+    lies = tuple(probability_threshold(1.0, g - 1) for g in (2, 3))
+    asked = (lies, (2, 2, 3, 3), (2, 3), 2)
+    with localcontext() as context:
+        context.prec = 4
+        coarse = subset_mixture.exact_loss.__wrapped__(*asked)
+    assert coarse == subset_mixture.exact_loss(*asked)
 
 
 def test_large_dimensions_are_quick_and_finite() -> None:

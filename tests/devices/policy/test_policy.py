@@ -232,6 +232,9 @@ def training_policy(**changes: object) -> Policy:
 def test_rounds_are_allowed_up_to_the_cap_of_the_training() -> None:
     policy = training_policy()
     assert set(policy.caps) == {"training"} and policy.mode == "federated"
+    cap = policy.caps["training"]
+    assert (cap.bit, cap.vector, cap.user) == (3 * EACH.bit, 3 * EACH.vector, 3 * EACH.vector)
+    assert 3 * EACH.delta <= cap.delta <= 3 * EACH.delta * (1 + 1e-9)
     spent = Loss(0.0, 0.0)
     for _ in range(3):
         assert policy.allows_round(TASK, "update", spent)
