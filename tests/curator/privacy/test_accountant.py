@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from curator.privacy.accountant import Account, Figure, LabelRelease, account, largest_lambda, pate, privgnn
-from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once
+from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss
 from curator.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
 from curator.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon, rdp_epsilon_once
 from curator.privacy.release import LARGEST_LAMBDA, SMALLEST_LAMBDA
+from devices.mechanisms import round_up
 
 DATA = Path(__file__).with_name("data")
 DATA_DEPENDENT = ("pate-g", "Amazon", 1000, 1.0)  # 1967.58 in the table: depends on the votes
@@ -230,6 +231,7 @@ def test_an_account_of_pate() -> None:
     assert (found.query_label, found.query_vector, found.ceiling) == (0.2, 0.2, None)
     third = LabelRelease(queries=5, lambda_=1 / 3, delta=4e-4, classes=3)
     assert pate(third).query_label == pate(third).query_vector == privgnn(third).query_vector == 0.666666667  # upwards
+    assert privgnn(third).query_label == round_up(label_loss(3, 1 / 3)) > label_loss(3, 1 / 3)
     document = found.to_dict()
     assert document["gamma"] is None and document["sampling"] is None
     assert found.central_node().value == found.holds.label

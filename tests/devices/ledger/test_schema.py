@@ -28,6 +28,21 @@ def test_an_empty_ledger(tmp_path: Path) -> None:
     db.close()
 
 
+def test_a_new_file_is_synced_from_its_first_page_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings that make it so; ``test_power_loss.py`` shows what they do."""
+    said: list[str] = []
+    real = sqlite3.connect
+
+    def traced(path: Path, *, isolation_level: None) -> sqlite3.Connection:
+        db = real(path, isolation_level=isolation_level)
+        db.set_trace_callback(said.append)
+        return db
+
+    monkeypatch.setattr(schema.sqlite3, "connect", traced)  # type: ignore[attr-defined]
+    schema.fill(tmp_path / "ledger", Header())
+    assert said[:2] == ["PRAGMA synchronous=FULL", "PRAGMA journal_mode=WAL"]
+
+
 def test_the_version_is_read_from_the_bytes_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     schema.create(path)

@@ -55,6 +55,19 @@ def test_what_64_bits_cannot_hold_is_refused() -> None:
         probability_threshold(1e-20)
 
 
+def test_figures_have_their_own_digits() -> None:
+    """The caller's decimal context may have few digits."""
+
+    def figures() -> tuple[float, int, float]:
+        return round_up(12_345.678901234), probability_threshold(1.0, 3), log_ratio.__wrapped__(7, 3, 1000)
+
+    exact = figures()
+    assert exact[0] == 12_345.678901234
+    with localcontext() as context:
+        context.prec = 4
+        assert figures() == exact
+
+
 def test_losses_add_and_stay_readable() -> None:
     total = Loss(0.1, 1.1, 1e-6) + Loss(0.2, 2.2, 1e-6)
     assert (total.bit, total.vector, total.delta) == (0.3, 3.3, 2e-6)

@@ -66,6 +66,11 @@ def test_the_tail_is_that_of_the_law(t: int, s: int) -> None:
         assert float(dl.tail(k, t, s)) == pytest.approx(summed, rel=1e-9, abs=1e-300)
 
 
+def test_a_loss_is_rounded_up_at_the_60th_digit() -> None:
+    for shift, t, s in ((1, 3, 1), (1, 3, 2), (5, 7, 9)):
+        assert 0 < Fraction(dl.shift_loss(t, s, shift)) - Fraction(shift * s, t) < Fraction(1, 10**58)
+
+
 @pytest.mark.parametrize(("t", "s"), SCALES)
 def test_the_tail_has_80_digits(t: int, s: int) -> None:
     with mpmath.workdps(120):
