@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pymetis
 import pytest
 import torch
 
@@ -26,6 +27,19 @@ def test_metis_finds_cliques_and_is_a_function_of_the_graph() -> None:
     assert [len(set(found[start : start + 8])) for start in (0, 8, 16)] == [1, 1, 1]
     assert len(set(found)) == 3
     assert np.array_equal(found, metis_clusters(24, edges, 3))
+
+
+def test_the_partition_is_that_of_seed_0() -> None:
+    """A graph without clusters, which METIS cuts differently for each seed: stored results rest on this one."""
+    n = 200
+    left, right = np.nonzero(np.triu(np.random.default_rng(0).random((n, n)) < 0.05, 1))
+    near = [sorted(np.r_[left[right == node], right[left == node]].tolist()) for node in range(n)]
+
+    def cut(seed: int) -> list[int]:
+        return list(pymetis.part_graph(4, near, recursive=False, options=pymetis.Options(seed=seed)).vertex_part)
+
+    found = metis_clusters(n, np.stack([left, right]), 4).tolist()
+    assert found == cut(0) and found not in [cut(seed) for seed in (2, 3)]
 
 
 def test_clusters_at_the_edges_of_what_there_is() -> None:

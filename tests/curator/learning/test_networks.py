@@ -181,6 +181,16 @@ def test_only_a_crowded_graph_has_its_pairs_as_a_matrix() -> None:
         assert (network.pairs is not None) == crowded
 
 
+def test_fresh_weights_have_glorots_range_and_biases_are_zero() -> None:
+    torch.manual_seed(0)
+    network = make_network("gcn", _graph(), hidden=HIDDEN, classes=CLASSES, device=CPU)
+    fresh = {name: tensor.detach().numpy() for name, tensor in network.named_parameters()}
+    for name, (rows, columns) in (("weight1", (D, HIDDEN)), ("weight2", (HIDDEN, CLASSES))):
+        bound = np.sqrt(6 / (rows + columns))
+        assert fresh[name].shape == (rows, columns) and 0.8 * bound < np.abs(fresh[name]).max() <= bound
+    assert not fresh["bias1"].any() and not fresh["bias2"].any()
+
+
 def test_only_weights_are_parameters_and_they_are_plain() -> None:
     network = make_network("gcn", _graph(), hidden=HIDDEN, classes=CLASSES, device=CPU)
     assert set(network.state_dict()) == {"weight1", "bias1", "weight2", "bias2"}

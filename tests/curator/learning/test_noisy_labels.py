@@ -91,6 +91,7 @@ def test_the_choice_of_an_epoch() -> None:
 def test_it_learns_the_same_from_the_same_seed() -> None:
     graph = _graph()
     noise = LabelNoise(0.9, kprop_matrix(adjacency_matrix(N, graph.edge_index)), 2)
+    assert noise.by_loss is False  # the loss alone chooses where labels are in clear
 
     def run(given: Graph) -> np.ndarray:
         def make(where: torch.device) -> Network:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,10 @@ def test_only_labels_of_the_training_people_are_read() -> None:
     for d in (4, 30):
         seen, unseen = (ridge(_rows(d), TRAIN, labels, CLASSES) for labels in (LABELS, hidden))
         assert np.array_equal(seen.scores, unseen.scores)
+
+
+def test_a_fit_prints_no_row_of_a_person() -> None:
+    assert set(re.findall(r"(\w+)=", repr(ridge(_rows(4), TRAIN, LABELS, CLASSES)))) == {"penalty", "error"}
 
 
 def test_one_person_and_rows_of_zeros() -> None:

@@ -11,7 +11,7 @@ import math
 import re
 from dataclasses import dataclass, make_dataclass
 from importlib.metadata import EntryPoint
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -98,6 +98,8 @@ def test_settings_are_read_where_annotations_are_not_deferred() -> None:
     assert (method.share, method.hops, method.deep) == (0.25, 3, True)
     with pytest.raises(ValueError, match="--set hops=x: not a value of type int"):
         made.from_settings({"hops": "x"})  # type: ignore[attr-defined]
+    for text, deep in (("true", True), ("1", True), ("False", False), ("0", False)):
+        assert made.from_settings({"share": 1, "hops": 1, "deep": text}).deep is deep  # type: ignore[attr-defined]
 
 
 def test_what_a_method_declares_does_not_change_by_accident() -> None:
@@ -105,6 +107,14 @@ def test_what_a_method_declares_does_not_change_by_accident() -> None:
     kept, now = json.loads(PATH.read_text()), today()
     changed = {name: now.get(name) for name in {*kept, *now} if kept.get(name) != now.get(name)}
     assert not changed, "if it is meant: python -m tests.curator.methods.declared"
+
+
+def test_a_method_without_a_loss_of_its_own_trains_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, Any] = {}
+    monkeypatch.setattr("curator.learning.training.train", lambda graph, **given: told.update(given, graph=graph))
+    given = {"settings": "settings", "classes": 7, "seed": 3, "device": "cuda"}
+    _Own().train("graph", **given)  # type: ignore[arg-type]
+    assert told == {**given, "graph": "graph"}
 
 
 def test_ranges_of_whole_numbers_are_checked_at_both_ends() -> None:

@@ -21,6 +21,7 @@ def one(right: np.ndarray) -> list[Score]:
 def test_mean_and_sample_deviation() -> None:
     assert mean([0.2, None, 0.4]) == pytest.approx(0.3) and mean([None]) is None
     assert spread([0.2, 0.4, 0.9]) == pytest.approx(np.std([0.2, 0.4, 0.9], ddof=1)) and spread([0.2]) is None
+    assert spread([0.2, None, 0.4]) == pytest.approx(0.02**0.5)
 
 
 def test_several_repeats_give_students_interval_of_the_paired_differences() -> None:
@@ -66,6 +67,11 @@ def test_few_repeats_have_the_larger_error_of_people_and_repeats() -> None:
 def test_without_people_few_repeats_have_students_interval_within_what_shares_can_differ() -> None:
     found = gain(scores(0.7, 0.9), scores(0.6, 0.6))
     assert found is not None and (found.low, found.high) == (-1, 1)
+
+
+def test_people_are_paired_where_both_models_have_them() -> None:
+    known = one(np.arange(30) % 3 > 0)
+    assert gain(known, scores(0.5)) is None and gain(scores(0.5), known) is None
 
 
 def test_equal_models_differ_by_nothing() -> None:

@@ -65,6 +65,8 @@ def test_standardised_features_are_compared_in_their_own_units(path_of_four: Pop
         graph(scaled, [[0, 1, 2], [1, 2, 3]], feature_centre=centre, feature_scale=scale), path_of_four
     )
     assert found["feature_mae"] == pytest.approx(0, abs=1e-6)
+    for half in ({"feature_centre": centre}, {"feature_scale": scale}):  # one alone says nothing about their units
+        assert reconstruction(graph(truth.tolist(), [[0], [1]], **half), path_of_four)["feature_mae"] == 0
 
 
 def test_true_features_leave_the_error_of_the_edges(path_of_four: Population) -> None:

@@ -31,6 +31,7 @@ def test_the_ledgers_say_what_was_released(enrolled: Enrolled, ask: Ask) -> None
     assert found["vector"]["max"] == pytest.approx(0.8 * d)
     assert found["user"] == {"max": pytest.approx(39 * 7.2 + 0.8 * d), "mean": pytest.approx((39 * 7.2 + 0.8 * d) / 2)}
     assert found["label"] == {"max": 0, "mean": 0}
+    assert read_ledgers(state, "first")[1].total == 0  # answers to a query are none of a training of that name
     collect(state.folder, ask("again"), devices=40, silent=frozenset(range(20)))
     assert lifetime(state) == found
 

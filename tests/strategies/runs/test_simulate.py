@@ -23,6 +23,7 @@ from devices.enrolment.state import State
 from devices.facts import IntArray, Split
 from strategies import Refused, RunOptions, simulate
 from strategies.results.lifetime import lifetime
+from strategies.results.outcome import Outcome
 from strategies.runs.set_up import set_up
 from strategies.setup.run_setup import RunSetup
 
@@ -45,6 +46,10 @@ def lifetime_in(folder: Path) -> object:
         return lifetime(state)
     finally:
         state.close()
+
+
+def test_an_outcome_prints_figures_and_no_data() -> None:
+    assert {entry.name for entry in dataclasses.fields(Outcome) if entry.repr} == {"guarantee", "seconds", "accuracy"}
 
 
 def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:

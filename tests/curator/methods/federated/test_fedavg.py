@@ -39,4 +39,6 @@ def test_parameters_of_the_rounds_are_checked_at_their_ends() -> None:
         (name,) = wrong
         with pytest.raises(ValueError, match=f"--set {name}="):
             FedAvgMLP(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="--set rounds=0"):
+        FedProx(rounds=0)
     FedAvgMLP(rounds=1, local_steps=1, evaluate_every=0, fraction=1.0, dropping=0.0, server_lr=1e-9)

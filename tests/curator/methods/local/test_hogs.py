@@ -165,12 +165,12 @@ def test_labels_are_the_reported_ones_where_they_were_asked() -> None:
 
 
 def test_questions() -> None:
-    facts, split = PublicFacts(N, D, CLASSES, -1.0, 1.0), Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
+    facts, split = PublicFacts(N, D, CLASSES, -1.0, 2.0), Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
     (question,) = HoGS().questions(facts, split, Budget(epsilon=8), "c")
     assert question.devices is None and question.query.attributes == ("adjacency", "features")
     adjacency, features = (ask.mechanisms[0] for ask in question.query.asks)
     assert adjacency.loss().bit == pytest.approx(7.2) and features.loss().bit == pytest.approx(0.8)
-    assert (features.low, features.high) == (-1, 1)  # type: ignore[attr-defined]
+    assert (features.low, features.high) == (-1, 2)  # type: ignore[attr-defined]
     (public,) = HoGS().questions(facts, split, Budget(epsilon=8, public_features=True, reporting="one-end"), "c")
     assert public.query.attributes == ("adjacency",)
     assert public.query.asks[0].mechanisms[0].loss().bit == pytest.approx(8)

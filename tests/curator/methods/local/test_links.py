@@ -80,6 +80,8 @@ def test_survival_leaves_the_degree_on_average() -> None:
     assert survival(np.array([-4, 0]), np.full(2, 100), flip).tolist() == [0, 0]
     assert survival(np.array([900]), np.full(1, 100), flip)[0] == pytest.approx(100 / 90, rel=1e-12)  # kept whole
     assert survival(np.array([3]), np.array([0]), flip).tolist() == [0]  # the first device of one-end reporting
+    for n in (129, 200, 1000):  # memory that was used before shows nowhere
+        assert not survival(np.full(n, 3), np.zeros(n, np.int64), flip).any()
 
 
 def test_dprr_thins_rows_and_one_set_of_reports_gives_one_graph() -> None:
@@ -120,6 +122,19 @@ def test_largest_entries_and_pairs_by_hand() -> None:
     assert largest_entries(rows, everybody, 0).shape == (2, 0)
     left, right = largest_pairs(np.zeros((3, 3), np.int32), np.zeros(3, np.bool_), 2)
     assert not len(left)
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+def test_dprr_asks_for_a_row_and_a_degree_that_share_the_budget(reporting: Any) -> None:
+    budget = dataclasses.replace(SPEND, epsilon=4.0, reporting=reporting)
+    method = DPRR(degree_share=0.25)
+    (question,) = method.questions(FACTS, SPLIT, budget, "c")
+    response, degree = question.query.asks[0].mechanisms
+    assert isinstance(response, RandomizedResponse) and isinstance(degree, Degree)
+    assert response.loss().bit == pytest.approx(3) and degree.loss().bit == pytest.approx(1)
+    assert {(asked.n, asked.reporting) for asked in (response, degree)} == {(N, reporting)}
+    ends = 1 if reporting == "one-end" else 2
+    assert method.guarantee(FACTS, (question,), budget).holds["relationship"].value == pytest.approx(4 * ends)
 
 
 def test_ldpgcn_keeps_as_many_as_the_degrees_say() -> None:

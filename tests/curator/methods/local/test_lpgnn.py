@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,7 +153,10 @@ def test_the_guarantee() -> None:
     assert {guarantee.holds[level].status for level in ("vector", "label", "user")} == {"unprotected"}
 
     text = LPGNN(version="text")
-    holds = text.guarantee(FACTS, text.questions(FACTS, SPLIT, Budget(eps_features=1.0), "c"), Budget()).holds
+    features = Budget(eps_features=1.0)
+    guarantee = text.guarantee(FACTS, text.questions(FACTS, SPLIT, features, "c"), features)
+    assert guarantee.claimed.value == 1  # labels are public
+    holds = guarantee.holds
     assert holds["label"].status == "unprotected" and holds["vector"].value == pytest.approx(1)
 
     private, budget = LPGNN(adjacency="private"), dataclasses.replace(BOTH, eps_adjacency=4.0)
@@ -162,6 +166,21 @@ def test_the_guarantee() -> None:
     gaussian = LPGNN(mechanism="gaussian")
     holds = gaussian.guarantee(FACTS, gaussian.questions(FACTS, SPLIT, BOTH, "c"), BOTH).holds
     assert holds["vector"].delta == 1e-10 and holds["vector"].value == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize("version", ["ccs", "text"])
+def test_the_training_gets_what_it_was_told_and_the_label_noise(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, Any] = {}
+    monkeypatch.setattr("curator.learning.noisy_labels.train_denoised", lambda make, graph, **more: told.update(more))
+    reports, public, _ = _reports()
+    method = LPGNN(version=version, k_y=3)
+    given = {"settings": TrainingSettings(), "classes": 3, "seed": 5, "device": "cuda"}
+    graph = method.reconstruct(reports, public)
+    method.train(graph, **given)  # type: ignore[arg-type]
+    noise = told.pop("noise")
+    assert told == given
+    ccs = version == "ccs"
+    assert (noise.truth, noise.hops, noise.by_loss) == (graph.notes["label_truth"], 3 if ccs else 0, not ccs)
 
 
 @pytest.mark.parametrize(

@@ -139,8 +139,8 @@ def test_what_does_not_fit_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "key, value",
-    [("m", 0), ("group", 0), ("Kx", -1), ("Ky", 101), ("C", 0), ("alpha", -1.0), ("alpha", float("nan")),
-     ("features", "raw"), ("labels", "clean"), ("loss", "mse"), ("proportions", "none")],
+    [("m", 0), ("m", 65537), ("group", 0), ("group", 1048577), ("Kx", -1), ("Ky", 101), ("C", 0), ("alpha", -1.0),
+     ("alpha", float("nan")), ("features", "raw"), ("labels", "clean"), ("loss", "mse"), ("proportions", "none")],
 )  # fmt: skip
 def test_parameters_outside_their_range(key: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"--set {key}="):
@@ -175,6 +175,15 @@ def test_what_is_claimed_and_what_holds_on_citeseer(eps_x: float, bit: float, cl
     assert any("Theorem 1" in reason for reason in guarantee.why_they_differ)
     again = method.guarantee(facts, method.questions(facts, SPLIT, budget, "c"), budget, collections=3)
     assert again.holds["vector"].value == pytest.approx(30 * eps_x)
+
+
+def test_the_claimed_sum_is_rounded_up() -> None:
+    facts, budget = PublicFacts(N, D, CLASSES), Budget(eps_features=1.0, eps_labels=0.3)
+    method = RGNN(m=4)
+    (features, label), _ = (question.query.asks for question in method.questions(facts, SPLIT, budget, "c"))
+    exact = features.mechanisms[0].claimed_loss() + label.mechanisms[0].loss().vector  # type: ignore[attr-defined]
+    claimed = method.guarantee(facts, method.questions(facts, SPLIT, budget, "c"), budget).claimed.value
+    assert claimed == 3.237364012 and exact < claimed < exact + 1e-9
 
 
 def test_a_total_is_what_a_person_loses() -> None:

@@ -114,6 +114,7 @@ def test_the_guarantee() -> None:
     guarantee = Solitude().guarantee(FACTS, Solitude().questions(FACTS, SPLIT, BUDGET, "c"), BUDGET)
     holds = guarantee.holds
     assert guarantee.claimed.value == pytest.approx(4)  # Corollary 3.1
+    assert Solitude().claim(Budget(epsilon=3.0, public_features=True)).value == 3  # public features lose nothing
     values = {level: holds[level].value for level in ("bit_adjacency", "relationship", "vector", "user", "node")}
     assert values == pytest.approx({"bit_adjacency": 3, "relationship": 6, "vector": 1, "user": 16, "node": 31})
     assert holds["label"].status == "unprotected"

@@ -213,6 +213,10 @@ def test_parameters_out_of_range(wrong: dict[str, object]) -> None:
         PrivGnn(**wrong)  # type: ignore[arg-type]
 
 
+def test_one_query_is_enough() -> None:
+    assert PrivGnn(queries=1).release(100, 3).queries == 1
+
+
 def test_more_queries_than_nodes_and_another_network() -> None:
     with pytest.raises(ValueError, match="--queries 1000: 90 public nodes"):
         PrivGnn().check(people=100, asked=90, classes=3)
