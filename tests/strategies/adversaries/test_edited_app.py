@@ -185,7 +185,7 @@ def rob(site: Site, app: Path, name: str, nodes: int) -> dict[int, dict[str, Any
     log = site.flower.log.read_text(errors="replace")
     assert out.exists(), log[-3000:]
     loot = json.loads(out.read_text())
-    assert all("error" not in entry for entry in loot), (loot, log[-3000:])
+    assert all("error" not in entry for entry in loot), ([e.get("error") for e in loot], log[-3000:])
     return {entry["device"]: entry for entry in loot}
 
 

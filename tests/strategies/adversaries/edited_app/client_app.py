@@ -24,7 +24,8 @@ from flwr.clientapp import ClientApp
 
 from devices import raw_record as handover
 from devices.device import Report
-from devices.enrolment.state import State
+from devices.enrolment.state import State, ledger_name
+from devices.ledger.ledger import Ledger
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
 from devices.query import Ask, Query
 from devices.vault.client import VaultDevice
@@ -169,6 +170,7 @@ def _read_all(state: Path, device: int, question: bytes) -> dict[str, Any]:
     for i in range(5):
         with tempfile.TemporaryDirectory() as name:
             shutil.copytree(state, Path(name) / "copy", ignore=shutil.ignore_patterns("ledger*"))
+            Ledger.create(Path(name) / "copy" / ledger_name(0)).close()  # the folder's own code makes an empty one
             (Path(name) / "copy" / "secrets.bin").write_bytes(os.urandom((state / "secrets.bin").stat().st_size))
             answer = State(Path(name) / "copy").device(device).answer(Query(f"copy-{i}", query.plan))
             assert isinstance(answer, Report)
