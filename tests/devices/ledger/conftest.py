@@ -56,7 +56,8 @@ def postgres_server() -> Iterator[Server]:
     if not found:
         _missing("there is no /usr/lib/postgresql/*/bin/initdb")
     psycopg = pytest.importorskip("psycopg") if "LDPSIM_POSTGRES" not in os.environ else __import__("psycopg")
-    programs, folder = found[-1].parent, Path(tempfile.mkdtemp(prefix="pg-"))
+    # In /tmp, whatever TMPDIR says: the server's user has to reach it, and the path of a socket has to be short.
+    programs, folder = found[-1].parent, Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
     user = None
     if os.getuid() == 0:  # PostgreSQL refuses root
         user = pwd.getpwnam("postgres")
