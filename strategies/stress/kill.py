@@ -87,7 +87,13 @@ def _questions(devices: int, d: int) -> tuple[Query, Query]:
 
 
 def torture(
-    kills: int, devices: int, *, seed: int = 0, spoil: Callable[[], None] | None = None, folder: Path | None = None
+    kills: int,
+    devices: int,
+    *,
+    seed: int = 0,
+    spoil: Callable[[], None] | None = None,
+    folder: Path | None = None,
+    moments: tuple[str, ...] = STEPS,
 ) -> KillRecord:
     """Kill collections of ``devices`` devices ``kills`` times in all, and check them.
 
@@ -97,6 +103,8 @@ def torture(
         seed: Seed of the moments.
         spoil: Called in every run that will be killed; it breaks something that must be found.
         folder: Parent of the working folder; None for the system's.
+        moments: Moments of the kills, out of ``STEPS``. Without "at random" every kill depends on ``seed``
+            alone, not on the speed of the machine.
     """
     assume_identity(run_id=1)
     record, rng, began = KillRecord(), random.Random(seed), time.monotonic()
@@ -114,7 +122,8 @@ def torture(
             rivals = questions if record.collections % 2 else questions[:1]
             record.collections += 1
             for number in range(min(KILLS_EACH, kills - record.kills.total())):
-                moment = STEPS[0] if number % 2 else STEPS[rng.randrange(len(STEPS))]
+                by_clock = number % 2 == 1 and STEPS[0] in moments
+                moment = STEPS[0] if by_clock else moments[rng.randrange(len(moments))]
                 run = _Run(state, log, rivals[number % len(rivals)], devices, moment, rng.randrange(1 << 30), spoil)
                 while not run.killed(rng.uniform(0, span)):  # it ended before: that is no kill
                     run = _Run(state, log, run.question, devices, moment, rng.randrange(1 << 30), spoil)
