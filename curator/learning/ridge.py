@@ -9,8 +9,9 @@ Let m_-i be the mean without person i. The prediction for i by the fit to all ot
 
     f_-i(z_i) = Y_i - [A^-1 (Y - 1 m_-i)]_i / (A^-1)_ii,
 
-for both the mean and the weights leave i out (block inverse of A). Of a few penalties lam the one with
-the smallest mean square of Y_i - f_-i(z_i) is kept; the first of equal ones.
+for both the mean and the weights leave i out (block inverse of A). The error of a penalty lam is the mean square
+of Y_i - f_-i(z_i). Of a few penalties, in their order, the middle one is tried first, then its neighbours as long
+as the error falls. Where the error has one valley, this is the smallest one; of equal ones the first is kept.
 
 A has T rows. Where there are fewer columns than people, G = Z' Z + lam I is inverted instead, by
 
@@ -19,6 +20,7 @@ A has T rows. Where there are fewer columns than people, G = Z' Z + lam I is inv
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,7 +64,7 @@ def ridge(
         train: int64 (T,), T at least 1: people to learn from.
         labels: int64 (n,); only those of ``train`` are read.
         classes: Number of classes.
-        penalties: Positive values of lam to choose from.
+        penalties: Positive values of lam to choose from, at least one, rising or falling.
     """
     z = rows[train].astype(np.float64)
     y = np.eye(classes)[labels[train]]
@@ -71,8 +73,8 @@ def ridge(
     primal = z.shape[1] < count
     gram = _dense(z.T @ z if primal else z @ z.T)
     both = np.concatenate([y, np.ones((count, 1))], axis=1)
-    found: tuple[float, float, Matrix, Matrix] | None = None
-    for penalty in penalties:
+
+    def fit(penalty: float) -> tuple[float, float, Matrix, Matrix]:
         inverse = _inverse(gram, penalty)
         if primal:
             solved = (both - z @ (inverse @ (z.T @ both))) / penalty
@@ -81,13 +83,26 @@ def ridge(
             solved, diagonal = inverse @ both, np.diag(inverse)
         labels_part, ones_part = solved[:, :-1], solved[:, -1:]  # A^-1 Y and A^-1 1
         left_out = y - (labels_part - ones_part * without) / diagonal[:, None]
-        error = float(np.square(y - left_out).mean())
-        if found is None or error < found[0]:
-            found = error, penalty, left_out, labels_part - ones_part * mean
-    assert found is not None, "no penalty to choose from"
-    error, penalty, left_out, dual = found
+        return float(np.square(y - left_out).mean()), penalty, left_out, labels_part - ones_part * mean
+
+    error, penalty, left_out, dual = _downhill(fit, penalties)
     weights = (z.T @ dual).astype(np.result_type(rows.dtype, np.float32))  # a float32 matrix of rows is not copied
     return Ridge(mean + rows @ weights, left_out, penalty, error)
+
+
+def _downhill(
+    fit: Callable[[float], tuple[float, float, Matrix, Matrix]], penalties: tuple[float, ...]
+) -> tuple[float, float, Matrix, Matrix]:
+    """Return the fit of the penalty at which the error stops to fall, a step at a time from the middle one."""
+    middle = place = len(penalties) // 2
+    best = fit(penalties[place])
+    for step in (-1, 1):
+        while (step < 0 or place >= middle) and 0 <= place + step < len(penalties):
+            other = fit(penalties[place + step])
+            if other[0] > best[0] or (step == 1 and other[0] == best[0]):
+                break
+            best, place = other, place + step
+    return best
 
 
 def _dense(matrix: Any) -> Matrix:
@@ -102,7 +117,10 @@ def _inverse(gram: Matrix, penalty: float) -> Matrix:
         return shifted
     factor, _ = dpotrf(shifted, lower=1, overwrite_a=1)
     half, _ = dpotri(factor, lower=1, overwrite_c=1)
-    half += np.tril(half, -1).T  # the other half is 0
+    for start in range(0, len(half), _ROWS_AT_ONCE):  # the other half is 0; it is written block by block
+        block = slice(start, start + _ROWS_AT_ONCE)
+        half[block, start + _ROWS_AT_ONCE :] = half[start + _ROWS_AT_ONCE :, block].T
+        half[block, block] += np.tril(half[block, block], -1).T
     return half.T  # symmetric, and by rows: what a product of sparse rows with it reads
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.ridge import PENALTIES, ridge
+from curator.learning.ridge import PENALTIES, _downhill, ridge
 
 N, CLASSES = 14, 3
 RNG = np.random.Generator(np.random.PCG64(7))
@@ -50,6 +50,18 @@ def test_penalty_has_the_smallest_leave_one_out_error() -> None:
     for order in (PENALTIES, PENALTIES[::-1]):
         assert ridge(rows, TRAIN, LABELS, CLASSES, order).penalty == best
     assert ridge(np.zeros((N, 2)), TRAIN, LABELS, CLASSES, (3.0, 1.0)).penalty == 3.0  # the first of equal ones
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_valley_is_found_wherever_it_lies(place: int) -> None:
+    tried = []
+
+    def fit(penalty: float) -> Any:
+        tried.append(penalty)
+        return abs(penalty - PENALTIES[place]), penalty, None, None
+
+    assert _downhill(fit, PENALTIES)[1] == PENALTIES[place]
+    assert len(tried) == 3
 
 
 def test_only_labels_of_the_training_people_are_read() -> None:

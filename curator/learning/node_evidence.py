@@ -1,0 +1,129 @@
+"""Class evidence from a person's features alone: naive Bayes and ridge regression, pooled.
+
+Components, each (n, classes):
+
+    naive Bayes  ln-probabilities of shrunk naive Bayes on bits, out of fold for training people
+    ridge        5 times the scores of ridge regression, leave-one-out for training people
+    ln ridge     ln of the same scores, those below .01 taken as .01
+
+Their exponents minimise the negative log-likelihood of training and validation labels. The label of a training
+person is not in its own row of any component. It is one of many that choose the exponents and ridge's penalty.
+
+Bits of features are the words that a person has in text, and the columns in which it is above the mean in
+everything else. A label under generalised randomised response (GRR) is learned from as reported, and the
+channel is inverted: naive Bayes gets unbiased weights, ridge's scores become (score - lie) / (truth - lie).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from curator.learning.naive_bayes import class_weights, naive_bayes
+from curator.learning.pool import fit_pool
+from curator.learning.ridge import ridge
+from curator.learning.tfidf import is_text, standardised_rows, weighted_rows
+from devices.array_types import BoolArray, IntArray
+from devices.facts import Split
+
+Matrix = NDArray[np.float64]
+
+_LEAST_SCORE = 0.01
+_RIDGE_SCALE = 5.0
+_PRIOR = {"naive Bayes": 0.1, "ridge": 1.0, "ln ridge": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class NodeEvidence:
+    """Class probabilities from features alone.
+
+    Args:
+        log_probability: float64 (n, classes); the probabilities of a row sum to 1.
+        components: float64 (n, classes) by name; empty where nothing is known but the class shares.
+        exponents: Exponent of each component.
+    """
+
+    log_probability: Matrix = field(repr=False)
+    components: Mapping[str, Matrix] = field(repr=False)
+    exponents: Mapping[str, float]
+
+
+def node_evidence(
+    features: Any,
+    labels: IntArray,
+    split: Split,
+    classes: int,
+    *,
+    bits: Any = None,
+    flip: float = 0.0,
+    answered: BoolArray | None = None,
+    soft: Matrix | None = None,
+    seed: int = 0,
+) -> NodeEvidence:
+    """Return everybody's class evidence from public features, or from reported bits.
+
+    Args:
+        features: (n, d), CSR or numpy: the public features; None if they are private.
+        labels: int64 (n,), -1 unknown: classes, or reported classes. Test labels are not read.
+        split: Division of the people.
+        classes: Number of classes.
+        bits: (n, d) of zeros and ones, CSR or numpy: reported bits; None to take the bits of ``features``.
+        flip: Probability that a reported bit is flipped.
+        answered: bool (n,): people whose bits are known; None for everybody.
+        soft: float64 (n, classes): ln-likelihood of each person's label report under GRR, up to a constant of the
+            row; a row of equal entries for a person without a report. It then replaces ``labels``. None for public
+            labels.
+        seed: Seed of the folds.
+    """
+    truth, labels = _channel(labels, soft, classes)
+    train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
+    rows = features if features is not None else bits
+    if rows is None or not rows.shape[1] or not len(train):
+        return _shares_alone(len(labels), class_weights(labels, train, classes, truth))
+    lie = (1 - truth) / max(1, classes - 1)
+    fit = ridge(weighted_rows(features) if features is not None else standardised_rows(bits), train, labels, classes)
+    scores = np.array(fit.scores, np.float64)
+    scores[train] = fit.left_out
+    scores = (scores - lie) / (truth - lie)
+    weights = class_weights(labels, train, classes, truth)
+    bayes = naive_bayes(
+        bits_of(features) if bits is None else bits, train, weights, flip=flip, answered=answered, seed=seed
+    )
+    components = {
+        "naive Bayes": bayes,
+        "ridge": _RIDGE_SCALE * scores,
+        "ln ridge": np.log(np.maximum(scores, _LEAST_SCORE)),
+    }
+    pool = fit_pool(components, labels, np.concatenate([train, val]), soft=soft, prior=_PRIOR)
+    return NodeEvidence(pool.log_probability, components, pool.exponents)
+
+
+def bits_of(features: Any) -> Any:
+    """Return the bits of features, bool (n, d): CSR for CSR text, else numpy.
+
+    >>> bits_of(np.array([[0.0, 2.0], [0.0, -1.0]])).astype(int)
+    array([[0, 1],
+           [0, 0]])
+    """
+    if is_text(features):
+        return features > 0
+    return (features.toarray() if issparse(features) else features) > np.asarray(features.mean(axis=0)).ravel()
+
+
+def _channel(labels: IntArray, soft: Matrix | None, classes: int) -> tuple[float, IntArray]:
+    """Return the probability that a reported label is true, and the reported classes, -1 for none."""
+    if soft is None:
+        return 1.0, labels
+    weight = soft.max(axis=1) - soft.min(axis=1)  # ln(truth / lie)
+    reported = np.where(weight > 0, soft.argmax(axis=1), -1).astype(np.int64)
+    return float(1 / (1 + (classes - 1) * np.exp(-weight.max(initial=0)))), reported
+
+
+def _shares_alone(n: int, weights: Matrix) -> NodeEvidence:
+    counts = np.maximum(weights.sum(axis=0), 0) + 1
+    return NodeEvidence(np.tile(np.log(counts / counts.sum()), (n, 1)), {}, {})

@@ -1,0 +1,149 @@
+"""Log-linear pool of several opinions about everybody's class, with exponents fitted on labelled people.
+
+    ln p_i(c) = sum_k a_k x_k(i, c) - ln of the sum of this over the classes,    a_k >= 0,
+
+where x_k are the ln-probabilities or scores of component k. The exponents are those of the smallest
+
+    sum over the labelled people of -ln p_i(label)  +  strength / 2 sum_k (a_k - prior_k)^2,
+
+a convex function. Where only a noisy report of a label is known, -ln p_i(label) is -ln sum_c p_i(c) r_i(c),
+r_i(c) the likelihood of the report under class c. The penalty only matters where few people are labelled; without
+any the exponents are the prior.
+
+An exponent corrects a component that is too sure of itself (below 1), and is 0 for one that says nothing new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from curator.learning.naive_bayes import folds_of
+from devices.array_types import IntArray
+
+FOLDS = 5
+STRENGTH = 1.0
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """A fitted pool.
+
+    Args:
+        exponents: a_k by the component's name.
+        log_probability: float64 (n, classes): ln p of everybody.
+        nll: Mean of -ln p_i(label) over the labelled people, NaN without any.
+    """
+
+    exponents: Mapping[str, float]
+    log_probability: Matrix = field(repr=False)
+    nll: float
+
+
+def fit_pool(
+    components: Mapping[str, Matrix],
+    labels: IntArray,
+    nodes: IntArray,
+    *,
+    soft: Matrix | None = None,
+    prior: Mapping[str, float] | None = None,
+    strength: float = STRENGTH,
+) -> Pool:
+    """Fit the exponents on the labels of ``nodes``.
+
+    Args:
+        components: Finite float64 (n, classes) by name, at least one.
+        labels: int64 (n,); only those of ``nodes`` are read, -1 is no label.
+        nodes: Node indices.
+        soft: float64 (n, classes): ln-likelihood of each person's label report, up to a constant of the row.
+            It then replaces ``labels``.
+        prior: Exponents before anybody's label is seen; None for equal ones with the sum 1.
+        strength: Weight of the penalty.
+    """
+    names = list(components)
+    start = np.array([1 / len(names) if prior is None else prior[name] for name in names])
+    if soft is None:
+        nodes = nodes[labels[nodes] >= 0]
+    if not len(nodes):
+        return Pool(dict(zip(names, start.tolist(), strict=True)), pooled(components, start), float("nan"))
+    told = told_classes(labels, nodes, soft, next(iter(components.values())).shape[1])
+    stacked = np.stack([components[name][nodes] for name in names])
+    stacked -= stacked.mean(axis=2, keepdims=True)  # no probability changes; no large numbers
+    scale = np.maximum(np.sqrt(np.square(stacked).mean(axis=(1, 2))), 1e-12)
+
+    def value(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        exponents = scaled / scale
+        loss, gradient = loss_of(exponents, stacked, told)
+        apart = exponents - start
+        return loss + strength / 2 * float(apart @ apart), (gradient + strength * apart) / scale
+
+    best = minimize(value, start * scale, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(names))
+    exponents = np.asarray(best.x / scale)
+    nll = loss_of(exponents, stacked, told)[0] / len(nodes)
+    return Pool(dict(zip(names, exponents.tolist(), strict=True)), pooled(components, exponents), nll)
+
+
+def cross_fitted(
+    components: Mapping[str, Matrix],
+    labels: IntArray,
+    nodes: IntArray,
+    *,
+    soft: Matrix | None = None,
+    prior: Mapping[str, float] | None = None,
+    strength: float = STRENGTH,
+    folds: int = FOLDS,
+    seed: int = 0,
+) -> Matrix:
+    """float64 (n, classes): ln p, for each of ``nodes`` by the exponents that the other folds of ``nodes`` give.
+
+    The rows of everybody else are those of :func:`fit_pool`. The arguments are those of :func:`fit_pool` too.
+    """
+    found = fit_pool(components, labels, nodes, soft=soft, prior=prior, strength=strength).log_probability.copy()
+    own = folds_of(len(nodes), folds, seed)
+    for fold in np.unique(own):
+        rest, held = nodes[own != fold], nodes[own == fold]
+        pool = fit_pool(components, labels, rest, soft=soft, prior=prior, strength=strength)
+        exponents = np.array(list(pool.exponents.values()))
+        found[held] = pooled({name: values[held] for name, values in components.items()}, exponents)
+    return found
+
+
+def told_classes(labels: IntArray, nodes: IntArray, soft: Matrix | None, classes: int) -> Matrix:
+    """float64 (len(nodes), classes): ln-likelihood of what is known of each label; a known class is 0, others -inf."""
+    if soft is not None:
+        return soft[nodes]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.eye(classes)[labels[nodes]]))
+
+
+def loss_of(exponents: NDArray[np.float64], stacked: Matrix, told: Matrix) -> tuple[float, NDArray[np.float64]]:
+    """Return the sum of -ln p_i(report) and its gradient in the exponents.
+
+    Args:
+        exponents: float64 (k,).
+        stacked: float64 (k, m, classes): components of the labelled people.
+        told: float64 (m, classes): ln-likelihood of their labels or reports.
+    """
+    scores = np.tensordot(exponents, stacked, 1)
+    before, after = _normaliser(scores), _normaliser(scores + told)
+    change = np.exp(scores - before) - np.exp(scores + told - after)
+    return float((before - after).sum()), np.asarray(np.tensordot(stacked, change, 2))
+
+
+def pooled(components: Mapping[str, Matrix], exponents: NDArray[np.float64]) -> Matrix:
+    """float64 (n, classes): ln p."""
+    total = sum(a * values for a, values in zip(exponents, components.values(), strict=True))
+    scores = np.asarray(total)
+    return scores - _normaliser(scores)
+
+
+def _normaliser(scores: Matrix) -> Matrix:
+    """float64 (m, 1): ln of the sum of exp(scores) over a row."""
+    top = scores.max(axis=1, keepdims=True)
+    return np.asarray(top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True)))

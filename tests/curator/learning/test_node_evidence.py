@@ -1,0 +1,103 @@
+"""Node evidence: own labels that do not reach own rows, test labels that change nothing, poor data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.learning.node_evidence import bits_of, node_evidence
+from devices.facts import Split
+
+N, D, CLASSES = 240, 40, 3
+RNG = np.random.Generator(np.random.PCG64(8))
+LABELS = RNG.integers(0, CLASSES, N)
+TEXT = (RNG.random((N, D)) < np.where(np.arange(D) % CLASSES == LABELS[:, None], 0.3, 0.1)).astype(np.float32)
+DENSE = (RNG.normal(size=(N, 6)) + 1.5 * np.eye(6)[LABELS]).astype(np.float32)
+ORDER = RNG.permutation(N)
+SPLIT = Split(np.sort(ORDER[:120]), np.sort(ORDER[120:180]), np.sort(ORDER[180:]))
+
+
+def _hits(log_probability: np.ndarray) -> float:
+    return float(np.mean(log_probability[SPLIT.test].argmax(axis=1) == LABELS[SPLIT.test]))
+
+
+@pytest.mark.parametrize("features", [csr_array(TEXT), TEXT, DENSE, csr_array(DENSE)])
+def test_features_tell_the_classes(features: Any) -> None:
+    found = node_evidence(features, LABELS, SPLIT, CLASSES)
+    assert _hits(found.log_probability) > 0.6
+    np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
+    assert set(found.components) == set(found.exponents)
+
+
+def test_test_labels_are_not_read() -> None:
+    scrambled = LABELS.copy()
+    scrambled[SPLIT.test] = RNG.permutation(scrambled[SPLIT.test])
+    one, other = (node_evidence(csr_array(TEXT), labels, SPLIT, CLASSES) for labels in (LABELS, scrambled))
+    assert one.log_probability.tobytes() == other.log_probability.tobytes()
+
+
+@pytest.mark.parametrize("features", [csr_array(TEXT), DENSE])
+def test_own_label_does_not_reach_own_components(features: Any) -> None:
+    before = node_evidence(features, LABELS, SPLIT, CLASSES)
+    for i in SPLIT.train[:6]:
+        flipped = LABELS.copy()
+        flipped[i] = (flipped[i] + 1) % CLASSES
+        after = node_evidence(features, flipped, SPLIT, CLASSES)
+        for name, values in before.components.items():
+            np.testing.assert_allclose(after.components[name][i], values[i], atol=1e-8, err_msg=name)
+            assert not np.allclose(after.components[name], values)
+
+
+def test_reported_labels_and_bits() -> None:
+    rng = np.random.Generator(np.random.PCG64(11))
+    truth = 0.8
+    reported = np.where(rng.random(N) < truth, LABELS, (LABELS + rng.integers(1, CLASSES, N)) % CLASSES)
+    soft = np.log(np.full((N, CLASSES), (1 - truth) / (CLASSES - 1)))
+    soft[np.arange(N), reported] = np.log(truth)
+    soft[SPLIT.test] = 0
+    found = node_evidence(csr_array(TEXT), np.full(N, -1), SPLIT, CLASSES, soft=soft)
+    assert _hits(found.log_probability) > 0.5
+    noisy = TEXT.astype(bool) ^ (rng.random((N, D)) < 0.05)
+    found = node_evidence(None, LABELS, SPLIT, CLASSES, bits=noisy, flip=0.05)
+    assert _hits(found.log_probability) > 0.5
+
+
+def test_clear_reports_are_public_labels() -> None:
+    soft = np.full((N, CLASSES), -60.0)
+    soft[np.arange(N), LABELS] = 0.0
+    soft[SPLIT.test] = 0
+    public = node_evidence(DENSE, LABELS, SPLIT, CLASSES)
+    reported = node_evidence(DENSE, np.full(N, -1), SPLIT, CLASSES, soft=soft)
+    np.testing.assert_allclose(reported.log_probability, public.log_probability, atol=1e-3)
+
+
+def test_without_features_everybody_has_the_class_shares() -> None:
+    counts = np.bincount(LABELS[SPLIT.train], minlength=CLASSES) + 1
+    for nothing in (None, np.zeros((N, 0), np.float32)):
+        found = node_evidence(nothing, LABELS, SPLIT, CLASSES)
+        np.testing.assert_allclose(np.exp(found.log_probability), np.tile(counts / counts.sum(), (N, 1)))
+        assert found.components == {}
+
+
+@pytest.mark.parametrize("features", [csr_array(TEXT), DENSE, np.zeros((N, 4), np.float32), csr_array((N, 4))])
+@pytest.mark.parametrize("case", ["no label", "one label", "two labels", "no validation", "a class is missing"])
+def test_poor_data(features: Any, case: str) -> None:
+    labels = LABELS.copy()
+    if case in ("no label", "one label", "two labels"):
+        kept = {"no label": 0, "one label": 1, "two labels": 2}[case]
+        labels[SPLIT.train[kept:]] = -1
+    if case == "no validation":
+        labels[SPLIT.val] = -1
+    if case == "a class is missing":
+        labels[labels == 1] = -1
+    found = node_evidence(features, labels, SPLIT, CLASSES)
+    assert np.isfinite(found.log_probability).all()
+    np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
+
+
+def test_bits_of_features_that_are_no_text() -> None:
+    assert np.array_equal(bits_of(DENSE), DENSE > DENSE.mean(axis=0))
+    assert np.array_equal(bits_of(csr_array(TEXT)).toarray(), TEXT > 0)

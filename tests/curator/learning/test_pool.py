@@ -1,0 +1,102 @@
+"""The pool: its gradient, its optimum, its honest predictions on the labelled people."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from curator.learning.naive_bayes import folds_of
+from curator.learning.pool import FOLDS, cross_fitted, fit_pool, loss_of, pooled, told_classes
+
+N, CLASSES = 200, 3
+RNG = np.random.Generator(np.random.PCG64(4))
+LABELS = RNG.integers(0, CLASSES, N)
+GOOD = 2.0 * np.eye(CLASSES)[LABELS] + RNG.normal(size=(N, CLASSES))
+NOISE = 30 * RNG.normal(size=(N, CLASSES))
+COMPONENTS = {"good": GOOD, "noise": NOISE}
+NODES = np.arange(0, N, 2)
+SOFT = np.log(np.full((N, CLASSES), 0.1) + 0.7 * np.eye(CLASSES)[LABELS])
+
+
+@pytest.mark.parametrize("soft", [None, SOFT])
+def test_gradient_is_that_of_finite_differences(soft: np.ndarray | None) -> None:
+    stacked = np.stack([GOOD, NOISE / 30])[:, NODES]
+    told = told_classes(LABELS, NODES, soft, CLASSES)
+    at, step = np.array([0.4, 0.7]), 1e-6
+    _, gradient = loss_of(at, stacked, told)
+    for k in range(2):
+        move = step * np.eye(2)[k]
+        slope = (loss_of(at + move, stacked, told)[0] - loss_of(at - move, stacked, told)[0]) / (2 * step)
+        assert gradient[k] == pytest.approx(slope, rel=1e-6)
+
+
+def test_loss_is_the_negative_log_likelihood() -> None:
+    log_p = pooled({"good": GOOD}, np.array([0.8]))
+    stacked = GOOD[None, NODES]
+    loss, _ = loss_of(np.array([0.8]), stacked, told_classes(LABELS, NODES, None, CLASSES))
+    assert loss == pytest.approx(-log_p[NODES, LABELS[NODES]].sum())
+    loss, _ = loss_of(np.array([0.8]), stacked, told_classes(LABELS, NODES, SOFT, CLASSES))
+    assert loss == pytest.approx(-np.log((np.exp(log_p) * np.exp(SOFT))[NODES].sum(axis=1)).sum())
+
+
+def test_a_true_posterior_keeps_its_exponent_and_noise_gets_none() -> None:
+    pool = fit_pool(COMPONENTS, LABELS, np.arange(N), strength=0.0)
+    assert pool.exponents["good"] == pytest.approx(2, abs=0.5)  # ln p(label | row) is 2 row + constant
+    assert pool.exponents["noise"] < 0.02
+    best = pool.nll
+    for good in (0.8, 1.2):
+        other = pooled(COMPONENTS, np.array([good, 1.0]) * list(pool.exponents.values()))
+        assert -other[np.arange(N), LABELS].mean() > best
+    np.testing.assert_allclose(np.exp(pool.log_probability).sum(axis=1), 1)
+
+
+def test_exponents_are_never_negative() -> None:
+    assert fit_pool({"wrong": -GOOD}, LABELS, NODES, strength=0.0).exponents == {"wrong": 0}
+
+
+def test_without_labels_the_prior_stands() -> None:
+    hidden = np.full(N, -1)
+    for nodes in (NODES, NODES[:0]):
+        pool = fit_pool(COMPONENTS, hidden, nodes)
+        assert pool.exponents == {"good": 0.5, "noise": 0.5}
+        assert np.isnan(pool.nll)
+    assert fit_pool(COMPONENTS, hidden, NODES, prior={"good": 1, "noise": 0}).exponents == {"good": 1, "noise": 0}
+
+
+def test_penalty_holds_the_exponents_near_the_prior() -> None:
+    prior = {"good": 0.3, "noise": 0.0}
+    near = fit_pool(COMPONENTS, LABELS, NODES, prior=prior, strength=1e9).exponents
+    assert near["good"] == pytest.approx(0.3, abs=1e-3)
+
+
+def test_labels_of_others_are_not_read() -> None:
+    hidden = np.full(N, -1)
+    hidden[NODES] = LABELS[NODES]
+    seen, unseen = (fit_pool(COMPONENTS, labels, NODES) for labels in (LABELS, hidden))
+    assert np.array_equal(seen.log_probability, unseen.log_probability)
+
+
+def test_noisy_reports_give_the_exponents_of_the_true_labels() -> None:
+    rng = np.random.Generator(np.random.PCG64(6))
+    n = 20000
+    labels = rng.integers(0, CLASSES, n)
+    rows = np.eye(CLASSES)[labels] + rng.normal(size=(n, CLASSES))
+    reported = np.where(rng.random(n) < 0.6, labels, (labels + rng.integers(1, CLASSES, n)) % CLASSES)
+    soft = np.log(np.full((n, CLASSES), 0.2) + 0.4 * np.eye(CLASSES)[reported])
+    pool = fit_pool({"row": rows}, np.full(n, -1), np.arange(n), soft=soft)
+    assert pool.exponents["row"] == pytest.approx(1, abs=0.2)
+    naive = fit_pool({"row": rows}, reported, np.arange(n))
+    assert naive.exponents["row"] < 0.6  # reports taken for labels
+
+
+def test_cross_fitted_rows_come_from_the_other_folds() -> None:
+    found = cross_fitted(COMPONENTS, LABELS, NODES, seed=2)
+    own = folds_of(len(NODES), FOLDS, 2)
+    for fold in range(FOLDS):
+        expected = fit_pool(COMPONENTS, LABELS, NODES[own != fold]).log_probability
+        np.testing.assert_allclose(found[NODES[own == fold]], expected[NODES[own == fold]], atol=1e-12)
+    others = np.setdiff1d(np.arange(N), NODES)
+    assert np.array_equal(found[others], fit_pool(COMPONENTS, LABELS, NODES).log_probability[others])
+    flipped = LABELS.copy()
+    flipped[NODES[0]] = (flipped[NODES[0]] + 1) % CLASSES
+    assert np.array_equal(found[NODES[0]], cross_fitted(COMPONENTS, flipped, NODES, seed=2)[NODES[0]])
