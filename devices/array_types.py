@@ -8,3 +8,4 @@ from numpy.typing import NDArray
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.floating]
+DoubleArray = NDArray[np.float64]

@@ -22,17 +22,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from devices.array_types import BoolArray, IntArray
+from devices.array_types import BoolArray, DoubleArray, IntArray
 
 FOLDS = 5
 _ROWS_AT_ONCE = 2048
 _LEAST_RATE, _LEAST_THETA, _LEAST_SPREAD = 3e-4, 1e-5, 1e-3
 _PRIOR_COUNT = 1.0  # people that each class has before anybody is counted
-
-Matrix = NDArray[np.float64]
 
 
 def folds_of(count: int, folds: int, seed: int) -> IntArray:
@@ -46,7 +43,7 @@ def folds_of(count: int, folds: int, seed: int) -> IntArray:
     return places
 
 
-def class_weights(labels: IntArray, people: IntArray, classes: int, truth: float = 1.0) -> Matrix:
+def class_weights(labels: IntArray, people: IntArray, classes: int, truth: float = 1.0) -> DoubleArray:
     """float64 (len(people), classes): w of each of the people.
 
     Args:
@@ -62,13 +59,13 @@ def class_weights(labels: IntArray, people: IntArray, classes: int, truth: float
 def naive_bayes(
     bits: Any,
     train: IntArray,
-    weights: Matrix,
+    weights: DoubleArray,
     *,
     flip: float = 0.0,
     answered: BoolArray | None = None,
     folds: int = FOLDS,
     seed: int = 0,
-) -> Matrix:
+) -> DoubleArray:
     """float64 (n, classes): ln of the class probabilities, out of fold for the people of ``train``.
 
     Args:
@@ -110,13 +107,13 @@ def naive_bayes(
     return found - np.logaddexp.reduce(found, axis=1, keepdims=True)
 
 
-def _shares(weights: Matrix) -> Matrix:
+def _shares(weights: DoubleArray) -> DoubleArray:
     """float64 (classes,): pi, never 0."""
     counts = np.maximum(weights.sum(axis=0), 0) + _PRIOR_COUNT
     return np.asarray(counts / counts.sum())
 
 
-def _rates(sums: Matrix, n: int, flip: float) -> Matrix:
+def _rates(sums: DoubleArray, n: int, flip: float) -> DoubleArray:
     """float64 (d,): mu_k."""
     if not n:
         return np.full(len(sums), 0.5)
@@ -130,7 +127,7 @@ def _rates(sums: Matrix, n: int, flip: float) -> Matrix:
     return np.asarray(np.clip(rates, _LEAST_RATE, 1 - 1e-4))
 
 
-def _law(sums: Matrix, weights: Matrix, rates: Matrix, flip: float) -> tuple[Matrix, Matrix]:
+def _law(sums: DoubleArray, weights: DoubleArray, rates: DoubleArray, flip: float) -> tuple[DoubleArray, DoubleArray]:
     """Return ln-odds float64 (d, classes) and, for a row without a one, its ln-likelihood float64 (classes,)."""
     slope = 1 - 2 * flip
     mean = flip + slope * rates
@@ -149,7 +146,7 @@ def _law(sums: Matrix, weights: Matrix, rates: Matrix, flip: float) -> tuple[Mat
     return (one - zero).T, zero.sum(axis=1)
 
 
-def _scores(bits: Any, people: IntArray, odds: Matrix, nothing: Matrix) -> Matrix:
+def _scores(bits: Any, people: IntArray, odds: DoubleArray, nothing: DoubleArray) -> DoubleArray:
     """float64 (len(people), classes): the ln-likelihood of each row, a block of rows at a time."""
     found = np.empty((len(people), len(nothing)))
     for start in range(0, len(people), _ROWS_AT_ONCE):
@@ -158,11 +155,11 @@ def _scores(bits: Any, people: IntArray, odds: Matrix, nothing: Matrix) -> Matri
     return found + nothing
 
 
-def _column_sums(bits: Any, known: BoolArray) -> Matrix:
+def _column_sums(bits: Any, known: BoolArray) -> DoubleArray:
     return _product(csr_array(known[None, :].astype(np.float64)), bits)[0]
 
 
-def _product(chooser: csr_array, bits: Any) -> Matrix:
+def _product(chooser: csr_array, bits: Any) -> DoubleArray:
     """float64 (m, d): chooser @ bits, dense, without a float copy of dense bits."""
     if issparse(bits):
         return np.asarray((chooser @ bits).toarray(), np.float64)

@@ -21,17 +21,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from curator.learning.naive_bayes import class_weights, naive_bayes
 from curator.learning.pool import fit_pool
 from curator.learning.ridge import ridge
 from curator.learning.tfidf import is_text, standardised_rows, weighted_rows
-from devices.array_types import BoolArray, IntArray
+from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import Split
-
-Matrix = NDArray[np.float64]
 
 _LEAST_SCORE = 0.01
 _RIDGE_SCALE = 5.0
@@ -48,8 +45,8 @@ class NodeEvidence:
         exponents: Exponent of each component.
     """
 
-    log_probability: Matrix = field(repr=False)
-    components: Mapping[str, Matrix] = field(repr=False)
+    log_probability: DoubleArray = field(repr=False)
+    components: Mapping[str, DoubleArray] = field(repr=False)
     exponents: Mapping[str, float]
 
 
@@ -62,7 +59,7 @@ def node_evidence(
     bits: Any = None,
     flip: float = 0.0,
     answered: BoolArray | None = None,
-    soft: Matrix | None = None,
+    soft: DoubleArray | None = None,
     seed: int = 0,
 ) -> NodeEvidence:
     """Return everybody's class evidence from public features, or from reported bits.
@@ -115,7 +112,7 @@ def bits_of(features: Any) -> Any:
     return (features.toarray() if issparse(features) else features) > np.asarray(features.mean(axis=0)).ravel()
 
 
-def _channel(labels: IntArray, soft: Matrix | None, classes: int) -> tuple[float, IntArray]:
+def _channel(labels: IntArray, soft: DoubleArray | None, classes: int) -> tuple[float, IntArray]:
     """Return the probability that a reported label is true, and the reported classes, -1 for none."""
     if soft is None:
         return 1.0, labels
@@ -124,6 +121,6 @@ def _channel(labels: IntArray, soft: Matrix | None, classes: int) -> tuple[float
     return float(1 / (1 + (classes - 1) * np.exp(-weight.max(initial=0)))), reported
 
 
-def _shares_alone(n: int, weights: Matrix) -> NodeEvidence:
+def _shares_alone(n: int, weights: DoubleArray) -> NodeEvidence:
     counts = np.maximum(weights.sum(axis=0), 0) + 1
     return NodeEvidence(np.tile(np.log(counts / counts.sum()), (n, 1)), {}, {})

@@ -19,20 +19,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from curator.learning.naive_bayes import folds_of
-from devices.array_types import IntArray
+from devices.array_types import DoubleArray, IntArray
 
 FOLDS = 5
 STRENGTH = 1.0
 
-Matrix = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class OpinionPool:
     """A fitted pool.
 
     Args:
@@ -42,19 +39,19 @@ class Pool:
     """
 
     exponents: Mapping[str, float]
-    log_probability: Matrix = field(repr=False)
+    log_probability: DoubleArray = field(repr=False)
     nll: float
 
 
 def fit_pool(
-    components: Mapping[str, Matrix],
+    components: Mapping[str, DoubleArray],
     labels: IntArray,
     nodes: IntArray,
     *,
-    soft: Matrix | None = None,
+    soft: DoubleArray | None = None,
     prior: Mapping[str, float] | None = None,
     strength: float = STRENGTH,
-) -> Pool:
+) -> OpinionPool:
     """Fit the exponents on the labels of ``nodes``.
 
     Args:
@@ -71,13 +68,13 @@ def fit_pool(
     if soft is None:
         nodes = nodes[labels[nodes] >= 0]
     if not len(nodes):
-        return Pool(dict(zip(names, start.tolist(), strict=True)), pooled(components, start), float("nan"))
+        return OpinionPool(dict(zip(names, start.tolist(), strict=True)), pooled(components, start), float("nan"))
     told = told_classes(labels, nodes, soft, next(iter(components.values())).shape[1])
     stacked = np.stack([components[name][nodes] for name in names])
     stacked -= stacked.mean(axis=2, keepdims=True)  # no probability changes; no large numbers
     scale = np.maximum(np.sqrt(np.square(stacked).mean(axis=(1, 2))), 1e-12)
 
-    def value(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def value(scaled: DoubleArray) -> tuple[float, DoubleArray]:
         exponents = scaled / scale
         loss, gradient = loss_of(exponents, stacked, told)
         apart = exponents - start
@@ -86,20 +83,20 @@ def fit_pool(
     best = minimize(value, start * scale, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(names))
     exponents = np.asarray(best.x / scale)
     nll = loss_of(exponents, stacked, told)[0] / len(nodes)
-    return Pool(dict(zip(names, exponents.tolist(), strict=True)), pooled(components, exponents), nll)
+    return OpinionPool(dict(zip(names, exponents.tolist(), strict=True)), pooled(components, exponents), nll)
 
 
 def cross_fitted(
-    components: Mapping[str, Matrix],
+    components: Mapping[str, DoubleArray],
     labels: IntArray,
     nodes: IntArray,
     *,
-    soft: Matrix | None = None,
+    soft: DoubleArray | None = None,
     prior: Mapping[str, float] | None = None,
     strength: float = STRENGTH,
     folds: int = FOLDS,
     seed: int = 0,
-) -> Matrix:
+) -> DoubleArray:
     """float64 (n, classes): ln p, for each of ``nodes`` by the exponents that the other folds of ``nodes`` give.
 
     The rows of everybody else are those of :func:`fit_pool`. The arguments are those of :func:`fit_pool` too.
@@ -114,7 +111,7 @@ def cross_fitted(
     return found
 
 
-def told_classes(labels: IntArray, nodes: IntArray, soft: Matrix | None, classes: int) -> Matrix:
+def told_classes(labels: IntArray, nodes: IntArray, soft: DoubleArray | None, classes: int) -> DoubleArray:
     """float64 (len(nodes), classes): ln-likelihood of what is known of each label; a known class is 0, others -inf."""
     if soft is not None:
         return soft[nodes]
@@ -122,7 +119,7 @@ def told_classes(labels: IntArray, nodes: IntArray, soft: Matrix | None, classes
         return np.asarray(np.log(np.eye(classes)[labels[nodes]]))
 
 
-def loss_of(exponents: NDArray[np.float64], stacked: Matrix, told: Matrix) -> tuple[float, NDArray[np.float64]]:
+def loss_of(exponents: DoubleArray, stacked: DoubleArray, told: DoubleArray) -> tuple[float, DoubleArray]:
     """Return the sum of -ln p_i(report) and its gradient in the exponents.
 
     Args:
@@ -136,14 +133,14 @@ def loss_of(exponents: NDArray[np.float64], stacked: Matrix, told: Matrix) -> tu
     return float((before - after).sum()), np.asarray(np.tensordot(stacked, change, 2))
 
 
-def pooled(components: Mapping[str, Matrix], exponents: NDArray[np.float64]) -> Matrix:
+def pooled(components: Mapping[str, DoubleArray], exponents: DoubleArray) -> DoubleArray:
     """float64 (n, classes): ln p."""
     total = sum(a * values for a, values in zip(exponents, components.values(), strict=True))
     scores = np.asarray(total)
     return scores - _normaliser(scores)
 
 
-def _normaliser(scores: Matrix) -> Matrix:
+def _normaliser(scores: DoubleArray) -> DoubleArray:
     """float64 (m, 1): ln of the sum of exp(scores) over a row."""
     top = scores.max(axis=1, keepdims=True)
     return np.asarray(top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True)))

@@ -25,16 +25,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import issparse
 
-from devices.array_types import IntArray
+from devices.array_types import DoubleArray, IntArray
 
 PENALTIES = (0.1, 0.3, 1.0, 3.0)  # for rows of length 1
 _ROWS_AT_ONCE = 1024
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +45,8 @@ class Ridge:
         error: Mean square of the labels less ``left_out``.
     """
 
-    scores: Matrix = field(repr=False)
-    left_out: Matrix = field(repr=False)
+    scores: DoubleArray = field(repr=False)
+    left_out: DoubleArray = field(repr=False)
     penalty: float
     error: float
 
@@ -74,7 +71,7 @@ def ridge(
     gram = _dense(z.T @ z if primal else z @ z.T)
     both = np.concatenate([y, np.ones((count, 1))], axis=1)
 
-    def fit(penalty: float) -> tuple[float, float, Matrix, Matrix]:
+    def fit(penalty: float) -> tuple[float, float, DoubleArray, DoubleArray]:
         inverse = _inverse(gram, penalty)
         if primal:
             solved = (both - z @ (inverse @ (z.T @ both))) / penalty
@@ -91,8 +88,8 @@ def ridge(
 
 
 def _downhill(
-    fit: Callable[[float], tuple[float, float, Matrix, Matrix]], penalties: tuple[float, ...]
-) -> tuple[float, float, Matrix, Matrix]:
+    fit: Callable[[float], tuple[float, float, DoubleArray, DoubleArray]], penalties: tuple[float, ...]
+) -> tuple[float, float, DoubleArray, DoubleArray]:
     """Return the fit of the penalty at which the error stops to fall, a step at a time from the middle one."""
     middle = place = len(penalties) // 2
     best = fit(penalties[place])
@@ -105,11 +102,11 @@ def _downhill(
     return best
 
 
-def _dense(matrix: Any) -> Matrix:
+def _dense(matrix: Any) -> DoubleArray:
     return np.asfortranarray(matrix.toarray() if issparse(matrix) else matrix)
 
 
-def _inverse(gram: Matrix, penalty: float) -> Matrix:
+def _inverse(gram: DoubleArray, penalty: float) -> DoubleArray:
     """(gram + penalty I)^-1 by its Cholesky factor, at a third of the work of a general inverse."""
     shifted = gram.copy(order="F")
     np.fill_diagonal(shifted, shifted.diagonal() + penalty)
@@ -124,7 +121,7 @@ def _inverse(gram: Matrix, penalty: float) -> Matrix:
     return half.T  # symmetric, and by rows: what a product of sparse rows with it reads
 
 
-def _quadratic(z: Any, matrix: Matrix) -> NDArray[np.float64]:
+def _quadratic(z: Any, matrix: DoubleArray) -> DoubleArray:
     """float64 (T,): z_i matrix z_i' of each row, a block of rows at a time."""
     values = np.empty(z.shape[0])
     for start in range(0, z.shape[0], _ROWS_AT_ONCE):
