@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from curator.reports.question import Question
 
 FORMAT = 1
-FIELDS = ("adjacency", "degrees", "group_degrees", "noisy_rows", "features", "labels")
+FIELDS = ("adjacency", "degrees", "group_degrees", "noisy_rows", "votes", "features", "labels")
 AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
 
 
@@ -66,6 +66,7 @@ class Reports:
     degrees: NDArray[np.int64] | None = field(default=None, repr=False)
     group_degrees: NDArray[np.int64] | None = field(default=None, repr=False)
     noisy_rows: NDArray[np.int32] | None = field(default=None, repr=False)
+    votes: NDArray[np.int64] | None = field(default=None, repr=False)
     plan: tuple[tuple[Ask, ...], ...] = field(default=(), repr=False)
     grouping: NDArray[np.int64] | None = field(default=None, repr=False)
     others: Mapping[str, Any] = field(default_factory=dict, repr=False)

@@ -20,12 +20,13 @@ from devices.mechanisms.grr import GRR
 from devices.mechanisms.grr_fs import GRRFS
 from devices.mechanisms.laplace import Laplace
 from devices.mechanisms.multi_bit import MultiBit
+from devices.mechanisms.neighbourhood_vote import NeighbourhoodVote
 from devices.mechanisms.noisy_row import NoisyRow
 from devices.mechanisms.one_bit import OneBit
 from devices.mechanisms.randomized_response import RandomizedResponse
 
 _ALL: tuple[type[Mechanism], ...] = (
-    RandomizedResponse, Degree, GroupDegrees, NoisyRow, ClearAdjacency,
+    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, ClearAdjacency,
     OneBit, MultiBit, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
     GRR, ClearLabel,
 )  # fmt: skip
@@ -34,7 +35,8 @@ BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism 
 __all__ = [
     "BUILT_IN", "GRR", "GRRFS", "AdjacencyBits", "AdjacencyMechanism", "AnalyticGaussian", "ClearAdjacency",
     "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GroupDegrees", "Laplace", "Loss",
-    "Mechanism", "MultiBit", "NoisyRow", "OneBit", "RandomizedResponse", "Reporting", "every", "find", "round_up",
+    "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "RandomizedResponse", "Reporting", "every",
+    "find", "round_up",
 ]  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from devices.mechanisms import (
     Laplace,
     Mechanism,
     MultiBit,
+    NeighbourhoodVote,
     NoisyRow,
     OneBit,
     RandomizedResponse,
@@ -42,7 +43,9 @@ N, D, C = 9, 11, 3
 FACTS = PublicFacts(N, D, C)
 EXAMPLES: list[Mechanism] = [
     RandomizedResponse.from_epsilon(1.0, n=N), Degree.from_epsilon(0.3, n=N),
-    GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=5), NoisyRow.from_epsilon(1.0, n=N), ClearAdjacency(N),
+    GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=5), NoisyRow.from_epsilon(1.0, n=N),
+    NeighbourhoodVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8, candidates=C),
+    ClearAdjacency(N),
     OneBit.from_epsilon(1.0, d=D), MultiBit.from_epsilon(4.0, d=D), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
     Laplace.from_epsilon(1.0, d=D), AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D), ClearFeatures(D),
     GRR.from_epsilon(1.0, categories=C), ClearLabel(C),
@@ -86,7 +89,9 @@ def test_the_defaults_of_the_parameters() -> None:
         for m in EXAMPLES
     } == {
         "randomized_response": both, "degree": both, "group_degrees": both | {"seed": -1},
-        "noisy_row": both | {"grid": 64}, "clear_adjacency": both, "one_bit": unit | {"grid": 1 << 16},
+        "noisy_row": both | {"grid": 64},
+        "neighbourhood_vote": both | {"own": True, "form": "full", "widths": ""},
+        "clear_adjacency": both, "one_bit": unit | {"grid": 1 << 16},
         "multi_bit": unit | {"grid": 1 << 16}, "grr_fs": {"block": 1}, "laplace": unit | {"grid": 256},
         "analytic_gaussian": unit | {"grid": 256}, "clear_features": unit, "grr": {}, "clear_label": {},
     }  # fmt: skip
@@ -187,7 +192,7 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
     data = mechanism.respond(people()[0], NoiseStream(bytes(range(32))), device=4)
     report = mechanism.decode(data, device=4)
     found = mechanism.evidence(report)
-    if mechanism.name in ("degree", "group_degrees", "grr_fs", "analytic_gaussian"):
+    if mechanism.name in ("degree", "group_degrees", "neighbourhood_vote", "grr_fs", "analytic_gaussian"):
         assert found is None and mechanism.weight is None
         return
     assert found is not None

@@ -1,0 +1,139 @@
+"""The public table of class distributions that travels with a vote's question.
+
+Every device gets the whole table, because asking for its neighbours' rows alone would reveal
+the list. There are two forms:
+
+- ``full``: one byte for each person and class, people in order. Byte b means that the class's
+  probability is e^(-b / 16) of that of the person's most likely class. The scale of a row
+  plays no part in a vote. A byte is off by 1/32 nat at most, down to e^-15.8. A row of 255
+  says that nothing is known about the person.
+- ``likeliest``: one byte a person, the number of the likeliest class, 255 for unknown.
+
+The bytes travel in base64, 4/3 of their number. A compressed form would differ between
+versions of the library that made it, and so would the question's fingerprint.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.array_types import BoolArray, FloatArray, IntArray
+from devices.mechanisms.fixed_point import UNIT_BITS, falling_powers, logarithm
+
+FORMS = ("full", "likeliest")
+UNKNOWN = 255
+STEPS_PER_NAT = 16
+LARGEST_AFFINITY = 1 << 16
+MOST_CLASSES = 255
+_ONE = 1 << 24
+_STEP = (1 << UNIT_BITS) // STEPS_PER_NAT  # units of a logarithm in a step of the table
+
+Bytes = NDArray[np.uint8]
+
+
+def quantised(probabilities: FloatArray, form: str = "full") -> str:
+    """Return the table of these class distributions as text.
+
+    Args:
+        probabilities: (n, classes), 0 or more, of any scale; a row of zeros is an unknown person.
+        form: ``full`` or ``likeliest`` (the first of the largest).
+
+    Raises:
+        ValueError: for another shape or form, or a number that is negative or not finite.
+    """
+    q = np.asarray(probabilities, np.float64)
+    if q.ndim != 2 or form not in FORMS:
+        raise ValueError(f"a table has a row for each person and a form of {', '.join(FORMS)}, not {q.shape}, {form}")
+    if not (np.isfinite(q).all() and (q >= 0).all()):
+        raise ValueError("a class probability is negative or not finite")
+    most = q.max(axis=1, initial=0.0)
+    unknown = most == 0
+    if form == "likeliest":
+        rows = np.where(unknown, UNKNOWN, q.argmax(axis=1) if q.shape[1] else 0)
+    else:
+        with np.errstate(divide="ignore"):
+            behind = -np.log(q / np.where(unknown, 1.0, most)[:, None])
+        rows = np.where(unknown[:, None], UNKNOWN, np.clip(np.rint(STEPS_PER_NAT * behind), 0, UNKNOWN - 1))
+    return as_text(rows.astype(np.uint8))
+
+
+def as_text(rows: Bytes) -> str:
+    """Return bytes as base64."""
+    return base64.b64encode(np.ascontiguousarray(rows, np.uint8).tobytes()).decode("ascii")
+
+
+def from_text(text: object, size: int) -> Bytes:
+    """Read :func:`as_text` back, uint8 (size,); ValueError for any other text."""
+    try:
+        data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except (binascii.Error, ValueError):
+        data = b""
+    if len(data) != size or base64.b64encode(data).decode("ascii") != text:
+        raise ValueError(f"a text does not hold {size} bytes in base64")
+    return np.frombuffer(data, np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """A table that was read.
+
+    Args:
+        rows: uint8, (n, classes) for ``full``, (n,) for ``likeliest``.
+        affinity: int64 (classes, classes), 1 .. 2**16: entry (c, k) is proportional to the probability that a
+            neighbour of a person of class c is of class k (or is published as k).
+
+    Raises:
+        ValueError: for a row that is unknown in part, or a class that there is not.
+    """
+
+    rows: Bytes
+    affinity: IntArray
+
+    def __post_init__(self) -> None:
+        if self.rows.ndim == 1:
+            wrong = (self.rows >= len(self.affinity)) & (self.rows != UNKNOWN)
+        else:
+            wrong = (self.rows == UNKNOWN).any(axis=1) & ~self.unknown
+        if wrong.any():
+            raise ValueError(f"row {int(np.flatnonzero(wrong)[0])} of the table is no class distribution")
+
+    @cached_property
+    def unknown(self) -> BoolArray:
+        """bool (n,): True for people about whom nothing is known."""
+        found: BoolArray = self.rows == UNKNOWN if self.rows.ndim == 1 else (self.rows == UNKNOWN).all(axis=1)
+        return found
+
+    @cached_property
+    def evidence(self) -> IntArray:
+        """int64 (classes, n), in units: what a neighbour j says for one's own class c, 0 where nothing is known.
+
+        ln sum_k affinity[c, k] Q_j(k), up to a constant of j.
+        """
+        known = np.where(self.unknown, 0, self.rows.T)  # (classes, n) or (n,)
+        if self.rows.ndim == 1:
+            logs = logarithm(self.affinity)[:, known]
+        else:
+            weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[known]
+            logs = logarithm(self.affinity @ weights)
+        return np.where(self.unknown, 0, logs)
+
+    @cached_property
+    def own(self) -> IntArray:
+        """int64 (n, classes), in units: ln Q_i(c) up to a constant of i.
+
+        The form ``likeliest`` has no probabilities: the published class counts as a neighbour's would.
+        """
+        if self.rows.ndim == 1:
+            return np.ascontiguousarray(self.evidence.T)
+        return np.where(self.unknown[:, None], 0, -_STEP * self.rows.astype(np.int64))
+
+    @cached_property
+    def ranked(self) -> Bytes:
+        """uint8 (n, classes): each person's classes, the likeliest by :attr:`own` first, ties by number."""
+        return np.argsort(-self.own, axis=1, kind="stable").astype(np.uint8)
