@@ -54,7 +54,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("__init__", "experiments", "flower_app"),
         ("server_app",),
     ),
-    "benchmarks": (("__init__",), ("mutants", "speed"), ("papers",)),
+    "benchmarks": (("__init__",), ("mutants", "paired", "speed"), ("papers",)),
 }
 
 

@@ -18,6 +18,7 @@ from strategies.results import evaluation
 from strategies.runs.asking import ask_devices, public_knowledge
 from strategies.runs.set_up import set_scene, set_up
 from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import RunSetup
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,7 @@ class Trial:
         reports: Reports of the people; None for a reference, which asks nobody.
         seed: Training seed.
         device: Device of the training.
+        digest: SHA-256 of all report bytes; empty for a reference. Equal digests are the same reports.
     """
 
     population: Population = field(repr=False)
@@ -39,6 +41,7 @@ class Trial:
     reports: Reports | None = field(repr=False)
     seed: int = 0
     device: str = "cpu"
+    digest: str = ""
 
     def score(self, graph: Graph, training: TrainingSettings, method: Method | None = None) -> tuple[float, float]:
         """Return (validation accuracy as the curator sees it, true test accuracy) of a network on a graph.
@@ -66,14 +69,18 @@ def gather(options: RunOptions, repeat: int = 0) -> Trial:
     Raises:
         ValueError: for options that do not fit; see :func:`strategies.runs.set_up.set_up`.
     """
-    setup = set_up(options)
-    people, part = setup.population, setup.repeats[repeat]
-    public = public_knowledge(people, part.split, options, setup.method)
-    reports = None
-    if not isinstance(setup.method, Reference):
-        with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
-            scene = set_scene(setup, repeat, Path(folder), Path(folder) / "state", quiet)
-            questions, collected = ask_devices(scene)
-            scene.end_collection()
-        reports = Reports.from_bytes(people.facts, questions, collected.answers)
-    return Trial(people, part.split, public, reports, part.seeds.training, options.device)
+    return gather_for(set_up(options), repeat)
+
+
+def gather_for(setup: RunSetup, repeat: int = 0) -> Trial:
+    """Do the same for a run that is set up already."""
+    people, part, device = setup.population, setup.repeats[repeat], setup.options.device
+    public = public_knowledge(people, part.split, setup.options, setup.method)
+    if isinstance(setup.method, Reference):
+        return Trial(people, part.split, public, None, part.seeds.training, device)
+    with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
+        scene = set_scene(setup, repeat, Path(folder), Path(folder) / "state", quiet)
+        questions, collected = ask_devices(scene)
+        scene.end_collection()
+    reports = Reports.from_bytes(people.facts, questions, collected.answers)
+    return Trial(people, part.split, public, reports, part.seeds.training, device, collected.reports_sha256)
