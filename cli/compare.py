@@ -11,16 +11,19 @@ import typer
 from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import WIDTH, console, print_json, text_table, working
-from cli.words import ABOVE, TONES, bytes_, level, null_points, points, seconds
-from strategies.setup.option_spec import BUDGET, MODEL, RUNNING
+from cli.words import ABOVE, TONES, bytes_, level, null_points, paired_points, points, seconds
+from strategies.setup.option_spec import BUDGET, DEVICES, MODEL, RUNNING
 from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from cli.report.gather import Gathered
+
 PAGE = "compare.html"
 _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
                     show_default="each method's own")  # fmt: skip
+_SAME_REPORTS = o.in_panel(DEVICES, "--same-reports", "Ask once where methods ask the same; show paired differences.")
 
 _LEGEND = """Levels: the epsilon that holds when an edge, all features, a whole record
 change; open: unprotected. bytes: down and up, a device. s: one repeat."""
@@ -35,6 +38,7 @@ _NARROW_LEGEND = "Level: the epsilon that holds there; open: unprotected. The pa
 def compare(
     methods: Annotated[list[str], typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).")],
     match: Annotated[tuple[str, float] | None, _MATCH] = None,
+    same_reports: Annotated[bool, _SAME_REPORTS] = False,
     *,
     options: RunOptions,
     reference: Annotated[
@@ -54,8 +58,8 @@ def compare(
         from strategies.experiments.compare import compare as run
 
         result = run(
-            methods, replace(options, reference=reference), matching=match, engine=engine, workers=options.workers,
-            ray_address=options.ray_address, progress=progress,
+            methods, replace(options, reference=reference), matching=match, same_reports=same_reports, engine=engine,
+            workers=options.workers, ray_address=options.ray_address, progress=progress,
         )  # fmt: skip
         page = result.folder / PAGE
         found = None
@@ -70,12 +74,13 @@ def compare(
             "html": str(page.absolute()) if found else None,
             "table": str(result.table.absolute()),
             "failed": {name: line for name, line, _ in result.failures},
+            **({} if result.same_reports is None else {"same_reports": result.same_reports}),
         }
         print_json(document)
     elif quiet:
         typer.echo(str(page if found else result.table))
     elif found is not None:
-        _show(shown_rows(found, methods=methods), found.match, result)
+        _show(shown_rows(found, methods=methods), found, result.failures)
         typer.echo(f"Written to {page}")
         typer.echo(f"       and {result.table}")
     if debug:
@@ -87,13 +92,16 @@ def compare(
         raise Failure(f"{len(result.failures)} of {len(methods)} methods failed; {name}: {line}", FAILED)
 
 
-def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, result: Any) -> None:
+def _show(
+    rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Sequence[tuple[str, str, str | None]]
+) -> None:
     from rich.markup import escape
 
     from cli.report.page import verdict
     from strategies.results.levels import shown_levels
 
     held = list(shown_levels(3))
+    match = gathered.match
     if match is not None and match["level"] not in held and match["level"] in rows[0]["levels"]:
         held[0] = match["level"]
     screen = console()
@@ -118,7 +126,11 @@ def _show(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None, re
     screen.print(f"[{colour}]{escape(said['line'])}[/{colour}]")
     for name, why in said["reasons"]:
         screen.print(f"  {escape(name)}: {escape(why)}")
-    for name, line, _ in result.failures:
+    for name, first, gained in gathered.paired:
+        screen.print(f"Same reports: {escape(name)} - {escape(first)} {paired_points(gained)}")
+    for entry in gathered.unpaired:
+        screen.print(f"[yellow]{escape(entry.why)}[/yellow]")
+    for name, line, _ in failures:
         screen.print(f"[red]{escape(name)} failed[/red]: {escape(line)}")
 
 

@@ -69,6 +69,11 @@ def difference(entry: Mapping[str, float]) -> str:
     return f"{value} ({low} to {high})"
 
 
+def paired_points(entry: Mapping[str, float] | None) -> str:
+    """A paired difference in points, with its interval."""
+    return "has no interval" if entry is None else f"{difference(entry)} points"
+
+
 def null_points(entry: Mapping[str, Any] | None, test: float) -> str:
     """A null model in per cent, marked if it is above the method, a dash where there is none."""
     if entry is None:

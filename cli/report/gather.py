@@ -54,6 +54,8 @@ class Gathered:
         left_out: Files and populations that are not shown.
         methods: Order of a comparison's methods, empty without a comparison.
         match: ``level``, ``target`` and ``unmatched`` of a comparison, None without ``--match``.
+        paired: (method, first method, difference or None) of methods that read the same reports.
+        unpaired: Methods that shared no reports in a comparison with ``--same-reports``.
     """
 
     results: list[ShownResult] = field(default_factory=list)
@@ -61,6 +63,8 @@ class Gathered:
     left_out: list[Problem] = field(default_factory=list)
     methods: list[str] = field(default_factory=list)
     match: dict[str, Any] | None = None
+    paired: list[tuple[str, str, dict[str, float] | None]] = field(default_factory=list)
+    unpaired: list[Problem] = field(default_factory=list)
 
 
 def gather(folders: Sequence[Path], *, only: Sequence[Path] | None = None) -> Gathered:
@@ -156,6 +160,8 @@ def _of_many(folder: Path, found: Gathered) -> None:
         match = None if document["match"] is None else _match(document["match"])
         found.failed, found.methods = [*found.failed, *failed], [*found.methods, *methods]
         found.match = match or found.match
+        if "same_reports" in document:
+            _same_reports(document["same_reports"], found)
     except FileNotFoundError:
         _failed_cells(folder / "table.csv", found)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -167,6 +173,18 @@ def _match(given: Mapping[str, Any]) -> dict[str, Any]:
     if level not in compared_levels() or target is None:
         raise ValueError("a level that no result has")
     return {"level": level, "target": target, "unmatched": {text(k): text(v) for k, v in given["unmatched"].items()}}
+
+
+def _same_reports(given: Mapping[str, Any], found: Gathered) -> None:
+    paired = list[tuple[str, str, dict[str, float] | None]]()
+    for group in given["groups"]:
+        for name, entry in dict(group["differences"]).items():
+            figures = None if entry is None else {part: number(entry[part]) for part in ("value", "low", "high")}
+            if figures is not None and None in figures.values():
+                raise ValueError("a difference that is no number")
+            paired.append((text(name), text(group["to"]), figures))  # type: ignore[arg-type]
+    found.paired += paired
+    found.unpaired += [Problem(text(name), text(why)) for name, why in dict(given["alone"]).items()]
 
 
 def _failed_cells(table: Path, found: Gathered) -> None:

@@ -32,6 +32,7 @@ from cli.words import (
     level,
     method_names,
     null_points,
+    paired_points,
     percent,
     points,
     seconds,
@@ -84,6 +85,8 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
         trust=dict(TRUST.values()),
         chosen=chosen,
         failed=gathered.failed,
+        paired=gathered.paired,
+        unpaired=gathered.unpaired,
         left_out=gathered.left_out,
         verdict=verdict(rows, gathered.match),
         other_people=_differently_scored(rows),
@@ -203,6 +206,7 @@ def _environment() -> Environment:
         "claim": claim,
         "null": null_points,
         "difference": difference,
+        "paired": paired_points,
     }
     return made
 

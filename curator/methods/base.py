@@ -45,6 +45,7 @@ class Method:
     public_graph: ClassVar[bool] = False  # the edges are public in its paper's setting
     public_features: ClassVar[bool] = False  # features are public with and without --public-features
     asks_labels: ClassVar[bool] = False  # devices are asked for labels with and without --private-labels
+    takes_over: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
     # Default grids of `ldpsim tune`: parameters of the curator, by stage (each stage starts from the best
     # of the one before); and the parameters that change the questions.
     search_grid: ClassVar[tuple[Grid, ...]] = (TRAINING_GRID,)

@@ -19,6 +19,7 @@ from typing import Any
 from curator.methods import find
 from devices.atomic_files import write_atomically
 from strategies.experiments.match_budgets import match
+from strategies.experiments.shared_question import differences, share, taken_over
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell
 from strategies.progress import Progress, quiet
@@ -59,6 +60,7 @@ class Comparison:
         failures: (method, line, traceback or None) of the methods that failed.
         match: Loss that was to be made equal, None without ``--match``.
         found: Number of methods that had a result before.
+        same_reports: Section of compare.json with the paired differences, None without ``--same-reports``.
     """
 
     folder: Path
@@ -68,6 +70,7 @@ class Comparison:
     failures: Sequence[tuple[str, str, str | None]]
     match: Match | None
     found: int
+    same_reports: Mapping[str, Any] | None = None
 
 
 def compare(
@@ -75,6 +78,7 @@ def compare(
     options: RunOptions,
     *,
     matching: tuple[str, float] | None = None,
+    same_reports: bool = False,
     engine: str = "auto",
     workers: int | None = None,
     ray_address: str | None = None,
@@ -86,40 +90,47 @@ def compare(
         methods: Names, in the order of display.
         options: Options of every method; ``settings`` and ``gnn`` go to the methods that have them.
         matching: (level, loss) that shall hold for every method that can have it.
+        same_reports: Whether methods that ask the same question read the reports of one collection.
         engine, workers, ray_address: As in :func:`strategies.experiments.sweep.run_sweep`.
         progress: Told the phase and the share of it that is done.
 
     Raises:
         ValueError: one line, with nothing written: unknown methods, options that no method
-            has, folders that cannot be used, or no method that can run.
+            has, folders that cannot be used, no method that can run, or no two methods that ask the same.
     """
     if options.state is not None:
         raise ValueError(f"--state {options.state} with compare: each method needs people of its own")
     if options.out is None:
         raise ValueError("a comparison needs a folder to write to")
-    cells = _cells(methods, options)
-    made = None
+    cells = _cells(methods, options, taken_over(methods) if same_reports else {})
+    made = sharing = None
     if matching is not None:
         progress("matching", 0.0)
         cells, made = _matched(cells, *matching)
+    if same_reports:
+        progress("comparing the questions", None)
+        cells, sharing = share(cells, load_population(cells[0].options))
     folder = options.out / _name(options)
     swept = run_sweep(cells, folder, engine=engine, workers=workers, ray_address=ray_address, progress=progress)
     failed = dict(swept.failures)
     folders = [row["folder"] for row in swept.rows if row["status"] != "failed"]
     records = [json.loads((folder / name / "result.json").read_text()) for name in folders]
+    done = {record["method"]: folder / name for record, name in zip(records, folders, strict=True)}
+    paired = None if sharing is None else differences(sharing, done)
     document = {
         "format": FORMAT,
         "methods": list(methods),
         "folders": [row.get("folder") for row in swept.rows],
         "failures": {name: failed[name].line for name in methods if name in failed},
         "match": None if made is None else asdict(made),
+        **({} if paired is None else {"same_reports": paired}),
     }
     write_atomically(folder / run_folder.COMPARISON, json.dumps(document, indent=1) + "\n")
     failures = [(name, failed[name].line, failed[name].trace) for name in methods if name in failed]
-    return Comparison(folder, swept.table, records, folders, failures, made, swept.found)
+    return Comparison(folder, swept.table, records, folders, failures, made, swept.found, paired)
 
 
-def _cells(methods: Sequence[str], options: RunOptions) -> list[Cell]:
+def _cells(methods: Sequence[str], options: RunOptions, taken: Mapping[str, Mapping[str, str]]) -> list[Cell]:
     if not methods:
         raise ValueError("compare needs at least one METHOD (see `ldpsim methods`)")
     for place, name in enumerate(methods):
@@ -132,7 +143,8 @@ def _cells(methods: Sequence[str], options: RunOptions) -> list[Cell]:
             raise ValueError(f"--set {key}: none of {', '.join(methods)} has such a parameter")
     cells = []
     for name in methods:
-        kept = {key: value for key, value in options.settings.items() if key in own[name]}
+        given = {key: value for key, value in options.settings.items() if key in own[name]}
+        kept = {**taken.get(name, {}), **given}
         gnn = options.gnn if find(name).default_gnn in GNNS else None
         cells.append(Cell(replace(options, method=name, settings=kept, gnn=gnn, engine="local", workers=None,
                                   ray_address=None, out=None), name))  # fmt: skip

@@ -22,6 +22,7 @@ from strategies.experiments.sweep_file import Cell
 from strategies.experiments.sweep_table import SweepRow, failed_row, row_of, write_tables
 from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
+from strategies.results.paired import read_scores
 from strategies.setup.options import RunOptions
 
 ENGINES = ("auto", "local", "ray")
@@ -81,10 +82,10 @@ def run_sweep(
         digests = _check(cells, pool, progress)
         run_folder.prepare(folder)
         with _locked(folder):
-            outcomes = _earlier(cells, digests, results_in(folder))
+            outcomes = _earlier(cells, digests, folder)
             found = sum(isinstance(outcome, str) for outcome in outcomes.values())
             tasks = [
-                (place, replace(cell.options, out=folder.absolute()))
+                (place, replace(cell, options=replace(cell.options, out=folder.absolute())))
                 for place, cell in enumerate(cells)
                 if place not in outcomes
             ]
@@ -115,15 +116,18 @@ def check_cells(several: Sequence[RunOptions]) -> list[str | Failed]:
     return outcomes
 
 
-def run_cell(options: RunOptions) -> str | Failed:
-    """Run one cell and return the name of its folder (a worker's task)."""
+def run_cell(cell: Cell) -> str | Failed:
+    """Run one cell and return the name of its folder (a worker's task); ``out`` is the sweep's folder."""
     from strategies.runs.simulate import simulate
 
     # Reset the peak memory, so that earlier cells of this process do not count. Linux only.
     with suppress(OSError), open("/proc/self/clear_refs", "w") as peak:
         peak.write("5")
     try:
-        folder = simulate(options, shared=None if options.out is None else options.out / "nulls").folder
+        out = cell.options.out
+        assert out is not None
+        collections = out / "collections" if cell.shares else None
+        folder = simulate(cell.options, shared=out / "nulls", collections=collections).folder
     except Exception as error:
         return failure(error)
     assert folder is not None
@@ -189,18 +193,22 @@ def results_in(folder: Path) -> Results:
     return found
 
 
-def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], results: Results) -> dict[int, str | Failed]:
+def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], folder: Path) -> dict[int, str | Failed]:
     """Return the outcomes known before anything runs: the folder of a result, or the reason why a cell cannot run.
 
-    A result without the reference or the null models does not count for a cell that asks for them.
+    A result without the reference or the null models does not count for a cell that asks for them, nor does
+    one with devices of its own for a cell that shares them.
     """
     known: dict[int, str | Failed] = {}
+    results = results_in(folder)
     for place, (cell, digest) in enumerate(zip(cells, digests, strict=True)):
         if isinstance(digest, Failed):
             known[place] = digest
             continue
         for name, record in results.get(digest, ()):
             wanted = [name for name in ("reference", "nulls") if getattr(cell.options, name)]
+            if cell.shares and ((scores := read_scores(folder / name)) is None or scores.collection != cell.shares):
+                continue
             if all(record["config"].get(name) for name in wanted):
                 known.setdefault(place, name)
     return known

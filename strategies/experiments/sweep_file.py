@@ -48,10 +48,12 @@ class Cell:
     Args:
         options: Options of the run.
         label: Options that distinguish the cell, ``key=value, ...``.
+        shares: Name of the collection that it shares with other cells; empty: devices of its own.
     """
 
     options: RunOptions
     label: str
+    shares: str = ""
 
 
 def read_sweep(path: Path) -> tuple[Cell, ...]:

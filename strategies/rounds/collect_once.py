@@ -41,6 +41,7 @@ class Collected:
         refused: Numbers of devices by code.
         downlink_bytes, uplink_bytes: Encoded payload bytes.
         grouping: Public group of every person in the last stage; None without grouping.
+        digest: Digest of reports that are kept elsewhere; empty: of ``reports``.
     """
 
     reports: dict[int, bytes] = field(default_factory=dict, repr=False)
@@ -57,11 +58,12 @@ class Collected:
     uplink_bytes: int = 0
     seconds: float = 0.0
     grouping: Grouping = field(default=None, repr=False)
+    digest: str = ""
 
     @property
     def reports_sha256(self) -> str:
         """Digest of all report bytes in device order."""
-        return reports_digest(self.reports)
+        return self.digest or reports_digest(self.reports)
 
 
 class ReportStrategy(Strategy):

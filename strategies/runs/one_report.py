@@ -20,6 +20,7 @@ from strategies.people.owned_graph import own
 from strategies.results import evaluation
 from strategies.results.outcome import Outcome
 from strategies.rounds.collect_once import Collected
+from strategies.rounds.kept_reports import read
 from strategies.runs.asking import ask_devices, public_knowledge
 from strategies.runs.run import ALL, Others, Run, Scene
 from strategies.setup.run_setup import RunSetup
@@ -116,9 +117,13 @@ class OneReportRun(Run):
         if options.from_reports is not None:
             reports = Reports.load(options.from_reports)
             return (Question(reports.query()),), Collected(), reports
-        questions, collected = ask_devices(scene)
-        reports = Reports.from_bytes(facts, questions, collected.answers)
-        collected.answers.clear()
+        if scene.kept is not None:
+            questions = scene.questions
+            collected, reports = read(scene.kept)
+        else:
+            questions, collected = ask_devices(scene)
+            reports = Reports.from_bytes(facts, questions, collected.answers)
+            collected.answers.clear()
         if options.save_reports:
             reports.save(scene.place("reports"))
         return questions, collected, reports

@@ -50,6 +50,7 @@ class Scene:
         resumed: Whether the collection was open already.
         questions: The questions of this collection.
         tell: Called with a phase and the share of it that is done.
+        kept: Folder with the reports of this repeat, if its collection is shared and done.
     """
 
     setup: RunSetup
@@ -61,6 +62,7 @@ class Scene:
     resumed: bool
     questions: tuple[Question, ...] = field(repr=False)
     tell: Progress = field(repr=False)
+    kept: Path | None = None
 
     @property
     def seeds(self) -> Seeds:

@@ -26,10 +26,12 @@ from strategies.results import evaluation
 from strategies.results import folder as run_folder
 from strategies.results.lifetime import lifetime, nothing_known
 from strategies.results.outcome import Repeat, Score
+from strategies.results.paired import SharedScores, write_scores
 from strategies.results.record import assemble
 from strategies.rounds.checkpoint import remove_checkpoints
 from strategies.runs.nulls import null_models
 from strategies.runs.run import Refused, RunFailed, Scene
+from strategies.runs.same_reports import collection_of, shared_scene
 from strategies.runs.set_up import run_of, set_scene, set_up
 from strategies.setup.fingerprint import configuration
 from strategies.setup.options import RunOptions
@@ -52,7 +54,12 @@ class RunResult:
 
 
 def simulate(
-    options: RunOptions, *, progress: Progress | None = None, collect: Collect | None = None, shared: Path | None = None
+    options: RunOptions,
+    *,
+    progress: Progress | None = None,
+    collect: Collect | None = None,
+    shared: Path | None = None,
+    collections: Path | None = None,
 ) -> RunResult:
     """Run a simulation and return (and write) its result.
 
@@ -62,6 +69,7 @@ def simulate(
         collect: Sends the questions to the devices instead of :func:`engines.collect`; called
             with the state folder, the questions, ``devices`` and ``silent``.
         shared: Folder in which runs of one comparison share predictions of null models.
+        collections: Folder in which runs that ask the same share their collections; None: devices of its own.
 
     Raises:
         ValueError: for options that do not fit, data that are missing or damaged, or
@@ -73,14 +81,18 @@ def simulate(
     started = time.perf_counter()
     tell("population", None)
     setup = set_up(options, collect)
+    place = None if collections is None else collections / collection_of(setup)
     seconds = {"population": time.perf_counter() - started}
     with _folder_for(setup) as folder, run_folder.log_file(folder if options.out is not None else None):
         people = setup.population
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
         scenes, repeats = [], []
         for number in range(options.repeats):
-            home = options.state or folder / ("state" if number == 0 else f"state-{number}")
-            scenes.append(set_scene(setup, number, folder, home, tell))
+            if place is None:
+                home = options.state or folder / ("state" if number == 0 else f"state-{number}")
+                scenes.append(set_scene(setup, number, folder, home, tell))
+            else:
+                scenes.append(shared_scene(setup, number, folder, place, tell))
             repeats.append(_repeat(scenes[-1], shared))
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
         seconds["total"] = time.perf_counter() - started
@@ -89,6 +101,8 @@ def simulate(
             model = repeats[-1].outcome.model
             if model is not None:
                 run_folder.write_model(folder, model.state_dict())
+            if place is not None:
+                write_scores(folder, SharedScores(place.name, [repeat.score for repeat in repeats]))
             run_folder.write_result(folder, record)
             remove_checkpoints(folder)
             log.info("result written")

@@ -171,7 +171,7 @@ def test_finished_cells_are_not_run_again_and_the_table_is_the_same(
     assert rows[2]["holds_relationship"] == "" and rows[2]["holds_relationship_status"] == "unprotected"
 
     ran: list[RunOptions] = []
-    monkeypatch.setattr(sweep, "run_cell", lambda options: ran.append(options) or Failed("ran"))
+    monkeypatch.setattr(sweep, "run_cell", lambda cell: ran.append(cell.options) or Failed("ran"))
     again = run_sweep(cells, folder)
     assert (ran, again.found) == ([], 4)
     assert again.table.read_bytes() == table
