@@ -36,7 +36,7 @@ def references(dataset: str, *, features: bool = True) -> Cell:
 
 def public(dataset: str, epsilon: float, extra: tuple[Reader, ...] = ()) -> Iterator[Cell]:
     """Yield HoGS's question, and Blink's, with public features."""
-    common = {"epsilon": epsilon, "public_features": True}
+    common: dict[str, Any] = {"epsilon": epsilon, "public_features": True}
     readers = [reader("hogs", "hogs", dataset, **common)]
     if dataset in SMALL and epsilon in STORED:
         found = stored("hogs", dataset=dataset, gnn="gcn", split="split42", feature_share=None, parameters={},
@@ -44,10 +44,11 @@ def public(dataset: str, epsilon: float, extra: tuple[Reader, ...] = ()) -> Iter
         readers.append(reader("hogs, stored settings", "hogs", dataset, settings=found.values, **common))
     readers.append(reader("lp-and", "lp-and", dataset, **common))
     yield Cell(PUBLIC, f"{epsilon:g}", (*readers, *extra))
-    for variant in ("soft", "hard"):
-        tuned = dataset in BLINK_STORED
-        blink = reader(f"blink-{variant}", "blink", dataset, settings={"variant": variant}, tuned=tuned, **common)
-        yield Cell(PUBLIC, f"{epsilon:g}", (blink,))
+    tuned = dataset in BLINK_STORED
+    blink = [reader(f"blink-{variant}", "blink", dataset, settings={"variant": variant}, tuned=tuned, **common)
+             for variant in ("soft", "hard")]  # fmt: skip
+    for curators in [(each,) for each in blink] if tuned else [tuple(blink)]:  # stored degree shares may differ
+        yield Cell(PUBLIC, f"{epsilon:g}", curators)
 
 
 def private(dataset: str, epsilon: float, extra: tuple[Reader, ...] = ()) -> Iterator[Cell]:

@@ -1,0 +1,189 @@
+"""Page of ``sbp`` beside the papers' methods and the null models (``docs/results/sbp.md``), from measured rows.
+
+    python -m benchmarks.paired.sbp_page [--home DIR]
+
+Rows of ``docs/results/sbp.csv`` and of ``rows.csv`` below ``--home`` are joined; the table of the page is
+written again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks import RESULTS
+from benchmarks.paired.cells import LPGNN, PRIVATE, PUBLIC, RGNN, SOLITUDE
+from benchmarks.paired.goals import GOALS, SAFETY
+from benchmarks.paired.picture import draw
+from benchmarks.paired.rows import Row, read_rows, write_rows
+from benchmarks.paired.run import ROWS
+from benchmarks.paired.summary import NOT_RUN, Place, Results, in_words, table
+from strategies.results.averages import spread
+
+NAME, TABLE, PICTURE = "sbp.md", "sbp.csv", "figures/sbp.png"
+NOTES = Path(__file__).parent / "notes"
+METHOD = "sbp"
+DATASETS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "facebook": "Facebook", "dblp": "DBLP"}
+BUDGETS = ("1", "2", "3", "5")
+PRIVATE_BUDGETS = ("2", "3", "4", "5")
+PUBLIC_METHODS = ("hogs", "hogs, stored settings", "blink-soft", "blink-hard", "lp-and", "features alone", "chance",
+                  "no noise")  # fmt: skip
+PRIVATE_METHODS = ("hogs", "hogs, stored settings", "lp-and", "features alone", "chance", "no noise")
+OTHERS = ((RGNN, "RGNN's question: public graph, eps_x 1, eps_y as stated", "eps_y"),
+          (LPGNN, "LPGNN's question: public graph, eps_x 1, eps_y as stated", "eps_y"),
+          (SOLITUDE, "Solitude's question: eps_x 1, eps_a as stated", "eps_a"))  # fmt: skip
+RIVALS = ("hogs", "hogs, stored settings", "blink-soft", "blink-hard", "lp-and", "features alone", "rgnn", "lpgnn",
+          "solitude", "graph alone")  # fmt: skip
+SAFE = ("features alone", "lp-and", "graph alone", "chance")  # nobody may do worse than these
+HEAD = """Test accuracy in percent: mean ± sample standard deviation (number of seeds). The seeds are 2000 to 2009.
+They were not used during development: all settings were chosen on other seeds. A seed derives the split (50/25/25,
+random), the noise and the training. In one cell (data set, setting, epsilon, seed) the devices were asked once, and all
+curators of that question read the same bytes. Differences are paired over the seeds, with Student's 95 % interval.
+
+- *features alone* is the null model of `result.json`: the better one of ridge regression and a perceptron, by
+  validation. Where features are private, it reads HoGS's reports of them.
+- *lp-and* spreads the training labels over the pairs that both ends reported; all of epsilon goes to the lists.
+- *graph alone* does the same on the public graph, or on the pairs of that question.
+- *no noise* is a GCN on the true graph and the true features.
+- Blink asks a question of its own, with a share for the degree. Its settings are the published ones on Cora and
+  CiteSeer, and the defaults elsewhere. *hogs, stored settings* was tuned on the split of Blink's code.
+
+Written by `python -m benchmarks.paired.sbp_page` from [sbp.csv](sbp.csv), which has a line for
+every curator, cell and seed."""
+
+
+def page(results: Results) -> str:
+    """Return the page."""
+    parts = ["# `sbp`: a posterior from the same reports", HEAD, *_note("summary")]
+    parts += ["## Goals and what was reached", _goals(results)]
+    parts += ["## Public features", f"![Accuracy against epsilon]({PICTURE})"]
+    for dataset, title in DATASETS.items():
+        parts += list(_block(results, dataset, title, PUBLIC, BUDGETS, PUBLIC_METHODS))
+    parts += ["## Private features", *_note("private")]
+    for dataset in ("cora", "citeseer"):
+        parts += list(_block(results, dataset, DATASETS[dataset], PRIVATE, PRIVATE_BUDGETS, PRIVATE_METHODS))
+    parts += ["## Other questions", *_note("questions")]
+    for setting, title, budget in OTHERS:
+        places = results.places(setting)
+        methods = (METHOD, setting, "graph alone", "features alone", "chance", "no noise")
+        parts += [f"### {title}", _table(results, places, methods, budget) if places else NOT_RUN.capitalize() + "."]
+    parts += ["## Paired differences", "`sbp` minus the other, in points.", _differences(results)]
+    parts += ["## Never worse than asking nobody", _safety(results), *_note("safety")]
+    for title, name in (("Ablation", "ablation"), ("Calibration", "calibration"), ("CPU time", "cpu"),
+                        ("What failed, and why", "failed")):  # fmt: skip
+        found = list(_note(name))
+        parts += [f"## {title}", *(found or [NOT_RUN.capitalize() + "."])]
+        if name == "cpu":
+            parts += [_seconds(results)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _note(name: str) -> Iterator[str]:
+    """Yield a part of the page that is written by hand, if it is there."""
+    file = NOTES / f"sbp-{name}.md"
+    if file.is_file():
+        yield file.read_text().strip()
+
+
+def _goals(results: Results) -> str:
+    lines = []
+    for place, goal in GOALS.items():
+        dataset, setting, budget = place
+        found = results.accuracy(place, METHOD)
+        reached = "-" if found is None else "yes" if found >= goal else f"no, {found - goal:+.1f}"
+        lines.append((DATASETS[dataset], setting, budget, f"{goal:g}", results.shown(place, METHOD), reached))
+    return table(("data set", "setting", "epsilon", "goal", "sbp", "reached"), lines)
+
+
+def _block(
+    results: Results, dataset: str, title: str, setting: str, budgets: Iterable[str], methods: Sequence[str]
+) -> Iterator[str]:
+    yield f"### {title}"
+    yield _table(results, [(dataset, setting, budget) for budget in budgets], (METHOD, *methods), "epsilon")
+
+
+def _table(results: Results, places: Sequence[Place], methods: Sequence[str], budget: str) -> str:
+    several = len({place[0] for place in places}) > 1
+    heads = [f"{place[0] + ', ' if several else ''}{budget} {place[2]}" for place in places]
+    lines = [(method, *(results.shown(place, method) for place in places)) for method in methods]
+    return table(("", *heads), [line for line in lines if line[0] == METHOD or set(line[1:]) != {NOT_RUN}])
+
+
+def _places(results: Results) -> list[Place]:
+    """Return every place with a row of the method."""
+    return list(dict.fromkeys((row.dataset, row.setting, row.budget) for row in results.rows if row.method == METHOD))
+
+
+def _differences(results: Results) -> str:
+    places = _places(results)
+    if not places:
+        return NOT_RUN.capitalize() + "."
+    rivals = [name for name in RIVALS if any(results.of(place, name) for place in places)]
+    lines = []
+    for place in places:
+        cells = [in_words(results.difference(place, METHOD, name)) for name in rivals]
+        lines.append((", ".join(place), *("-" if cell == NOT_RUN else cell for cell in cells)))
+    return table(("cell", *rivals), lines)
+
+
+def _safety(results: Results) -> str:
+    lines = []
+    for place in _places(results):
+        best, found = results.over_best(place, METHOD, SAFE)
+        if found is None:
+            continue
+        seeds = len(results.of(place, METHOD).keys() & results.of(place, best).keys())
+        lines.append(
+            (", ".join(place), best, in_words(found), str(seeds), "yes" if is_safe(results, place) else "**no**")
+        )
+    if not lines:
+        return NOT_RUN.capitalize() + "."
+    return table(("cell", "best of the nulls", "sbp minus it", "seeds", f"at least -max({SAFETY:g}, 2 s.e.)"), lines)
+
+
+def is_safe(results: Results, place: Place) -> bool:
+    """Return whether the method is at most half a point, or two standard errors, below the best null model."""
+    best, found = results.over_best(place, METHOD, SAFE)
+    if found is None:
+        return True
+    ours, theirs = results.of(place, METHOD), results.of(place, best)
+    each = [ours[seed].test - theirs[seed].test for seed in ours.keys() & theirs.keys()]
+    error = (spread(each) or 0.0) / len(each) ** 0.5
+    return found.value >= -max(SAFETY, 2 * error)
+
+
+def _seconds(results: Results) -> str:
+    lines = []
+    for place in _places(results):
+        names = (METHOD, "hogs", "blink-soft", "blink-hard", "lp-and")
+        shown = [results.seconds(place, name) for name in names]
+        lines.append((", ".join(place), *("-" if value is None else f"{value:.1f}" for value in shown)))
+    return table(("CPU seconds", METHOD, "hogs", "blink-soft", "blink-hard", "lp-and"), lines)
+
+
+def write(rows: Sequence[Row], where: Path = RESULTS) -> None:
+    """Write the table, the page and the picture."""
+    write_rows(where / TABLE, rows)
+    results = Results(rows)
+    (where / NAME).write_text(page(results))
+    panels = [(dataset, PUBLIC, f"{title}, public features") for dataset, title in DATASETS.items()
+              if any(results.of((dataset, PUBLIC, budget), "hogs") for budget in BUDGETS)]  # fmt: skip
+    if panels:
+        draw(results, panels, BUDGETS, where / PICTURE)
+
+
+def joined(*files: Path) -> list[Row]:
+    """Return the rows of several files; of one key the last one counts."""
+    return list({row.key: row for file in files for row in read_rows(file)}.values())
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--home", type=Path, default=Path("runs") / "paired")
+    write(joined(RESULTS / TABLE, parser.parse_args().home / ROWS))
+
+
+if __name__ == "__main__":
+    main()
