@@ -102,3 +102,26 @@ def large_cells(epsilons: tuple[float, ...] = EPSILONS) -> Iterator[Cell]:
     for epsilon in epsilons:
         for dataset in LARGE:
             yield from public(dataset, epsilon)
+
+
+OTHER_GRAPHS = ("dblp", "computers", "citeseer-full", "generated", "german", "student")
+GRAPH_ONLY = "lastfm-graph"  # LastFM Asia: its graph and countries, no features
+
+
+def sbp(dataset: str, name: str = "sbp", **given: Any) -> Reader:
+    """Return the posterior of the block model, with its defaults."""
+    return reader(name, "sbp", dataset, **given)
+
+
+def pilot_cells(datasets: tuple[str, ...] = (*SMALL, *LARGE, *OTHER_GRAPHS)) -> Iterator[Cell]:
+    """Yield ``sbp`` beside its null models alone, for development seeds."""
+    for dataset in datasets:
+        yield references(dataset)
+    for epsilon in (3.0, 1.0, 5.0, 2.0, 8.0):
+        for dataset in datasets:
+            common: dict[str, Any] = {"epsilon": epsilon, "public_features": True}
+            curators = (reader("lp-and", "lp-and", dataset, **common), sbp(dataset, **common))
+            yield Cell(PUBLIC, f"{epsilon:g}", curators)
+        for dataset in datasets:
+            yield Cell(PRIVATE, f"{epsilon:g}", (reader("lp-and", "lp-and", dataset, epsilon=epsilon),), (CHANCE,))
+            yield Cell(PRIVATE, f"{epsilon:g}", (sbp(dataset, epsilon=epsilon),), (FEATURES_ALONE,))
