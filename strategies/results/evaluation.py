@@ -130,7 +130,7 @@ def mean_degrees(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _feature_errors(graph: Graph, population: Population, own_features: bool) -> tuple[float | None, float | None]:
     n, d = population.facts.n, population.facts.d
-    if graph.features.shape != (n, d):
+    if not d or graph.features.shape != (n, d):
         return None, None
     truth = sparse_features(population).tocsc()
     guessed_mean = _mean_operator(graph.edge_index, n)

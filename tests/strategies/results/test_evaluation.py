@@ -81,6 +81,16 @@ def test_no_edge_at_all_has_no_precision(path_of_four: Population) -> None:
     assert found["edge_precision"] is None and found["edge_recall"] == 0 and found["edges"] == 0
 
 
+def test_people_without_features_have_no_error_of_features() -> None:
+    nothing = np.zeros(0, np.int64)
+    people = build_population(
+        "bare", n=4, d=0, edges=np.array([[0, 1, 2], [1, 2, 3]]), feature_indptr=np.zeros(5, np.int64),
+        feature_indices=nothing, feature_values=None, labels=np.array([0, 0, 1, 1]), classes=2,
+    )  # fmt: skip
+    found = reconstruction(graph([[]] * 4, [[0], [1]]), people)
+    assert (found["edge_precision"], found["feature_mae"], found["aggregate_mae"]) == (1.0, None, None)
+
+
 def test_accuracy_and_macro_f1(path_of_four: Population) -> None:
     split = Split(np.array([0]), np.array([1]), np.array([2, 3]))
     assert accuracy(np.array([0, 1, 1, 0]), path_of_four, split) == {
