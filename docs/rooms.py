@@ -21,7 +21,7 @@ FORMER_HOMES = {"curator.guarantee", "curator.propagation"}
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
         ("array_types", "atomic_files"),
-        ("collector", "facts", "network", "noise"),
+        ("collector", "facts", "fixed_point", "network", "noise"),
         ("data",),
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),

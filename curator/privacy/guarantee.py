@@ -29,16 +29,16 @@ that the label is not counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from curator.privacy.asked import TimesAsked, collect, loss_when
 from curator.privacy.levels import LEVELS, LevelSpec, Unit, by_attribute, level_spec
 from devices.facts import PublicFacts
-from devices.mechanisms import Mechanism, round_up
+from devices.mechanisms import round_up
 
 if TYPE_CHECKING:
     from curator.reports.question import Question
@@ -109,65 +109,6 @@ class Guarantee:
         }
 
 
-def _times(loss: float, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """loss * counts, and 0 where nothing was asked, also for an infinite loss."""
-    result = np.zeros(len(counts))
-    return np.multiply(loss, counts, out=result, where=counts > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """A mechanism on an attribute, and the number of times that each device was asked it."""
-
-    attribute: str
-    mechanism: Mechanism
-    times: NDArray[np.int64] = field(repr=False)
-
-    @property
-    def one_end(self) -> bool:
-        return self.mechanism.reporting == "one-end"
-
-    @property
-    def most(self) -> int:
-        return int(self.times.max())
-
-    def bit(self) -> float:
-        return self.mechanism.loss().bit
-
-    def own(self) -> NDArray[np.float64]:
-        """float64 (n,): loss of each device's own reports when its whole attribute changes."""
-        if self.one_end:
-            return _times(self.bit(), np.arange(len(self.times)) * self.times)  # device i reports about j < i
-        return _times(self.mechanism.loss().vector, self.times)
-
-    def own_exactly(self, device: int) -> float:
-        times = int(self.times[device])
-        return times * self.mechanism.loss(device=device).vector if times else 0.0
-
-    def reporters(self) -> NDArray[np.int64]:
-        """int64 (n,): reports of others that hold a bit about each node."""
-        if self.attribute != "adjacency":
-            return np.zeros_like(self.times)
-        total = int(self.times.sum())
-        return total - np.cumsum(self.times) if self.one_end else total - self.times
-
-    def edge_reports(self) -> int:
-        """Most reports that hold one undirected edge. Both ends report it, unless one end alone does."""
-        if self.one_end:  # of a pair only the larger id reports, so node 0 reports nothing
-            return int(self.times[1:].max(initial=0))
-        return int(np.sort(self.times)[-2:].sum())
-
-    def relationship(self) -> float:
-        """Loss of one undirected edge; the reports' losses add."""
-        return self.bit() * self.edge_reports()
-
-    def touched(self, unit: Unit) -> int:
-        """Most reports that a change of this unit touches."""
-        if unit == "edge":
-            return self.edge_reports()
-        return self.most + (int(self.reporters().max()) if unit == "node" else 0)
-
-
 def local_guarantee(
     facts: PublicFacts,
     questions: Sequence[Question],
@@ -193,7 +134,7 @@ def local_guarantee(
     """
     if collections < 1:
         raise ValueError(f"a guarantee is about at least one collection, not {collections}")
-    asked = _collect(facts.n, questions)
+    asked = collect(facts.n, questions)
     clear = {"features": public_features, "adjacency": public_edges}
     clear["label"] = all(a.attribute != "label" for a in asked)  # methods train on labels: asked, or public
     build = _Builder(asked, collections, clear)
@@ -206,30 +147,11 @@ def local_guarantee(
     return Guarantee("untrusted curator", claim, holds, tuple(reasons), collections)
 
 
-def _collect(n: int, questions: Sequence[Question]) -> list[_Asked]:
-    times: dict[tuple[str, Mechanism], NDArray[np.int64]] = {}
-    for question in questions:
-        for stage in question.query.plan:
-            for ask in stage:
-                for mechanism in ask.mechanisms:
-                    counts = times.setdefault((ask.attribute, mechanism), np.zeros(n, np.int64))
-                    counts[slice(None) if question.devices is None else question.devices] += 1
-    return [_Asked(attribute, mechanism, counts) for (attribute, mechanism), counts in times.items() if counts.any()]
-
-
-# Loss of one attribute's mechanism, by what changes of the attribute.
-_LOSS: dict[Unit, Callable[[_Asked], float]] = {
-    "entry": lambda asked: asked.bit() * asked.most,
-    "edge": lambda asked: asked.relationship(),
-    "whole": lambda asked: float(asked.own().max()),
-}
-
-
 class _Builder:
-    def __init__(self, asked: Sequence[_Asked], collections: int, clear: Mapping[str, bool]) -> None:
+    def __init__(self, asked: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool]) -> None:
         self.asked, self.collections, self.clear = asked, collections, clear
 
-    def of(self, *attributes: str) -> list[_Asked]:
+    def of(self, *attributes: str) -> list[TimesAsked]:
         return [a for a in self.asked if a.attribute in attributes]
 
     def _bounded(self, values: Sequence[float], attributes: Sequence[str], unit: Unit, detail: str) -> Level:
@@ -244,9 +166,18 @@ class _Builder:
         if spec.unit == "owned":
             return Level("not asked", detail="nobody's raw data reach the curator")
         if spec.attribute is not None:
-            loss = _LOSS[spec.unit]
-            return self._single(spec.attribute, spec.unit, [loss(asked) for asked in self.of(spec.attribute)])
+            parts = self.of(spec.attribute)
+            return self._single(spec.attribute, spec.unit, [loss_when(spec.unit, parts)] if parts else [])
         return self._record(others=spec.unit == "node")
+
+    def _of_few_lists(self) -> str:
+        """Return the figure of a node that few lists hold, where an answer is about the list as a whole."""
+        lists = self.of("adjacency")
+        if not lists or not all(a.of_the_whole for a in lists):
+            return ""
+        own = loss_when("whole", self.of(*(a for a in _EACH if not self.clear[a])))
+        own, changed = (round_up(self.collections * loss) for loss in (own, 2 * loss_when("entry", lists)))
+        return f"; at most {own:.10g} + {changed:.10g} D where nobody is in more than D lists"
 
     def _single(self, attribute: str, unit: Unit, values: Sequence[float]) -> Level:
         """Return a level about one attribute only."""
@@ -266,13 +197,13 @@ class _Builder:
         public = [_EACH[a] for a in record if self.clear[a]]
         if others and self.of("adjacency"):
             named.append("the bits that others report about it")
-        detail = " and ".join(named)
+        detail = " and ".join(named) + (self._of_few_lists() if others else "")
         label = "; the label is public in this setting and not counted" if self.clear["label"] else ""
         if not parts:
             return Level("unprotected", detail=f"{' and '.join(public)} in clear") if public else Level("not asked")
-        total = sum(a.own() + (_times(a.bit(), a.reporters()) if others else 0) for a in parts)
+        total = sum(a.own() + (a.told() if others else 0) for a in parts)
         worst = int(np.argmax(total))
-        values = [a.own_exactly(worst) + (_times(a.bit(), a.reporters())[worst] if others else 0) for a in parts]
+        values = [a.own_exactly(worst) + (a.told()[worst] if others else 0) for a in parts]
         bounded = self._bounded(values, record, "node" if others else "record", detail + label)
         if public and bounded.value is not None:
             alone = f"{detail} alone: {bounded.value:.10g}"

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.array_types import BoolArray, FloatArray, IntArray
-from devices.mechanisms.fixed_point import UNIT_BITS, falling_powers, logarithm
+from devices.fixed_point import UNIT_BITS, falling_powers, logarithm
 
 FORMS = ("full", "likeliest")
 UNKNOWN = 255
@@ -77,6 +77,25 @@ def from_text(text: object, size: int) -> Bytes:
     if len(data) != size or base64.b64encode(data).decode("ascii") != text:
         raise ValueError(f"a text does not hold {size} bytes in base64")
     return np.frombuffer(data, np.uint8)
+
+
+def affinity_of(classes: int, homophily: float | None, affinity: FloatArray | None) -> tuple[int, ...]:
+    """Return the affinity h [c = k] + (1 - h) / classes, or the one given, as whole numbers row by row.
+
+    Raises:
+        ValueError: unless one of them is given and every entry is above 0 (so h is below 1).
+    """
+    if (homophily is None) == (affinity is None):
+        raise ValueError("a vote needs a homophily or an affinity, and not both")
+    if homophily is not None:
+        if not 0 <= homophily < 1:
+            raise ValueError(f"a homophily must be 0 or more and below 1, not {homophily}")
+        affinity = homophily * np.eye(classes) + (1 - homophily) / classes
+    given = np.asarray(affinity, np.float64)
+    if given.shape != (classes, classes) or not (np.isfinite(given).all() and (given > 0).all()):
+        raise ValueError(f"an affinity is {classes} x {classes} finite numbers above 0")
+    whole = np.rint(given / given.max() * LARGEST_AFFINITY).astype(np.int64)
+    return tuple(np.maximum(whole, 1).ravel().tolist())
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,9 @@
 """One question about the whole neighbour list: the class that one's neighbours speak for.
 
-The curator publishes a class distribution Q_j of every person (:mod:`class_table`) and an
-affinity Om between classes. Device i has w candidates, the w classes that are likeliest by
-its own row. It computes, from its own list N_i alone,
-
-    s_c = ln Q_i(c) + sum over j in N_i of ln(sum over k of Om[c, k] Q_j(k)),
-
-and reports the place of the best candidate through generalised randomised response (GRR)
-with w values. Where ``unseen``, "nothing is known about any of my neighbours" is one more
-value.
+Device i has w candidates, the w classes that are likeliest by its own row of the public table
+(:mod:`class_table`). It computes the score of each from its own list alone, and reports the
+place of the best one through generalised randomised response (GRR) with w values. Where
+``unseen``, "nothing is known about any of my neighbours" is one more value.
 
 One entry of the list may change the best candidate, and the whole list can do no more than
 that. So every loss of the list is GRR's epsilon, exact wherever some list makes another
@@ -18,9 +13,7 @@ the answer is then right with probability e^eps / (e^eps + w - 1), as often as G
 Candidates may differ in number (``widths``). ``lie`` belongs to the largest number. A
 smaller number has the smallest threshold whose loss does not exceed that one's.
 
-The scores are whole numbers, so the answer is the same on every machine. Lists are padded
-to a multiple of 2,048 entries: up to that length the time of an answer does not depend on
-the number of neighbours.
+The scores are whole numbers (:mod:`neighbour_scores`), so the answer is the same on every machine.
 """
 
 from __future__ import annotations
@@ -35,22 +28,12 @@ from numpy.typing import NDArray
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, Reporting, probability_threshold, whole_numbers
-from devices.mechanisms.class_table import (
-    FORMS,
-    LARGEST_AFFINITY,
-    MOST_CLASSES,
-    ClassTable,
-    as_text,
-    from_text,
-    quantised,
-)
+from devices.mechanisms.base import Grouping, Loss, Mechanism, Reporting, probability_threshold
+from devices.mechanisms.class_table import affinity_of, as_text, from_text, quantised
 from devices.mechanisms.grr import GRR
+from devices.mechanisms.neighbour_scores import NeighbourScores
 from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream
-
-PADDED = 2048  # entries to which a list is padded
-_TOGETHER = 16  # rows that numpy adds as one: a sum over short rows alone is slow
 
 
 class Vote(NamedTuple):
@@ -61,7 +44,7 @@ class Vote(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NeighbourhoodVote(Mechanism):
+class NeighbourhoodVote(NeighbourScores):
     """Report the class that the neighbours speak for, as a place among the device's candidates.
 
     ``value``: a :class:`Vote`; ``report``: an integer 0 .. number of values - 1.
@@ -101,26 +84,17 @@ class NeighbourhoodVote(Mechanism):
 
     name: ClassVar[str] = "neighbourhood_vote"
     version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"adjacency"})
     field: ClassVar[str] = "votes"
 
     def __post_init__(self) -> None:
-        if self.reporting not in ("both", "one-end") or self.form not in FORMS:
-            raise ValueError(f"a vote is of both or one-end and full or likeliest, not {self.reporting}, {self.form}")
-        if self.people < 1 or not 2 <= self.classes <= MOST_CLASSES:
-            raise ValueError(f"a vote needs people and 2..{MOST_CLASSES} classes, not {self.people}, {self.classes}")
-        if len(self.affinity) != self.classes**2 or not whole_numbers(self.affinity, least=1):
-            raise ValueError("an affinity is classes x classes whole numbers above 0")
-        if max(self.affinity) > LARGEST_AFFINITY:
-            raise ValueError(f"an affinity is at most {LARGEST_AFFINITY}")
+        super().__post_init__()
         if not 2 - self.unseen <= self.candidates <= self.classes:
             raise ValueError(f"{self.candidates} candidates of {self.classes} classes leave nothing to choose from")
         if self.widths:
             given = from_text(self.widths, self.people)
             if given.min() < 2 - self.unseen or given.max() != self.candidates:
                 raise ValueError(f"the widths must lie in {2 - self.unseen}..candidates, and reach it")
-        # Both are made here, before anybody's data are read. The table's length bounds the number of people.
-        _ = self._read, self._responses
+        _ = self._responses  # made here: an impossible threshold is refused before anybody's data are read
 
     @classmethod
     def from_probabilities(
@@ -156,11 +130,31 @@ class NeighbourhoodVote(Mechanism):
         if widths.ndim and (widths.shape != (n,) or widths.min(initial=1) < 1 or widths.max(initial=0) > classes):
             raise ValueError("the numbers of candidates must be one for each person, in 1..classes")
         most = int(widths.max(initial=0))
-        return cls(
-            lie=probability_threshold(epsilon, most + unseen - 1), candidates=most, unseen=unseen, people=n,
-            classes=classes, table=table, affinity=_whole(_affinity(classes, homophily, affinity)), own=own, form=form,
+        return cls.from_epsilon(
+            epsilon, candidates=most, unseen=unseen, people=n, classes=classes, table=table,
+            affinity=affinity_of(classes, homophily, affinity), own=own, form=form,
             widths=as_text(widths.astype(np.uint8)) if widths.ndim else "", reporting=reporting,
         )  # fmt: skip
+
+    @classmethod
+    def from_epsilon(
+        cls,
+        epsilon: float,
+        *,
+        candidates: int,
+        unseen: bool,
+        people: int,
+        classes: int,
+        table: str,
+        affinity: tuple[int, ...],
+        own: bool = True,
+        form: str = "full",
+        widths: str = "",
+        reporting: Reporting = "both",
+    ) -> NeighbourhoodVote:
+        """Return the vote with these parameters whose loss is at most ``epsilon``."""
+        lie = probability_threshold(epsilon, candidates + unseen - 1)
+        return cls(lie, candidates, unseen, people, classes, table, affinity, own, form, widths, reporting)
 
     @classmethod
     def audit_examples(cls) -> list[tuple[Mechanism, PublicFacts]]:
@@ -175,16 +169,6 @@ class NeighbourhoodVote(Mechanism):
         ]
         return [(vote, PublicFacts(5, 1, 3)) for vote in votes]
 
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return (self.people, self.classes) == (facts.n, facts.classes)
-
-    @cached_property
-    def _read(self) -> ClassTable:
-        shape = (self.people,) if self.form == "likeliest" else (self.people, self.classes)
-        size = self.people if self.form == "likeliest" else self.people * self.classes
-        affinity = np.array(self.affinity, np.int64).reshape(self.classes, self.classes)
-        return ClassTable(from_text(self.table, size).reshape(shape), affinity)
-
     @cached_property
     def _widths(self) -> IntArray:
         if not self.widths:
@@ -197,24 +181,8 @@ class NeighbourhoodVote(Mechanism):
         largest = GRR(self.lie, self.candidates + self.unseen)
         made = {largest.categories: largest}
         for values in np.unique(self._widths + self.unseen).tolist():
-            made.setdefault(values, GRR(_same_odds(largest, values), values))
+            made.setdefault(values, largest.over(values))
         return made
-
-    @cached_property
-    def _evidence(self) -> IntArray:
-        """int64 (n + 1, classes + 1): what each neighbour adds to each score, and to the number of known ones.
-
-        Row n is the padding: it adds nothing.
-        """
-        made = np.zeros((self.people + 1, self.classes + 1), np.int64)
-        made[:-1, :-1] = self._read.evidence.T
-        made[:-1, -1] = ~self._read.unknown
-        return made
-
-    @cached_property
-    def ranked(self) -> NDArray[np.uint8]:
-        """uint8 (n, classes): the classes of each person, candidates first; a report r of i means ``ranked[i, r]``."""
-        return self._read.ranked
 
     def values_of(self, device: int) -> int:
         """Return how many values a device chooses from: its candidates, and "unseen" where that is one."""
@@ -224,24 +192,8 @@ class NeighbourhoodVote(Mechanism):
         """uint8 (w,): a device's candidates, the likeliest class first."""
         return self.ranked[device, : self._widths[device]]
 
-    def padded(self, device: int, neighbours: np.ndarray) -> IntArray:
-        """int64 (a multiple of 2,048,): the neighbours that count, and otherwise n, which adds nothing.
-
-        An id that no node has counts as the nearest one. Nothing is raised, whatever the data.
-        """
-        size = PADDED * max(1, -(-len(neighbours) // PADDED))
-        rows = np.full(size, self.people)
-        end = device if self.reporting == "one-end" else self.people
-        near = np.minimum(np.maximum(neighbours, 0), self.people - 1)
-        rows[: len(near)] = np.where((near == device) | (near >= end), self.people, near)
-        return rows
-
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Vote:
-        added = self._evidence.take(self.padded(device, record.neighbours), axis=0)
-        scores = added.reshape(-1, _TOGETHER * (self.classes + 1)).sum(axis=0).reshape(_TOGETHER, -1).sum(axis=0)
-        seen = int(scores[-1])
-        if self.own:
-            scores[:-1] += self._read.own[device]
+        scores, seen = self.scores(record.neighbours, device)
         best = int(scores[self.candidates_of(device)].argmax())  # ties: the likelier candidate
         values = self.values_of(device)
         return Vote(values - 1 if self.unseen and not seen else best, values)
@@ -274,31 +226,3 @@ class NeighbourhoodVote(Mechanism):
     def loss(self, *, device: int | None = None) -> Loss:
         values = self.candidates + self.unseen if device is None else self.values_of(device)
         return self._responses[values].loss()
-
-
-def _affinity(classes: int, homophily: float | None, affinity: FloatArray | None) -> FloatArray:
-    if (homophily is None) == (affinity is None):
-        raise ValueError("a vote needs a homophily or an affinity, and not both")
-    if affinity is None:
-        assert homophily is not None
-        if not 0 <= homophily < 1:
-            raise ValueError(f"a homophily must be 0 or more and below 1, not {homophily}")
-        return homophily * np.eye(classes) + (1 - homophily) / classes
-    given = np.asarray(affinity, np.float64)
-    if given.shape != (classes, classes) or not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError(f"an affinity is {classes} x {classes} finite numbers above 0")
-    return given
-
-
-def _whole(affinity: FloatArray) -> tuple[int, ...]:
-    scaled = np.rint(affinity / affinity.max() * LARGEST_AFFINITY).astype(np.int64)
-    return tuple(np.maximum(scaled, 1).ravel().tolist())
-
-
-def _same_odds(largest: GRR, values: int) -> int:
-    """Smallest threshold of GRR over ``values`` categories whose loss is at most that of ``largest``.
-
-    With r = (1 - p) (g - 1) / p of the largest: 2**64 (values - 1) / (r + values - 1), rounded up.
-    """
-    truth, lie, wrong = (ONE - largest.lie) * (largest.categories - 1), largest.lie, values - 1
-    return -(-ONE * wrong * lie // (truth + lie * wrong))

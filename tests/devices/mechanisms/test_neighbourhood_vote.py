@@ -17,7 +17,8 @@ from devices.facts import PublicFacts
 from devices.mechanisms import GRR, NeighbourhoodVote
 from devices.mechanisms.base import ONE
 from devices.mechanisms.class_table import as_text
-from devices.mechanisms.neighbourhood_vote import PADDED, Vote
+from devices.mechanisms.neighbour_scores import PADDED
+from devices.mechanisms.neighbourhood_vote import Vote
 from devices.noise import NoiseStream
 
 RNG = np.random.default_rng(11)

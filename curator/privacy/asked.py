@@ -1,0 +1,119 @@
+"""Losses of the reports about one attribute, person by person.
+
+The losses of one person's reports add. Those of different people count where a change touches
+the reports of both: an edge is in two lists. A person who is asked one of several questions,
+in a batch of its own, loses that one alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curator.privacy.levels import Unit
+from devices.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from curator.reports.question import Question
+
+
+def times_each(loss: float, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """loss * counts, and 0 where nothing was asked, also for an infinite loss."""
+    result = np.zeros(len(counts))
+    return np.multiply(loss, counts, out=result, where=counts > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class TimesAsked:
+    """A mechanism on an attribute, and the number of times that each device was asked it."""
+
+    attribute: str
+    mechanism: Mechanism
+    times: NDArray[np.int64] = field(repr=False)
+
+    @property
+    def one_end(self) -> bool:
+        return self.mechanism.reporting == "one-end"
+
+    @property
+    def of_the_whole(self) -> bool:
+        """True for an answer about the list as a whole: one entry costs as much as all of several."""
+        loss = self.mechanism.loss()
+        return len(self.times) > 2 and loss.vector == loss.bit < math.inf
+
+    @property
+    def most(self) -> int:
+        return int(self.times.max())
+
+    def entry(self) -> NDArray[np.float64]:
+        """float64 (n,): loss of each device's own reports when one entry changes."""
+        return times_each(self.mechanism.loss().bit, self.times)
+
+    def own(self) -> NDArray[np.float64]:
+        """float64 (n,): loss of each device's own reports when its whole attribute changes."""
+        whole = times_each(self.mechanism.loss().vector, self.times)
+        if self.one_end:  # device i reports about j < i: i entries, or all at once
+            return np.minimum(times_each(self.mechanism.loss().bit, np.arange(len(self.times)) * self.times), whole)
+        return whole
+
+    def own_exactly(self, device: int) -> float:
+        times = int(self.times[device])
+        return times * self.mechanism.loss(device=device).vector if times else 0.0
+
+    def reporters(self) -> NDArray[np.int64]:
+        """int64 (n,): reports of others that hold a bit about each node."""
+        if self.attribute != "adjacency":
+            return np.zeros_like(self.times)
+        total = int(self.times.sum())
+        return total - np.cumsum(self.times) if self.one_end else total - self.times
+
+    def told(self) -> NDArray[np.float64]:
+        """float64 (n,): loss of the others' reports when each one's entry about a node changes."""
+        return times_each(self.mechanism.loss().bit, self.reporters())
+
+    def edge_reports(self) -> int:
+        """Most reports that hold one undirected edge. Both ends report it, unless one end alone does."""
+        if self.one_end:  # of a pair only the larger id reports, so node 0 reports nothing
+            return int(self.times[1:].max(initial=0))
+        return int(np.sort(self.times)[-2:].sum())
+
+    def touched(self, unit: Unit) -> int:
+        """Most reports that a change of this unit touches."""
+        if unit == "edge":
+            return self.edge_reports()
+        return self.most + (int(self.reporters().max()) if unit == "node" else 0)
+
+
+def collect(n: int, questions: Sequence[Question]) -> list[TimesAsked]:
+    """Return every mechanism that was asked about an attribute, with the numbers of times."""
+    times: dict[tuple[str, Mechanism], NDArray[np.int64]] = {}
+    for question in questions:
+        for stage in question.query.plan:
+            for ask in stage:
+                for mechanism in ask.mechanisms:
+                    counts = times.setdefault((ask.attribute, mechanism), np.zeros(n, np.int64))
+                    counts[slice(None) if question.devices is None else question.devices] += 1
+    return [
+        TimesAsked(attribute, mechanism, counts) for (attribute, mechanism), counts in times.items() if counts.any()
+    ]
+
+
+def loss_when(unit: Unit, asked: Sequence[TimesAsked]) -> float:
+    """Return the loss of all reports about one attribute when an ``entry``, an ``edge`` or the ``whole`` changes."""
+    if unit == "edge":
+        return _edge(asked)
+    each = [a.entry() if unit == "entry" else a.own() for a in asked]
+    return float(np.sum(each, axis=0).max())
+
+
+def _edge(asked: Sequence[TimesAsked]) -> float:
+    """Return the loss of the worst pair: both ends report it, or the larger id alone where one end is asked."""
+    larger = np.sum([a.entry() for a in asked], axis=0)
+    smaller = np.sum([0 * a.times if a.one_end else a.entry() for a in asked], axis=0)
+    before = np.maximum.accumulate(smaller)[:-1]
+    return float((larger[1:] + before).max(initial=0.0))
