@@ -46,6 +46,7 @@ class Method:
     public_features: ClassVar[bool] = False  # features are public with and without --public-features
     asks_labels: ClassVar[bool] = False  # devices are asked for labels with and without --private-labels
     takes_over: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
+    in_batches: ClassVar[bool] = False  # questions come from `next_questions`
     # Default grids of `ldpsim tune`: parameters of the curator, by stage (each stage starts from the best
     # of the one before); and the parameters that change the questions.
     search_grid: ClassVar[tuple[Grid, ...]] = (TRAINING_GRID,)
@@ -53,6 +54,23 @@ class Method:
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return the questions and the devices of each; ValueError for a budget that does not fit."""
+        raise NotImplementedError
+
+    def next_questions(
+        self, public: PublicKnowledge, budget: Budget, collection: str, earlier: Reports | None
+    ) -> tuple[Question, ...]:
+        """Return the questions of the next batch of a collection; empty after the last batch.
+
+        Only methods with ``in_batches`` have batches. Their :meth:`questions` ask the same people with the same
+        losses, without public knowledge: they are for accounting, and no device gets them. Everybody is asked in
+        one batch only about an attribute. The questions must depend on the arguments alone.
+
+        Args:
+            public: Public knowledge.
+            budget: The budget.
+            collection: Id of the collection.
+            earlier: Reports of all earlier batches; None before the first one.
+        """
         raise NotImplementedError
 
     def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:

@@ -17,10 +17,13 @@ class Question:
     Args:
         query: The query, the same bytes for everybody in ``devices``.
         devices: Sorted int64 ids, or None for everybody.
+        part: Number of the part of a collection in batches, from 0. Questions of different parts may ask
+            differently about one attribute, and go to different people.
     """
 
     query: Query
     devices: IntArray | None = None
+    part: int = 0
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,19 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from curator.reports.parts import answers_to, joined
+from curator.reports.question import Question
 from devices.array_types import BoolArray
 from devices.facts import PublicFacts
 from devices.mechanisms import Mechanism
 from devices.mechanisms.stacking import ones_at
 from devices.query import Ask, Query
-
-if TYPE_CHECKING:
-    from curator.reports.question import Question
 
 FORMAT = 1
 FIELDS = ("adjacency", "degrees", "group_degrees", "noisy_rows", "votes", "features", "labels")
@@ -54,6 +53,8 @@ class Reports:
             several stages ask about an attribute, ``asks`` and the reports are the latest.
         grouping: int64 (n,), every person's public group in the latest stage, or None.
         others: Arrays of mechanisms of other packages, by a field that is none of the above.
+        parts: Reports of each part of a collection of several parts, else empty. ``asks`` are then those of
+            the last part about each attribute, and the arrays hold the answers of all parts.
     """
 
     facts: PublicFacts
@@ -70,6 +71,17 @@ class Reports:
     plan: tuple[tuple[Ask, ...], ...] = field(default=(), repr=False)
     grouping: NDArray[np.int64] | None = field(default=None, repr=False)
     others: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    parts: tuple[Reports, ...] = field(default=(), repr=False)
+
+    def questions(self) -> tuple[Question, ...]:
+        """Return the questions that were answered; those of several parts with the people of each."""
+        if not self.parts:
+            return (Question(self.query()),)
+        found = []
+        for number, part in enumerate(self.parts):
+            people = np.logical_or.reduce(list(part.asked.values()))
+            found.append(Question(part.query(), np.flatnonzero(people), number))
+        return tuple(found)
 
     def query(self) -> Query:
         """Return the question that was answered, under the collection id ``saved-reports``."""
@@ -121,14 +133,18 @@ class Reports:
 
         Args:
             facts: Sizes, ranges and domains.
-            questions: The questions at their latest stage.
+            questions: The questions at their latest stage, of all parts.
             answers: ``answers[device][attribute]``: one ``bytes`` for each mechanism of the
                 latest stage that asked about the attribute.
 
         Raises:
-            ValueError: for two different asks about one attribute, a report by a device
+            ValueError: for two different asks about one attribute in one part, a report by a device
                 that was not asked, malformed bytes, or two mechanisms that fill one field.
         """
+        numbers = sorted({question.part for question in questions})
+        if len(numbers) > 1:
+            parts = [[question for question in questions if question.part == number] for number in numbers]
+            return joined([cls.from_bytes(facts, part, answers_to(part, answers)) for part in parts])
         asks, asked = _asked(facts.n, questions)
         answered = np.zeros(facts.n, np.bool_)
         answered[list(answers)] = True
@@ -145,8 +161,16 @@ class Reports:
                    grouping=_grouping(questions), others=others)  # fmt: skip
 
     def save(self, folder: Path) -> None:
-        """Write the reports as plain ``.npy`` files; ``reports.json`` comes last."""
+        """Write the reports as plain ``.npy`` files; ``reports.json`` comes last.
+
+        Each of several parts has a folder of its own in it.
+        """
         folder.mkdir(parents=True, exist_ok=True)
+        if self.parts:
+            for number, part in enumerate(self.parts):
+                part.save(folder / f"part-{number}")
+            (folder / "reports.json").write_text(json.dumps({"format": FORMAT, "parts": len(self.parts)}, indent=1))
+            return
         for attribute, who in self.asked.items():
             np.save(folder / f"asked_{attribute}.npy", who, allow_pickle=False)
         np.save(folder / "answered.npy", self.answered, allow_pickle=False)
@@ -179,11 +203,13 @@ class Reports:
         head = json.loads((folder / "reports.json").read_text())
         if head["format"] != FORMAT:
             raise ValueError(f"{folder} holds reports of format {head['format']}, this version reads {FORMAT}")
+        if "parts" in head:
+            return joined([cls.load(folder / f"part-{number}") for number in range(head["parts"])])
         facts = PublicFacts.from_dict(head["facts"])
         query = Query.from_bytes(head["query"].encode("ascii"))
         asks = {ask.attribute: ask for stage in query.plan for ask in stage}
         arrays = {name: _load(folder, name) for name in head["arrays"]}
-        found = {name: arrays[name] for name in FIELDS if name in arrays}
+        found: dict[str, Any] = {name: arrays[name] for name in FIELDS if name in arrays}
         shapes = {"adjacency": (facts.n, facts.n), "features": (facts.n, facts.d), **head.get("others", {})}
         found |= {name: _sparse(arrays, name, tuple(shape)) for name, shape in shapes.items() if name + _CSR in arrays}
         others = {name: found.pop(name) if name + _CSR in arrays else arrays[name] for name in head.get("others", {})}

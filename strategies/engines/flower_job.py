@@ -19,7 +19,7 @@ import numpy as np
 from curator.methods.base import Question
 from devices.atomic_files import write_atomically
 from devices.collector import CollectorKey
-from devices.raw_record import read_question
+from strategies.rounds.batches import questions_from_json, questions_to_json
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages
 
@@ -56,9 +56,7 @@ class Job:
         """Write the job to its folder."""
         head = {
             "format": FORMAT, "devices": self.devices, "timeout": self.timeout, "silent": sorted(self.silent),
-            "questions": [
-                (question.query.to_bytes().decode("ascii"), question.devices) for question in self.questions
-            ],
+            "questions": questions_to_json(self.questions),
             "stages": None if self.stages is None else self.stages.to_dict(),
             "collector_key": None if self.collector is None else str(self.collector.path.resolve()),
         }  # fmt: skip
@@ -75,10 +73,7 @@ class Job:
             head = json.loads((folder / "job.json").read_bytes())
             if head["format"] != FORMAT:
                 raise ValueError("unknown format")
-            questions = tuple(
-                Question(read_question(text.encode("ascii")), None if asked is None else np.array(asked, np.int64))
-                for text, asked in head["questions"]
-            )
+            questions = questions_from_json(head["questions"])
             stages = None if head["stages"] is None else Stages.from_dict(head["stages"])
             key = head.get("collector_key")
             collector = None if key is None else CollectorKey.load(Path(key))

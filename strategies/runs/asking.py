@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from devices.data.population import Population
 from devices.facts import PublicKnowledge, Split
 from strategies.engines.flower_processes import FlowerFailed
 from strategies.people.owned_graph import sparse_features
+from strategies.rounds.batches import ask_in_batches
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages, at_stage, stages_of
 from strategies.runs.run import Refused, RunFailed, Scene
@@ -35,10 +37,10 @@ def public_knowledge(
 
 
 def ask_devices(scene: Scene) -> tuple[tuple[Question, ...], Collected]:
-    """Ask the devices of a scene its questions.
+    """Ask the devices of a scene its questions, or those that its method makes of public knowledge, in batches.
 
     Returns:
-        The questions at the last stage, and the result of the collection.
+        The questions at the last stage, of all batches, and the result of the collection.
 
     Raises:
         Refused: if no device reported or replayed and at least one refused.
@@ -50,8 +52,16 @@ def ask_devices(scene: Scene) -> tuple[tuple[Question, ...], Collected]:
     more: dict[str, Any] = {"stages": Stages(setup.method, people.facts, scene.home)} if last else {}
     if setup.collector is not None:
         more["collector"] = setup.collector
+
+    def ask(asked: Sequence[Question]) -> Collected:
+        return setup.collect(scene.home, asked, devices=len(people), silent=scene.silent, **more)
+
     try:
-        collected = setup.collect(scene.home, questions, devices=len(people), silent=scene.silent, **more)
+        if setup.method.in_batches:
+            public = public_knowledge(people, scene.split, setup.options, setup.method)
+            questions, collected = ask_in_batches(setup.method, public, setup.budget, questions, scene.home, ask)
+        else:
+            collected = ask(questions)
     except FlowerFailed as error:
         raise RunFailed(str(error)) from error
     if not collected.reported + collected.replayed:

@@ -85,8 +85,8 @@ class OneReportRun(Run):
 
         One collection of other people is enough if the question has one stage. A device perturbs each attribute
         by itself. The real reports with one attribute from the other people therefore have the law of reports
-        of people in whose records only this attribute is shuffled. A later stage depends on the answers of the
-        earlier ones: then each attribute has a collection of its own.
+        of people in whose records only this attribute is shuffled. A later stage or batch depends on the answers of
+        the earlier ones: then each attribute has a collection of its own.
         """
         reports = outcome.reports
         assert reports is not None
@@ -101,7 +101,7 @@ class OneReportRun(Run):
 
         strangers = ask(*private)
         for attribute in private if len(private) > 1 else ():
-            staged = len(reports.plan) > 1
+            staged = len(reports.plan) > 1 or bool(reports.parts)
             answers = ask(attribute) if staged else reports.with_answers_of(strangers, attribute)
             yield attribute, _train(scene, _graph(scene, answers)).predictions
         predictions = _train(scene, _graph(scene, strangers)).predictions
@@ -116,7 +116,7 @@ class OneReportRun(Run):
         scene.tell("collect", None)
         if options.from_reports is not None:
             reports = Reports.load(options.from_reports)
-            return (Question(reports.query()),), Collected(), reports
+            return reports.questions(), Collected(), reports
         if scene.kept is not None:
             questions = scene.questions
             collected, reports = read(scene.kept)
