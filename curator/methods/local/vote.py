@@ -1,0 +1,198 @@
+"""Vote: one small question, with everything that a person reports inside one epsilon.
+
+The curator publishes a class distribution Q_j of every person: the label of training people, and what
+public features say of everybody else. A device computes from its own neighbour list N_i the class that its
+neighbours speak for, and reports its place among a few candidates by generalised randomised response
+(:mod:`devices.mechanisms.neighbourhood_vote`):
+
+    s_c = ln Q_i(c) + sum over j in N_i of ln((1 - h) / C + h Q_j(c))
+
+The curator learns the law M of a report given the class from people whose label is known, and pools
+ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No graph is rebuilt.
+
+- Everything that a person reports is epsilon-LDP, and a relationship costs 2 epsilon: both ends answer. Others
+  who list a person report about it too, epsilon each.
+- Everybody is asked once. In ``batches`` the later people vote on what the earlier ones have said.
+- The table that a labelled person gets does not tell the person's own label.
+- Without public features nothing is known of people without a label. "Nobody known among my neighbours" is then one
+  more answer, and all classes are candidates.
+- Private labels are reported first, under GRR with ``--eps-labels``; the losses of label and vote add.
+
+Close to it: LPGNet (https://arxiv.org/abs/2203.11239 reports degrees towards classes with noise) and the group
+degrees of LDPGen (Qin et al., CCS 2017).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
+from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, labelled_graph
+from curator.privacy.guarantee import Claim
+from curator.reports.reports import Reports
+from curator.votes.design import candidates_for
+from curator.votes.knowledge import Knowledge, batches_so_far, knowledge, posterior
+from curator.votes.rounds import people_of_batch
+from devices.array_types import FloatArray, IntArray
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import GRR, NeighbourhoodVote
+from devices.mechanisms.class_table import FORMS
+from devices.query import Ask, Query
+
+if TYPE_CHECKING:
+    from curator.learning.training import TrainedNetwork, TrainingSettings
+
+MOST_BATCHES = 16
+MANY = "others who list a person vote on it too: the row 'node' counts all of them"
+
+
+@dataclass(frozen=True)
+class Vote(LocalMethod):
+    """Vote.
+
+    Args:
+        candidates: Number of candidates of each person, ``auto`` (:mod:`curator.votes.design`) or a number.
+        homophily: h, the share of neighbours that are of one's own class beyond chance, in [0, 1).
+        batches: Number of batches.
+        table: Form of the published table: ``full`` distributions, or the ``likeliest`` class of each person.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+
+    >>> Vote(batches=3).homophily
+    0.8
+    """
+
+    candidates: str = "auto"
+    homophily: float = 0.8
+    batches: int = 1
+    table: str = "full"
+
+    name: ClassVar[str] = "vote"
+    paper: ClassVar[str] = "this project: one vote of each neighbourhood"
+    private: ClassVar[tuple[str, ...]] = ("adjacency",)
+    mechanisms: ClassVar[tuple[str, ...]] = ("neighbourhood_vote", "grr")
+    in_batches: ClassVar[bool] = True
+    search_grid: ClassVar[tuple[Grid, ...]] = ()
+    query_grid: ClassVar[Grid] = {"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)}
+
+    def __post_init__(self) -> None:
+        self.check_choices(table=FORMS)
+        self.check_range("batches", least=1, most=MOST_BATCHES)
+        if not 0 <= self.homophily < 1:
+            raise ValueError(f"--set homophily={self.homophily:g}: must be 0 or more and below 1")
+        if self.candidates != "auto" and not (self.candidates.isascii() and self.candidates.isdigit()):
+            raise ValueError(f"--set candidates={self.candidates}: must be auto or a whole number")
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Return questions with the losses of those that are asked, and a table that knows nobody: for accounting.
+
+        Its rows are the classes in turn. So a change of the list changes the answer, and the losses are attained.
+        """
+        self._check(facts, budget)
+        rows = np.eye(facts.classes)[np.arange(facts.n) % facts.classes]
+        everybody = np.arange(facts.n)
+        batches = np.array_split(everybody, min(self.batches, facts.n))
+        votes = tuple(self._question(rows, facts, budget, collection, people) for people in batches)
+        return (*votes, *self._labels(facts, split, budget, collection))
+
+    def next_questions(
+        self, public: PublicKnowledge, budget: Budget, collection: str, earlier: Reports | None
+    ) -> tuple[Question, ...]:
+        """Ask for private labels first, then for the votes of one batch after the other."""
+        facts, split = public.facts, public.split
+        self._check(facts, budget)
+        if budget.private_labels and earlier is None:
+            return self._labels(facts, split, budget, collection)
+        asked = np.zeros(facts.n, np.bool_)
+        if earlier is not None:
+            asked |= earlier.asked.get("adjacency", False)
+        if asked.all():
+            return ()
+        known = knowledge(earlier, public)
+        log_p, _ = posterior(known, split.labelled)
+        number = 0 if earlier is None else batches_so_far(earlier, split)
+        folds, others = people_of_batch(split, log_p.max(axis=1), asked, batches=self.batches, number=number)
+        made = []
+        for people in (*folds, others):
+            if len(people):
+                rows = self._rows(public, known, np.exp(log_p), people)
+                made.append(self._question(rows, facts, budget, collection, people))
+        return tuple(made)
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Return a graph without edges; its features are the components of the pool, one beside the other."""
+        require_reports(reports, self.name)
+        known = knowledge(reports, public)
+        parts = known.components
+        notes: dict[str, Any] = {"components": tuple(parts), "soft": known.soft, "edges": 0}
+        features = np.concatenate(list(parts.values()), axis=1)
+        return labelled_graph(features, np.zeros((2, 0), np.int64), None, notes, reports, public)
+
+    def train(
+        self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
+    ) -> TrainedNetwork:
+        """Fit the exponents of the pool on the labels that the curator has; nothing is drawn at random."""
+        from curator.votes.fitted import fitted
+
+        return fitted(graph, classes)
+
+    def claim(self, budget: Budget) -> Claim:
+        """Return the claim: all that a person reports."""
+        epsilon, labels = self._epsilon(budget), budget.eps_labels if budget.private_labels else None
+        if labels is None:
+            return Claim(f"epsilon-LDP of all that a person reports, epsilon = {epsilon:g}", epsilon)
+        total = epsilon + labels
+        return Claim(f"epsilon-LDP of all that a person reports, vote and label, epsilon = {total:g}", total)
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """As :meth:`LocalMethod.reasons`, and the votes of others."""
+        return (ONE_END if budget.reporting == "one-end" else BOTH_ENDS, MANY)
+
+    def _check(self, facts: PublicFacts, budget: Budget) -> None:
+        if facts.classes < 2:
+            raise ValueError(f"vote needs two classes or more, not {facts.classes}")
+        if self.candidates != "auto" and not 2 <= int(self.candidates) <= facts.classes:
+            raise ValueError(f"--set candidates={self.candidates}: must be 2..{facts.classes}, the number of classes")
+        if budget.private_labels and budget.eps_labels is None:
+            raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
+
+    def _epsilon(self, budget: Budget) -> float:
+        return budget.eps_adjacency or budget.epsilon
+
+    def _labels(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        if not budget.private_labels:
+            return ()
+        assert budget.eps_labels is not None
+        with spending("--eps-labels", budget.eps_labels, budget, budget.eps_labels):
+            truth = GRR.from_epsilon(budget.eps_labels, categories=facts.classes)
+        return (Question(Query(collection, ((Ask("label", (truth,)),),)), split.labelled),)
+
+    def _question(
+        self, rows: FloatArray, facts: PublicFacts, budget: Budget, collection: str, people: IntArray
+    ) -> Question:
+        epsilon, features = self._epsilon(budget), budget.public_features
+        width = facts.classes
+        if self.candidates != "auto":
+            width = int(self.candidates)
+        elif features:
+            width = candidates_for(epsilon, facts.classes)
+        with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
+            vote = NeighbourhoodVote.from_probabilities(
+                rows, epsilon, candidates=width, homophily=self.homophily, unseen=not features, form=self.table,
+                reporting=budget.reporting,
+            )  # fmt: skip
+        return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
+
+    def _rows(self, public: PublicKnowledge, known: Knowledge, probability: FloatArray, people: IntArray) -> FloatArray:
+        """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""
+        rows = np.array(probability)
+        if public.features is None:
+            rows[~known.voted] = 0  # nothing is known of these people
+        train = public.split.train
+        told = train[(known.told[train] > 0).any(axis=1) & ~np.isin(train, people)]
+        rows[told] = known.told[told]
+        return rows

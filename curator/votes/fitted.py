@@ -1,0 +1,50 @@
+"""Pool of the components of a vote, fitted on the labels that the curator has, as a trained network."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import torch
+from torch import nn
+
+from curator.graph import Graph
+from curator.learning.training import NO_LABEL, TrainedNetwork
+from curator.votes.knowledge import VOTE, Knowledge, posterior
+
+
+class FittedPool(nn.Module):
+    """Exponents of the pool, as plain tensors."""
+
+    def __init__(self, exponents: dict[str, float]) -> None:
+        super().__init__()
+        for name, value in exponents.items():
+            self.register_buffer(name, torch.tensor(value, dtype=torch.float64))
+
+
+def fitted(graph: Graph, classes: int) -> TrainedNetwork:
+    """Fit the exponents on validation and training labels and predict everybody's class.
+
+    Args:
+        graph: Graph of :meth:`curator.methods.local.vote.Vote.reconstruct`.
+        classes: Number of classes.
+
+    Raises:
+        ValueError: without a training label.
+    """
+    started = time.perf_counter()
+    if not len(graph.train):
+        raise ValueError(NO_LABEL)
+    names = graph.notes["components"]
+    parts = {name: graph.features[:, k * classes : (k + 1) * classes] for k, name in enumerate(names)}
+    known = Knowledge(graph.labels, np.zeros((0, classes)), graph.notes["soft"], parts, np.zeros(0, np.bool_))
+    log_p, exponents = posterior(known, np.sort(np.concatenate([graph.train, graph.val])))
+    predictions = log_p.argmax(axis=1).astype(np.int64)
+    right = predictions[graph.val] == graph.labels[graph.val]
+    return TrainedNetwork(
+        FittedPool({"vote": 0.0, **exponents}), predictions, 1, float(right.mean()) if len(right) else float("nan"),
+        time.perf_counter() - started,
+    )  # fmt: skip
+
+
+__all__ = ["VOTE", "FittedPool", "fitted"]

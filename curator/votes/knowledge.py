@@ -1,0 +1,143 @@
+"""Knowledge of the curator between the batches: class evidence, votes so far, and the pool of both.
+
+    ln P_i(c) = a ln Q_i(c) + b ln M[place of c, report of i] + constant,    a, b >= 0,
+
+with Q from public features (:mod:`curator.learning.node_evidence`), the law M of :mod:`curator.votes.law` and the
+exponents of the smallest negative log-likelihood of the labels of validation people. b is 0 where the votes say
+nothing. The votes are dropped altogether where they do not lower this measure for people who were not
+used for the exponents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curator.learning.node_evidence import node_evidence
+from curator.learning.pool import cross_fitted, fit_pool, told_classes
+from curator.reports.reports import Reports
+from curator.votes.law import Ballots, log_likelihood, places_of
+from devices.array_types import BoolArray, IntArray
+from devices.facts import PublicKnowledge, Split
+from devices.mechanisms import GRR, NeighbourhoodVote
+
+FEATURES, VOTE = "features", "vote"
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """Knowledge of the curator.
+
+    Args:
+        labels: int64 (n,), -1 unknown: public labels, or reported ones.
+        told: float64 (n, classes): what is known of the label of a labelled person without its vote; else zeros.
+        soft: float64 (n, classes): ln-likelihood of reported labels; None for public labels.
+        components: ln-probabilities by name, float64 (n, classes).
+        voted: bool (n,): people whose vote is known.
+    """
+
+    labels: IntArray = field(repr=False)
+    told: Matrix = field(repr=False)
+    soft: Matrix | None = field(repr=False)
+    components: Mapping[str, Matrix] = field(repr=False)
+    voted: BoolArray = field(repr=False)
+
+
+def knowledge(reports: Reports | None, public: PublicKnowledge) -> Knowledge:
+    """Return what the curator knows from public data and the reports so far."""
+    facts, labelled = public.facts, public.split.labelled
+    labels, soft = public.labels, None
+    if reports is not None and reports.labels is not None:
+        labels, soft = reports.labels, _of_reports(reports)
+    evidence = node_evidence(public.features, labels, public.split, facts.classes, soft=soft).log_probability
+    told = np.zeros((facts.n, facts.classes))
+    known = labelled[labels[labelled] >= 0]
+    shares = told_classes(labels, known, soft, facts.classes) + (0 if soft is None else evidence[known])
+    told[known] = np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True))
+    components, voted = {FEATURES: evidence}, np.zeros(facts.n, np.bool_)
+    ballots = [] if reports is None else ballots_of(reports, public.split)
+    if ballots:
+        votes = np.zeros_like(evidence)
+        for cast in ballots:
+            voted[cast.people] = True
+            votes[cast.people] = log_likelihood(cast, told[cast.people])
+        components[VOTE] = votes
+    return Knowledge(labels, told, soft, components, voted)
+
+
+def posterior(known: Knowledge, nodes: IntArray) -> tuple[Matrix, Mapping[str, float]]:
+    """Return ln P, float64 (n, classes), and the exponents, fitted on the labels of ``nodes``."""
+    if VOTE not in known.components:
+        return known.components[FEATURES], {FEATURES: 1.0}
+    parts = dict(known.components)
+    prior = dict.fromkeys(parts, 1.0)
+    if len(nodes):
+        truth = told_classes(known.labels, nodes, known.soft, parts[FEATURES].shape[1])
+        alone = {FEATURES: parts[FEATURES]}
+        with_votes, without = (
+            cross_fitted(some, known.labels, nodes, soft=known.soft, prior=prior)[nodes] for some in (parts, alone)
+        )
+        if _surprise(with_votes, truth) > _surprise(without, truth):
+            parts = alone
+    pool = fit_pool(parts, known.labels, nodes, soft=known.soft, prior=prior)
+    return pool.log_probability, {VOTE: 0.0, **pool.exponents}
+
+
+def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
+    """Return the votes of each batch and number of values; the folds of a batch are together.
+
+    A batch ends with the part whose people are not all training people.
+    """
+    found: list[Ballots] = []
+    batch: dict[int, list[Ballots]] = {}
+    for part in reports.parts or (reports,):
+        if part.votes is None:
+            continue
+        mechanism = part.mechanism("adjacency", NeighbourhoodVote)
+        voters = np.flatnonzero(part.reported("adjacency"))
+        values = np.array([mechanism.values_of(person) for person in voters.tolist()], np.int64)
+        for number in np.unique(values).tolist():
+            people = voters[values == number]
+            places = places_of(mechanism.ranked[people], number - mechanism.unseen)
+            batch.setdefault(number, []).append(Ballots(people, places, part.votes[people], number))
+        if _ends_batch(part, split):
+            found += [_together(cast) for cast in batch.values()]
+            batch = {}
+    return found + [_together(cast) for cast in batch.values()]
+
+
+def batches_so_far(reports: Reports, split: Split) -> int:
+    """Return the number of batches of votes in the reports."""
+    return sum(part.votes is not None and _ends_batch(part, split) for part in reports.parts or (reports,))
+
+
+def _ends_batch(part: Reports, split: Split) -> bool:
+    return not np.isin(np.flatnonzero(part.asked["adjacency"]), split.train).all()
+
+
+def _together(cast: list[Ballots]) -> Ballots:
+    return Ballots(
+        np.concatenate([ballots.people for ballots in cast]),
+        np.concatenate([ballots.places for ballots in cast]),
+        np.concatenate([ballots.reports for ballots in cast]),
+        cast[0].values,
+    )
+
+
+def _of_reports(reports: Reports) -> Matrix:
+    """float64 (n, classes): ln-likelihood of the reported labels; zeros for people without one."""
+    grr = reports.mechanism("label", GRR)
+    labels = reports.needed("labels")
+    soft = np.zeros((reports.facts.n, grr.categories))
+    known = np.flatnonzero(labels >= 0)
+    soft[known, labels[known]] = grr.weight
+    return soft
+
+
+def _surprise(log_probability: Matrix, told: Matrix) -> float:
+    return float(-np.logaddexp.reduce(log_probability + told, axis=1).sum())
