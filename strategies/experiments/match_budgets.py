@@ -20,6 +20,7 @@ from strategies.runs.set_up import run_of, set_up
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
 
+OF_A_PERSON = ("user", "node")  # levels of a whole record, with all its attributes
 _EXACT = 1e-9  # relative
 _PATIENCE = 12  # evaluations after which 0.1 % below is close enough: an accountant takes seconds
 _DOUBLINGS = 60
@@ -32,7 +33,7 @@ class Matched:
     Args:
         options: With the budget if one was found, else as given.
         holds: Loss at the level with these options, None if it is not bounded.
-        reason: Why the loss cannot be made equal; empty if it was.
+        reason: Why the loss cannot be made equal, or only that of all that is reported; empty if it was.
     """
 
     options: RunOptions
@@ -43,6 +44,12 @@ class Matched:
 def guarantee_before(setup: RunSetup) -> Guarantee:
     """Return what a run will guarantee, before anybody is asked; ValueError for parameters that do not fit."""
     return run_of(setup.method).guarantee_before(setup, setup.repeats[0].split)
+
+
+def guarantee_of_reports(setup: RunSetup) -> Guarantee:
+    """Return the guarantee of what people report, as if their public features were unknown."""
+    questions = run_of(setup.method).questions(setup, setup.repeats[0].split, "before")
+    return setup.method.guarantee(setup.population.facts, questions, replace(setup.budget, public_features=False))
 
 
 def match(options: RunOptions, population: Population, level: str, target: float) -> Matched:
@@ -61,17 +68,22 @@ def match(options: RunOptions, population: Population, level: str, target: float
     method = setup.method
     knob, start = ("lambda_", method.lambda_) if isinstance(method, LabelAnswers) else ("epsilon", setup.budget.epsilon)
 
-    def at(value: float) -> dict[str, Any]:
-        return held(guarantee_before(_with(setup, knob, value)).to_dict()["holds"], level)
+    def at(value: float, make: Callable[[RunSetup], Guarantee] = guarantee_before) -> dict[str, Any]:
+        return held(make(_with(setup, knob, value)).to_dict()["holds"], level)
 
-    first = at(start)
+    first, make, note = at(start), guarantee_before, ""
     if first["status"] != "bounded":
-        return Matched(options, None, _unbounded(first, level))
-    found = _solve(lambda value: float(at(value)["value"]), start, target)
+        # Public features leave the whole person unprotected. Then the loss of all that is reported is made equal.
+        make = guarantee_of_reports
+        reported = at(start, make) if setup.budget.public_features and level in OF_A_PERSON else first
+        if reported["status"] != "bounded":
+            return Matched(options, None, _unbounded(first, level))
+        note = f"its features are public, and nothing protects them; what holds for all that is reported is {target:g}"
+    found = _solve(lambda value: float(at(value, make)["value"]), start, target)
     if isinstance(found, str):
         return Matched(options, first["value"], found)
     value, loss = found
-    return Matched(_with(setup, knob, value).options, loss)
+    return Matched(_with(setup, knob, value).options, loss, note)
 
 
 def _with(setup: RunSetup, knob: str, value: float) -> RunSetup:

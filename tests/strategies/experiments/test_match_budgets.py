@@ -7,7 +7,7 @@ import pytest
 
 from curator.privacy.accountant import LabelRelease, account
 from devices.data.population import Population
-from strategies.experiments.match_budgets import _solve, guarantee_before, match
+from strategies.experiments.match_budgets import _solve, guarantee_before, guarantee_of_reports, match
 from strategies.results.levels import held
 from strategies.runs.set_up import set_up
 from strategies.setup.options import RunOptions
@@ -85,6 +85,17 @@ def test_a_method_that_cannot_says_why(method: str, level: str, said: str, popul
     found = match(given, population, level, 2.0)
     assert found.reason.startswith(said)
     assert found.options == given and found.holds is None
+
+
+@pytest.mark.parametrize("method", ["vote", "hogs", "blink"])
+def test_public_features_leave_the_loss_of_the_reports_to_be_made_equal(method: str, population: Population) -> None:
+    given = options(method, public_features=True)
+    found = match(given, population, "user", 4.0)
+    assert found.holds == pytest.approx(4.0, rel=1e-6)
+    assert "its features are public" in found.reason and found.reason.endswith("all that is reported is 4")
+    reports = guarantee_of_reports(set_up(found.options, population=population))
+    assert reports.holds["user"].value == pytest.approx(4.0, rel=1e-6)
+    assert match(given, population, "vector", 4.0).holds is None
 
 
 def test_a_budget_given_by_its_parts_leaves_nothing_to_solve_for(population: Population) -> None:
