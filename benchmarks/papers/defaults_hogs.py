@@ -19,7 +19,7 @@ from benchmarks import RESULTS
 from benchmarks.papers.index import write_index
 
 SEEDS = range(10)
-RUNS = (("generated", 8.0, False), ("cora", 8.0, False), ("citeseer", 8.0, False), ("cora", 4.0, True))
+RUNS = (("generated-v1", 8.0, False), ("cora", 8.0, False), ("citeseer", 8.0, False), ("cora", 4.0, True))
 HOPS = (1, 2)
 TRAININGS = ((1e-4, 0.1), (1e-3, 0.5))
 

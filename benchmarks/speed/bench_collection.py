@@ -64,7 +64,7 @@ class Peak:
 def measure(devices: int, seed: int, folder: Path, engine: str) -> dict[str, Any]:
     """Enrol, collect, ask again; run in a fresh process."""
     from curator.methods.base import Question
-    from devices.datasets.generated import generate
+    from devices.datasets.generated_v1 import generate
     from devices.enrolment.state import enrol
     from devices.mechanisms import OneBit, RandomizedResponse
     from devices.policy.policy import policy_for

@@ -27,7 +27,7 @@ from flwr.serverapp.strategy import FedAvg
 
 from benchmarks.speed.wire_bytes import measure_wire
 from devices.data.population import Population
-from devices.datasets.generated import generate
+from devices.datasets.generated_v1 import generate
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for_training
 from devices.training_task import Task

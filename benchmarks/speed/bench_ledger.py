@@ -26,7 +26,7 @@ from pathlib import Path
 from flwr.app import Message
 
 from devices.data.population import Population
-from devices.datasets.generated import generate
+from devices.datasets.generated_v1 import generate
 from devices.device import Device
 from devices.enrolment.state import enrol
 from devices.fleet import Fleet

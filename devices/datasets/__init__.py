@@ -17,6 +17,7 @@ from devices.datasets import (
     citeseer_npz,
     fair_graphs,
     generated,
+    generated_v1,
     large,
     lastfm,
     musae,
@@ -27,7 +28,7 @@ from devices.datasets.npz_file import read_npz_file
 from devices.datasets.pyg_file import read_pyg_file
 from devices.datasets.sampling import induced_sample
 
-GENERATED = "generated"
+GENERATED = {"generated": generated, "generated-v1": generated_v1}  # the second: results of earlier versions
 SMALLEST_GENERATED = 20
 
 _ORDER = (
@@ -42,7 +43,7 @@ TABLE: dict[str, DatasetEntry] = {name: _FOUND[name] for name in dict.fromkeys((
 
 def names() -> tuple[str, ...]:
     """Return the names that :func:`load` knows."""
-    return (GENERATED, *TABLE)
+    return (*GENERATED, *TABLE)
 
 
 def load(name_or_path: str, *, data_dir: Path | None = None, clients: int | None = None, seed: int = 0) -> Population:
@@ -61,11 +62,12 @@ def load(name_or_path: str, *, data_dir: Path | None = None, clients: int | None
             there (with the folder, the names and the source), data that is not as it
             should be (with row and column), more clients than there are.
     """
-    if name_or_path == GENERATED:
-        n = generated.CLIENTS if clients is None else clients
+    maker = GENERATED.get(name_or_path)
+    if maker is not None:
+        n = maker.CLIENTS if clients is None else clients
         if n < SMALLEST_GENERATED:
             raise ValueError(f"--clients {n}: the generated graph has at least {SMALLEST_GENERATED} nodes")
-        return generated.generate(n, seed=seed)
+        return maker.generate(n, seed=seed)
     population = _read(name_or_path, data_dir)
     return population if clients is None else induced_sample(population, clients, seed)
 
@@ -98,8 +100,10 @@ def _read(name_or_path: str, data_dir: Path | None) -> Population:
 def describe(data_dir: Path | None = None) -> list[dict[str, Any]]:
     """Return one line a data set: name, source, on_disk, nodes, edges, features, classes."""
     root = default_root() if data_dir is None else Path(data_dir)
-    n, d = generated.CLIENTS, generated.FEATURES
-    lines = [(GENERATED, "made up by ldpsim, any size", True, n, generated.EDGES, d, generated.CLASSES)]
+    lines = [
+        (name, "made up by ldpsim, any size", True, maker.CLIENTS, maker.EDGES, maker.FEATURES, maker.CLASSES)
+        for name, maker in GENERATED.items()
+    ]
     lines += [
         (e.name, e.source, e.find(root) is not None, e.nodes, e.edges, e.features, e.classes) for e in TABLE.values()
     ]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from devices import datasets
 from strategies.engines.pool import Pool, on_ray, processes
 from strategies.experiments.failures import Failed, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
@@ -165,7 +166,7 @@ def _check(cells: Sequence[Cell], pool: Pool, progress: Progress) -> list[str | 
 
 def _people(options: RunOptions) -> tuple[Any, ...]:
     """Return the options that decide whether two cells have the same people."""
-    drawn = options.dataset == "generated" or options.clients is not None
+    drawn = options.dataset in datasets.GENERATED or options.clients is not None
     return options.dataset, options.data_dir, options.clients, options.seeds_of(0).population if drawn else None
 
 

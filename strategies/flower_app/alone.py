@@ -90,8 +90,8 @@ def options_given(config: Mapping[str, Any]) -> dict[str, Any]:
 def _simulate(config: Any, state: Path, people: int, collect: Any) -> None:
     from strategies.runs.simulate import simulate
 
-    dataset = str(config.get("dataset") or GENERATED)
-    if dataset == GENERATED and people < SMALLEST_GENERATED:
+    dataset = str(config.get("dataset") or next(iter(GENERATED)))
+    if dataset in GENERATED and people < SMALLEST_GENERATED:
         print(
             f"{people} SuperNodes stand for {people} of {SMALLEST_GENERATED} people, the others are silent: "
             'for more, --federation-config "num-supernodes=200 client-resources-num-cpus=1"'

@@ -43,7 +43,7 @@ def _options(given: Mapping[str, Any], folder: Path) -> RunOptions:
     for name in ("state", "from_reports"):
         if values.get(name) is not None:
             values[name] = folder / values[name]
-    if "dataset" in values:
+    if "dataset" in given:
         values["data_dir"] = Path(os.environ["LDPSIM_DATA"])
     return RunOptions(**values)
 
@@ -115,7 +115,7 @@ def _flwr_run(golden: Golden, folder: Path) -> Block:
     home = {"OMP_NUM_THREADS": "1", "LDPSIM_HOME": str(folder / "home")}
     with patch.dict(os.environ, home), Flower(simulation=True, log=folder / "flower.log") as flower:
         federation = f"num-supernodes={SUPERNODES} client-resources-num-cpus=1 init-args-num-cpus=2"
-        flower.start_run(ROOT, golden.options, federation=federation).wait(200)
+        flower.start_run(ROOT, {"dataset": DEFAULTS["dataset"], **golden.options}, federation=federation).wait(200)
     results = list((folder / "home").glob("flwr/run-*/*/result.json"))
     assert len(results) == 1, (folder / "flower.log").read_text()
     return figures(json.loads(results[0].read_text()), None, results[0].parent)

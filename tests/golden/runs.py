@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Block = dict[str, Any]
-DEFAULTS: Block = {"clients": 120, "reference": False, "nulls": False, "device": "cpu"}
+DEFAULTS: Block = {"dataset": "generated-v1", "clients": 120, "reference": False, "nulls": False, "device": "cpu"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Golden:
     needs_data: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "needs_data", self.options.get("dataset", "generated") != "generated")
+        object.__setattr__(self, "needs_data", not self.options.get("dataset", "generated").startswith("generated"))
 
     def described(self) -> Block:
         """The run as it stands in the golden file."""
