@@ -25,7 +25,7 @@ from scipy.sparse import issparse
 
 from curator.learning.naive_bayes import class_weights, naive_bayes
 from curator.learning.pool import fit_pool
-from curator.learning.ridge import ridge
+from curator.learning.ridge import PENALTIES, ridge
 from curator.learning.tfidf import is_text, standardised_rows, weighted_rows
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import Split
@@ -77,25 +77,17 @@ def node_evidence(
             labels.
         seed: Seed of the folds.
     """
-    truth, labels = _channel(labels, soft, classes)
+    truth, labels = reported_labels(labels, soft, classes)
     train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
-    rows = features if features is not None else bits
-    if rows is None or not rows.shape[1] or not len(train):
+    rows = rows_of(features, bits)
+    if rows is None or not len(train):
         return _shares_alone(len(labels), class_weights(labels, train, classes, truth))
-    lie = (1 - truth) / max(1, classes - 1)
-    fit = ridge(weighted_rows(features) if features is not None else standardised_rows(bits), train, labels, classes)
-    scores = np.array(fit.scores, np.float64)
-    scores[train] = fit.left_out
-    scores = (scores - lie) / (truth - lie)
+    scores = ridge_scores(rows, train, labels, classes, truth)
     weights = class_weights(labels, train, classes, truth)
     bayes = naive_bayes(
         bits_of(features) if bits is None else bits, train, weights, flip=flip, answered=answered, seed=seed
     )
-    components = {
-        "naive Bayes": bayes,
-        "ridge": _RIDGE_SCALE * scores,
-        "ln ridge": np.log(np.maximum(scores, _LEAST_SCORE)),
-    }
+    components = {"naive Bayes": bayes, "ridge": _RIDGE_SCALE * scores, "ln ridge": ln_scores(scores)}
     pool = fit_pool(components, labels, np.concatenate([train, val]), soft=soft, prior=_PRIOR)
     return NodeEvidence(pool.log_probability, components, pool.exponents)
 
@@ -112,8 +104,44 @@ def bits_of(features: Any) -> Any:
     return (features.toarray() if issparse(features) else features) > np.asarray(features.mean(axis=0)).ravel()
 
 
-def _channel(labels: IntArray, soft: DoubleArray | None, classes: int) -> tuple[float, IntArray]:
-    """Return the probability that a reported label is true, and the reported classes, -1 for none."""
+def rows_of(features: Any, bits: Any) -> Any:
+    """Return rows of length 1 of the features, else of the bits; None without any column."""
+    found = features if features is not None else bits
+    if found is None or not found.shape[1]:
+        return None
+    return weighted_rows(features) if features is not None else standardised_rows(bits)
+
+
+def ridge_scores(
+    rows: Any, train: IntArray, labels: IntArray, classes: int, truth: float, penalties: tuple[float, ...] = PENALTIES
+) -> DoubleArray:
+    """float64 (n, classes): ridge's estimate of each class probability, leave-one-out for the people of ``train``.
+
+    Args:
+        rows: (n, d), numpy or CSR.
+        train: int64 (T,), T at least 1: people to learn from.
+        labels: int64 (n,): classes or reported classes; only those of ``train`` are read.
+        classes: Number of classes.
+        truth: Probability that a label is true.
+        penalties: Penalties to choose from.
+    """
+    fit = ridge(rows, train, labels, classes, penalties)
+    scores = np.array(fit.scores, np.float64)
+    scores[train] = fit.left_out
+    lie = (1 - truth) / max(1, classes - 1)
+    return np.asarray((scores - lie) / (truth - lie))
+
+
+def ln_scores(scores: DoubleArray) -> DoubleArray:
+    """float64 (n, classes): ln of the scores, those below .01 taken as .01."""
+    return np.asarray(np.log(np.maximum(scores, _LEAST_SCORE)))
+
+
+def reported_labels(labels: IntArray, soft: DoubleArray | None, classes: int) -> tuple[float, IntArray]:
+    """Return the probability that a label is true, and the reported classes, -1 for none; the labels without ``soft``.
+
+    The arguments are those of :func:`node_evidence`.
+    """
     if soft is None:
         return 1.0, labels
     weight = soft.max(axis=1) - soft.min(axis=1)  # ln(truth / lie)

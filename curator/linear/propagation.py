@@ -99,8 +99,7 @@ def label_propagation(
 ) -> NDArray[np.int64]:
     """Spread the labels of ``sources`` over the graph and return every node's class.
 
-    Each step takes the mean over the neighbours and restores the known labels (Zhu and
-    Ghahramani 2002). A node that no label reaches gets the most frequent class.
+    A node that no label reaches gets the most frequent class.
 
     Args:
         adjacency: Symmetric CSR (n, n).
@@ -110,13 +109,29 @@ def label_propagation(
         steps: Number of steps.
     """
     sources = sources[labels[sources] >= 0]
-    known = np.zeros((adjacency.shape[0], classes), np.float32)
-    known[sources, labels[sources]] = 1
-    share = known.sum(axis=0)
+    known = np.eye(classes, dtype=np.float32)[labels[sources]]
+    spread = spread_rows(adjacency, known, sources, steps)
+    spread[spread.sum(axis=1) == 0] = known.sum(axis=0)
+    return np.argmax(spread, axis=1).astype(np.int64)
+
+
+def spread_rows(
+    adjacency: csr_array, known: NDArray[np.float32], sources: IntArray, steps: int = _LABEL_STEPS
+) -> NDArray[np.float32]:
+    """float32 (n, classes): each step takes the mean over the neighbours and restores the known rows.
+
+    A node that no known row reaches has a row of zeros (Zhu and Ghahramani 2002).
+
+    Args:
+        adjacency: Symmetric CSR (n, n).
+        known: float32 (len(sources), classes).
+        sources: Node indices.
+        steps: Number of steps.
+    """
+    spread = np.zeros((adjacency.shape[0], known.shape[1]), np.float32)
+    spread[sources] = known
     mean = mean_matrix(adjacency)
-    spread = known
     for _ in range(steps):
         spread = mean @ spread
-        spread[sources] = known[sources]
-    spread[spread.sum(axis=1) == 0] = share
-    return np.argmax(spread, axis=1).astype(np.int64)
+        spread[sources] = known
+    return spread

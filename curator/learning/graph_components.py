@@ -1,0 +1,135 @@
+"""Opinions about everybody's class that a graph of probable links gives, for a pool.
+
+P holds the probability of each link, S the pairs that were reported as links. Components, each
+(n, classes):
+
+    smoothed features         ridge regression on D^-1 (P + I) Z, Z the rows of the features
+    spectrum                  ridge regression on 48 eigenvectors of E^-1/2 P E^-1/2 and ln(1 + D), E = D + mean of D
+    label propagation on P    ln of the classes that spread from the training people
+    label propagation on S    the same on the pairs
+
+D are the row sums of P. E instead of D keeps small components of the graph from having eigenvectors of their own
+(Qin and Rohe 2013). The eigenvalues are those of largest magnitude, so links between classes count as well as links
+within.
+
+Ridge's rows are leave-one-out for training people: given P, no label reaches its own row. Label propagation gives a
+training person its own label back. Exponents of a pool with it must come from other people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, eye_array, issparse
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+from curator.learning.node_evidence import ln_scores, reported_labels, ridge_scores
+from curator.learning.ridge import ridge
+from curator.learning.tfidf import standardised_rows
+from curator.linear.propagation import mean_matrix, spread_rows
+from devices.array_types import DoubleArray, IntArray
+
+EIGENVECTORS = 48
+_TOLERANCE = 1e-2  # of an eigenvalue: the space of the eigenvectors counts, not each of them
+_MOST_ITERATIONS = 200
+_PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)  # smoothed rows are shorter than 1
+_LARGEST = 2048  # rows of a matrix to invert for each penalty
+_DENSE = 0.1  # share of entries from which a dense matrix is faster
+
+
+def graph_components(
+    rows: Any,
+    links: csr_array,
+    pairs: csr_array | None,
+    labels: IntArray,
+    train: IntArray,
+    classes: int,
+    *,
+    soft: DoubleArray | None = None,
+) -> Mapping[str, DoubleArray]:
+    """float64 (n, classes) by name; empty without a training label or without a link.
+
+    Args:
+        rows: (n, d) of length 1 (:func:`curator.learning.node_evidence.rows_of`); None for no features.
+        links: P, symmetric CSR (n, n).
+        pairs: S, symmetric CSR (n, n) of ones; None where there are no more pairs than links.
+        labels: int64 (n,), -1 unknown: classes, or reported classes.
+        train: Training people.
+        classes: Number of classes.
+        soft: float64 (n, classes): ln-likelihood of each person's label report; it then replaces ``labels``.
+    """
+    truth, labels = reported_labels(labels, soft, classes)
+    train = train[labels[train] >= 0]
+    if not len(train) or not links.nnz:
+        return {}
+    found = {}
+    if rows is not None:
+        smoothed = smoothed_rows(rows, links)
+        penalties = _few(smoothed, train, labels, classes)
+        found["smoothed features"] = ln_scores(ridge_scores(smoothed, train, labels, classes, truth, penalties))
+    found["spectrum"] = ln_scores(ridge_scores(spectrum(links), train, labels, classes, truth))
+    known = known_rows(labels, train, classes, soft)
+    found["label propagation on P"] = _propagated(links, known, train)
+    if pairs is not None:
+        found["label propagation on S"] = _propagated(pairs, known, train)
+    return found
+
+
+def smoothed_rows(rows: Any, links: csr_array) -> Any:
+    """float32 (n, d): D^-1 (P + I) Z; numpy where more than a tenth of the entries are not 0."""
+    mean = mean_matrix(csr_array(links + eye_array(links.shape[0], dtype=np.float32, format="csr")))
+    found = mean @ rows
+    if issparse(found) and found.nnz > _DENSE * np.prod(found.shape):
+        return found.toarray()
+    return csr_array(found) if issparse(found) else found
+
+
+def spectrum(links: csr_array, count: int = EIGENVECTORS) -> Any:
+    """float32 (n, count + 1): rows of length 1 of the eigenvectors and ln(1 + D).
+
+    The start vector is fixed, so the same links give the same bytes. A graph of few people has fewer eigenvectors.
+    """
+    degrees = np.asarray(links.sum(axis=1, dtype=np.float64)).ravel()
+    linked = np.flatnonzero(degrees > 0)
+    root = diags_array(1 / np.sqrt(degrees[linked] + degrees.mean()))
+    matrix = csr_array(root @ links[linked][:, linked].astype(np.float64) @ root)
+    if len(linked) <= 2 * count:
+        values, vectors = np.linalg.eigh(matrix.toarray())
+        vectors = vectors[:, np.argsort(-np.abs(values))[:count]]
+    else:
+        start = np.ones(len(linked))
+        try:
+            _, vectors = eigsh(matrix, k=count, which="LM", v0=start, tol=_TOLERANCE, maxiter=_MOST_ITERATIONS)
+        except ArpackNoConvergence as stopped:
+            vectors = stopped.eigenvectors
+    columns = np.zeros((len(degrees), vectors.shape[1] + 1))
+    columns[linked, :-1] = vectors
+    columns[:, -1] = np.log1p(degrees)
+    return standardised_rows(columns)
+
+
+def known_rows(labels: IntArray, people: IntArray, classes: int, soft: DoubleArray | None) -> DoubleArray:
+    """float64 (len(people), classes): the probabilities of each person's class from its label or report alone.
+
+    Before a report the classes are equally likely.
+    """
+    if soft is None:
+        return np.asarray(np.eye(classes)[labels[people]])
+    odds = np.exp(soft[people] - soft[people].max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def _propagated(graph: csr_array, known: DoubleArray, sources: IntArray) -> DoubleArray:
+    spread = spread_rows(graph, known.astype(np.float32), sources).astype(np.float64)
+    reached = spread.sum(axis=1, keepdims=True)
+    return ln_scores(np.where(reached > 0, spread / np.where(reached > 0, reached, 1), known.mean(axis=0)))
+
+
+def _few(rows: Any, train: IntArray, labels: IntArray, classes: int) -> tuple[float, ...]:
+    """Return the penalties, or where a large matrix must be inverted the best one for a part of the people."""
+    if min(rows.shape[1], len(train)) <= _LARGEST:
+        return _PENALTIES
+    part = train[:: -(-len(train) // _LARGEST)]
+    return (ridge(rows, part, labels, classes, _PENALTIES).penalty,)

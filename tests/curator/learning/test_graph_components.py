@@ -1,0 +1,128 @@
+"""Components from links: own labels that do not reach own rows, the same bytes twice, poor graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.learning.graph_components import graph_components, known_rows, smoothed_rows, spectrum
+from curator.learning.node_evidence import ln_scores, rows_of
+from curator.linear.propagation import label_propagation
+
+N, D, CLASSES = 200, 30, 3
+RNG = np.random.Generator(np.random.PCG64(8))
+LABELS = RNG.integers(0, CLASSES, N)
+WORDS = (RNG.random((N, D)) < np.where(np.arange(D) % CLASSES == LABELS[:, None], 0.3, 0.1)).astype(np.float32)
+ROWS = rows_of(csr_array(WORDS), None)
+TRAIN = np.arange(0, N, 2)
+TEST = np.arange(1, N, 2)
+
+
+def _links(inside: float, outside: float) -> csr_array:
+    same = LABELS[:, None] == LABELS
+    upper = np.triu(RNG.random((N, N)) < np.where(same, inside, outside), 1)
+    weights = np.where(upper, 0.5 + 0.5 * RNG.random((N, N)), 0).astype(np.float32)
+    return csr_array(weights + weights.T)
+
+
+LINKS = _links(0.06, 0.01)
+PAIRS = csr_array((LINKS > 0).astype(np.float32))
+
+
+@pytest.mark.parametrize(("inside", "outside"), [(0.06, 0.01), (0.005, 0.09)])
+def test_components_tell_the_classes(inside: float, outside: float) -> None:
+    links = _links(inside, outside)
+    found = graph_components(ROWS, links, None, LABELS, TRAIN, CLASSES)
+    hits = {name: float(np.mean(rows[TEST].argmax(axis=1) == LABELS[TEST])) for name, rows in found.items()}
+    assert hits["spectrum"] > 0.6
+    if inside > outside:
+        assert hits["smoothed features"] > 0.6
+        assert hits["label propagation on P"] > 0.6
+    assert all(np.isfinite(rows).all() and rows.shape == (N, CLASSES) for rows in found.values())
+
+
+def test_own_label_reaches_label_propagation_only() -> None:
+    before = graph_components(ROWS, LINKS, PAIRS, LABELS, TRAIN, CLASSES)
+    assert len(before) == 4
+    for i in TRAIN[:6]:
+        flipped = LABELS.copy()
+        flipped[i] = (flipped[i] + 1) % CLASSES
+        after = graph_components(ROWS, LINKS, PAIRS, flipped, TRAIN, CLASSES)
+        for name, rows in before.items():
+            assert np.allclose(after[name][i], rows[i], atol=1e-8) == (not name.startswith("label propagation")), name
+            assert not np.allclose(after[name], rows)
+
+
+def test_labels_of_others_are_not_read() -> None:
+    hidden = np.full(N, -1)
+    hidden[TRAIN] = LABELS[TRAIN]
+    seen, unseen = (graph_components(ROWS, LINKS, PAIRS, labels, TRAIN, CLASSES) for labels in (LABELS, hidden))
+    assert all(seen[name].tobytes() == unseen[name].tobytes() for name in seen)
+
+
+def test_smoothed_rows_are_the_mean_over_links_and_oneself() -> None:
+    dense = LINKS.toarray() + np.eye(N)
+    expected = dense / dense.sum(axis=1, keepdims=True) @ ROWS.toarray()
+    for rows in (ROWS, ROWS.toarray()):
+        np.testing.assert_allclose(np.asarray(smoothed_rows(rows, LINKS)), expected, atol=1e-6)
+    few = csr_array((N, N), dtype=np.float32)
+    np.testing.assert_allclose(smoothed_rows(csr_array(np.eye(N, dtype=np.float32)), few).toarray(), np.eye(N))
+
+
+@pytest.mark.parametrize("count", [8, 150])  # by Lanczos, and by a dense decomposition
+def test_spectrum_spans_the_eigenvectors_of_largest_magnitude(count: int) -> None:
+    degrees = LINKS.toarray().sum(axis=1)
+    root = 1 / np.sqrt(degrees + degrees.mean())
+    values, vectors = np.linalg.eigh(root[:, None] * LINKS.toarray() * root)
+    wanted = vectors[:, np.argsort(-np.abs(values))[:1]]
+    rows = spectrum(LINKS, count)
+    assert rows.shape == (N, count + 1)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    columns = np.column_stack([rows, np.ones(N)])
+    fitted = columns @ np.linalg.lstsq(columns, wanted, rcond=None)[0]
+    assert np.linalg.norm(fitted - wanted) < 0.5  # the rows' lengths differ
+    assert rows.tobytes() == spectrum(LINKS, count).tobytes()
+
+
+def test_label_propagation_has_the_null_model_as_its_argmax() -> None:
+    found = graph_components(None, LINKS, PAIRS, LABELS, TRAIN, CLASSES)
+    assert set(found) == {"spectrum", "label propagation on P", "label propagation on S"}
+    for name, graph in (("label propagation on P", LINKS), ("label propagation on S", PAIRS)):
+        rows = found[name]
+        best = np.sort(rows, axis=1)
+        clear = best[:, -1] > best[:, -2]
+        expected = label_propagation(graph, LABELS, TRAIN, CLASSES)
+        assert clear.mean() > 0.9
+        assert np.array_equal(rows.argmax(axis=1)[clear], expected[clear])
+
+
+def test_a_report_is_known_as_far_as_it_is_believed() -> None:
+    soft = np.log(np.array([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]])) + 7
+    np.testing.assert_allclose(known_rows(np.array([0, 2]), np.arange(2), 3, soft), np.exp(soft - 7))
+    np.testing.assert_allclose(known_rows(np.array([0, 2]), np.arange(2), 3, None), np.eye(3)[[0, 2]])
+
+
+def test_reports_in_place_of_labels() -> None:
+    soft = np.zeros((N, CLASSES))
+    soft[TRAIN, LABELS[TRAIN]] = 40.0  # certain
+    public = graph_components(ROWS, LINKS, PAIRS, LABELS, TRAIN, CLASSES)
+    reported = graph_components(ROWS, LINKS, PAIRS, np.full(N, -1), TRAIN, CLASSES, soft=soft)
+    for name, rows in public.items():
+        np.testing.assert_allclose(reported[name], rows, atol=1e-6)
+
+
+def test_poor_graphs_and_labels() -> None:
+    empty = csr_array((N, N), dtype=np.float32)
+    assert graph_components(ROWS, empty, empty, LABELS, TRAIN, CLASSES) == {}
+    assert graph_components(ROWS, LINKS, PAIRS, LABELS, TRAIN[:0], CLASSES) == {}
+    one = csr_array(([1.0, 1.0], ([3, 4], [4, 3])), shape=(N, N), dtype=np.float32)
+    for links, train in ((one, TRAIN), (LINKS, TRAIN[:1]), (LINKS, TRAIN[:3])):
+        found = graph_components(ROWS, links, PAIRS, LABELS, train, CLASSES)
+        assert all(np.isfinite(rows).all() for rows in found.values())
+    small = csr_array(([1.0, 1.0], ([0, 1], [1, 0])), shape=(4, 4), dtype=np.float32)
+    assert np.isfinite(spectrum(small)).all()
+
+
+def test_scores_below_a_hundredth_count_as_a_hundredth() -> None:
+    np.testing.assert_allclose(np.exp(ln_scores(np.array([[-3.0, 0.0, 0.5, 2.0]]))), [[0.01, 0.01, 0.5, 2.0]])
