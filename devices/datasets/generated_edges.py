@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 
 from devices.data.population import distinct
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 _ROUNDS = 60
 _HALVINGS = 20  # bits of the exponent in _root_power
 
@@ -48,7 +45,7 @@ class Wiring:
     partners: float
 
 
-def propensities(rng: np.random.Generator, n: int, mean_degree: float, exponent: float) -> Floats:
+def propensities(rng: np.random.Generator, n: int, mean_degree: float, exponent: float) -> NDArray[np.float64]:
     """Pareto weights whose largest expected degree stays at the structural cutoff: (n,).
 
     Above sqrt(n k) a pair of hubs would be drawn more than once on average, and the
@@ -59,7 +56,7 @@ def propensities(rng: np.random.Generator, n: int, mean_degree: float, exponent:
     return np.minimum(weight, max(np.sqrt(n * mean_degree) / mean_degree * mean, 1.0))
 
 
-def _root_power(base: Floats, exponent: float) -> Floats:
+def _root_power(base: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
     """``base ** exponent`` for an exponent below 1, to 20 bits of the exponent, by square roots alone."""
     result, root, left = np.ones_like(base), base, exponent
     for _ in range(_HALVINGS):
@@ -70,8 +67,13 @@ def _root_power(base: Floats, exponent: float) -> Floats:
 
 
 def draw_edges(
-    rng: np.random.Generator, topic: Ints, topics: int, propensity: Floats, count: int, wiring: Wiring
-) -> Ints:
+    rng: np.random.Generator,
+    topic: NDArray[np.int64],
+    topics: int,
+    propensity: NDArray[np.float64],
+    count: int,
+    wiring: Wiring,
+) -> NDArray[np.int64]:
     """Draw ``count`` different edges: (2, <= count).
 
     ``topic`` (n,) numbers the topics class by class, ``topics`` to a class. Groups come
@@ -84,7 +86,9 @@ def draw_edges(
     wanted = {True: inside, False: count - inside}
     keys = _groups(line, round(count * wiring.grouped))
 
-    def add(share: float, draw: Callable[[int, bool], tuple[Ints, Ints]], known: Ints) -> Ints:
+    def add(
+        share: float, draw: Callable[[int, bool], tuple[NDArray[np.int64], NDArray[np.int64]]], known: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Return the known edges and enough new ones: ``share`` of what is wanted of both kinds."""
         found = [known]
         for within in (True, False):
@@ -103,19 +107,19 @@ def draw_edges(
     return np.stack([keys // n, keys % n])
 
 
-def _within(keys: Ints, label: Ints) -> NDArray[np.bool_]:
+def _within(keys: NDArray[np.int64], label: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether both ends of an edge have one class: (m,)."""
     return label[keys // len(label)] == label[keys % len(label)]
 
 
 def _fill(
     rng: np.random.Generator,
-    label: Ints,
-    known: Ints,
+    label: NDArray[np.int64],
+    known: NDArray[np.int64],
     wanted: int,
     within: bool,
-    draw: Callable[[int, bool], tuple[Ints, Ints]],
-) -> Ints:
+    draw: Callable[[int, bool], tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> NDArray[np.int64]:
     """Draw until there are ``wanted`` new edges of one kind; fewer where they run out."""
     n = len(label)
     keys = np.zeros(0, np.int64)
@@ -143,14 +147,21 @@ class _Line:
 
     rng: np.random.Generator
     wiring: Wiring
-    topic: Ints
+    topic: NDArray[np.int64]
     topics: int
-    order: Ints
-    cumulative: Floats
-    ends: Floats
+    order: NDArray[np.int64]
+    cumulative: NDArray[np.float64]
+    ends: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rng: np.random.Generator, wiring: Wiring, topic: Ints, topics: int, propensity: Floats) -> _Line:
+    def of(
+        cls,
+        rng: np.random.Generator,
+        wiring: Wiring,
+        topic: NDArray[np.int64],
+        topics: int,
+        propensity: NDArray[np.float64],
+    ) -> _Line:
         order = np.argsort(topic, kind="stable")
         cumulative = np.concatenate([[0.0], np.cumsum(propensity[order])])
         classes = int(topic.max()) // topics + 1
@@ -161,16 +172,16 @@ class _Line:
     def classes(self) -> int:
         return (len(self.ends) - 1) // self.topics
 
-    def anybody(self, size: int) -> Ints:
+    def anybody(self, size: int) -> NDArray[np.int64]:
         """Draw people by propensity: (size,)."""
         return self._at(self.rng.random(size) * self.cumulative[-1])
 
-    def pairs(self, size: int, within: bool) -> tuple[Ints, Ints]:
+    def pairs(self, size: int, within: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw pairs inside a class, or across classes: two arrays (size,)."""
         left = self.anybody(size)
         return left, self.others(left, np.full(size, within))
 
-    def others(self, left: Ints, within: NDArray[np.bool_]) -> Ints:
+    def others(self, left: NDArray[np.int64], within: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Draw somebody for each person: of the person's class where ``within`` says so, else of another."""
         size, topic, wiring = len(left), self.topic[left], self.wiring
         own = topic // self.topics
@@ -186,11 +197,11 @@ class _Line:
             outer = np.where(self.rng.random(size) < wiring.partners, beside, outer)
         return self._at(np.where(within, inner, outer))
 
-    def _at(self, position: Floats) -> Ints:
+    def _at(self, position: NDArray[np.float64]) -> NDArray[np.int64]:
         return self.order[np.minimum(np.searchsorted(self.cumulative, position, side="right") - 1, len(self.order) - 1)]
 
 
-def _between(place: Floats, low: Floats, high: Floats) -> Floats:
+def _between(place: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
     return low + place * (high - low)
 
 
@@ -206,19 +217,19 @@ class _Wedges:
     """
 
     rng: np.random.Generator
-    ends: Ints
-    starts: Ints
-    degrees: Ints
-    people: Ints
+    ends: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    degrees: NDArray[np.int64]
+    people: NDArray[np.int64]
 
     @classmethod
-    def of(cls, rng: np.random.Generator, keys: Ints, n: int) -> _Wedges:
+    def of(cls, rng: np.random.Generator, keys: NDArray[np.int64], n: int) -> _Wedges:
         left, right = np.concatenate([keys // n, keys % n]), np.concatenate([keys % n, keys // n])
         order = np.argsort(left, kind="stable")
         degrees = np.bincount(left, minlength=n)
         return cls(rng, right[order], np.cumsum(degrees) - degrees, degrees, left[order])
 
-    def pairs(self, size: int, within: bool) -> tuple[Ints, Ints]:
+    def pairs(self, size: int, within: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw both ends of a path, twice as many as are wanted: many do not have the wanted kind."""
         first = self.rng.integers(0, len(self.ends), 2 * size)
         middle = self.ends[first]
@@ -226,7 +237,7 @@ class _Wedges:
         return self.people[first], self.ends[second]
 
 
-def _groups(line: _Line, count: int) -> Ints:
+def _groups(line: _Line, count: int) -> NDArray[np.int64]:
     """Draw groups until they have about ``count`` pairs, and join all members: sorted keys (<= count,).
 
     A member is of the leader's class with the square root of the homophily: about that

@@ -30,10 +30,10 @@ def options(method: str, **more: object) -> RunOptions:
         ("hogs", "relationship", 2.0, 1 / 0.9),
         ("hogs", "bit", 1.8, 2.0),
         ("solitude", "relationship", 2.0, 1 / 0.9),
-        # 256 features at .1 epsilon each
-        ("hogs", "vector", 4.0, 4 / 25.6),
-        # 119 bits at .9 epsilon, 256 features at .1
-        ("hogs", "user", 8.0, 8 / (119 * 0.9 + 25.6)),
+        # 600 features at .1 epsilon each
+        ("hogs", "vector", 4.0, 4 / 60.0),
+        # 119 bits at .9 epsilon, 600 features at .1
+        ("hogs", "user", 8.0, 8 / (119 * 0.9 + 60.0)),
         ("lpgnn", "vector", 0.5, 5.0),
         ("blink", "relationship", 3.0, 1.5),
         ("lp-and", "relationship", 3.0, 1.5),

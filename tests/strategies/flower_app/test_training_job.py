@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from devices.client_app import release_states
-from devices.datasets.generated import generate
+from devices.datasets.generated_v1 import generate
 from devices.enrolment.state import enrol
 from devices.policy.policy import policy_for_training
 from devices.training_task import Task

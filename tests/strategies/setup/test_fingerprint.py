@@ -25,9 +25,12 @@ def test_hash_is_over_values_and_not_their_order() -> None:
 @pytest.mark.parametrize(
     ("options", "digest"),
     [
-        (RunOptions(clients=60), "990110b54027"),
-        (RunOptions(method="lpgnn", clients=60, device="cpu", **VARIED), "42507e844ac8"),
-        (RunOptions(method="dp-fedavg", clients=60, split="split42", epsilon=3.0), "7c03adfda2f9"),
+        (RunOptions(dataset="generated-v1", clients=60), "990110b54027"),
+        (RunOptions(dataset="generated-v1", method="lpgnn", clients=60, device="cpu", **VARIED), "42507e844ac8"),
+        (
+            RunOptions(dataset="generated-v1", method="dp-fedavg", clients=60, split="split42", epsilon=3.0),
+            "7c03adfda2f9",
+        ),
     ],
 )
 def test_hashes_of_stored_results_stay_valid(options: RunOptions, digest: str, monkeypatch: pytest.MonkeyPatch) -> None:
