@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def test_an_edge_joins_people_whose_features_are_alike_beyond_their_class() -> N
 def test_shared_words_do_not_tell_the_class() -> None:
     """Chi-square of the word counts against independence, over (C - 1)(d - 1) degrees of freedom: about 1 by chance."""
 
-    def excess(**changes: float) -> float:
+    def excess(**changes: Any) -> float:
         population = generate(seed=6, topical=0.0, **changes)
         rows = np.repeat(np.arange(CLIENTS), np.diff(population.feature_indptr))
         counts = np.zeros((CLASSES, FEATURES))
