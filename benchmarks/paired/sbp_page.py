@@ -56,7 +56,7 @@ every curator, cell and seed."""
 def page(results: Results) -> str:
     """Return the page."""
     parts = ["# `sbp`: a posterior from the same reports", HEAD, *_note("summary")]
-    parts += ["## Goals and what was reached", _goals(results)]
+    parts += ["## Goals and what was reached", headline(results), _goals(results)]
     parts += ["## Public features", f"![Accuracy against epsilon]({PICTURE})"]
     for dataset, title in DATASETS.items():
         parts += list(_block(results, dataset, title, PUBLIC, BUDGETS, PUBLIC_METHODS))
@@ -77,6 +77,18 @@ def page(results: Results) -> str:
         if name == "cpu":
             parts += [_seconds(results)]
     return "\n\n".join(parts) + "\n"
+
+
+def headline(results: Results) -> str:
+    """Return the counts of goals and of safe cells as one sentence each."""
+    found = {place: results.accuracy(place, METHOD) for place in GOALS}
+    run = [place for place, value in found.items() if value is not None]
+    reached = sum((found[place] or 0.0) >= GOALS[place] for place in run)
+    places = _places(results)
+    safe = sum(is_safe(results, place) for place in places)
+    return (f"Of {len(GOALS)} goals {reached} were reached, {len(run) - reached} were missed and "
+            f"{len(GOALS) - len(run)} were not run.\n`sbp` is safe beside the null models in {safe} of {len(places)} "
+            "cells; a table below says which.")  # fmt: skip
 
 
 def _note(name: str) -> Iterator[str]:

@@ -60,6 +60,8 @@ def test_safety_is_half_a_point_or_two_standard_errors() -> None:
 
 def test_the_page_says_what_was_reached_and_what_was_not_run(tmp_path: Path) -> None:
     text = page(Results(ROWS))
+    assert "Of 27 goals 0 were reached, 1 were missed and 26 were not run." in text
+    assert "in 1 of 1 cells" in text
     assert "| Cora | public features | 3 | 86 | 85.8 ± 1.2 (6) | no, -0.2 |" in text
     assert "| Cora | public features | 1 | 79 | not run | - |" in text
     assert "| cora, public features, 3 | features alone | +6.2" in text
