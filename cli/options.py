@@ -140,7 +140,8 @@ def _parameters(leave_out: Sequence[str], hidden: Sequence[str]) -> Iterator[ins
         elif spec.option.startswith("--no-"):
             yield _parameter(f"no_{spec.name}", bool, False, spec)
         else:
-            yield _parameter(spec.name, spec.kind, spec.default, spec, hidden=spec.name in hidden)
+            kind = spec.kind if len(spec.types) == 1 else str | None  # a number or a word: see OptionSpec.read
+            yield _parameter(spec.name, kind, spec.default, spec, hidden=spec.name in hidden)
         if spec.name == "settings":
             for name, (kind, owner) in OF_AN_OWNER.items():
                 if name not in leave_out:
@@ -161,7 +162,7 @@ def _options(given: Mapping[str, Any]) -> RunOptions:
         elif f"no_{name}" in given:
             values[name] = not given[f"no_{name}"]
         elif name in given:
-            values[name] = read_table(spec, given[name]) if spec.is_table else given[name]
+            values[name] = read_table(spec, given[name]) if spec.is_table else spec.read(given[name])
     owner = {name: str(given[name]) for name in OF_AN_OWNER if given.get(name) is not None}
     return RunOptions(**{**values, "settings": {**values.get("settings", {}), **owner}})
 

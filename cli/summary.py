@@ -29,7 +29,7 @@ def summary(record: Mapping[str, Any], *, folder: Path | None) -> Panel:
     """
     sections = [
         ("Accuracy", _accuracy(record)),
-        ("Privacy", _privacy(record["privacy"])),
+        ("Privacy", _privacy(record["privacy"], _divided(record["config"]))),
         ("Cost", _cost(record)),
     ]
     if record.get("teachers"):
@@ -133,7 +133,16 @@ def _teachers(found: Mapping[str, Any]) -> RenderableType:
     return grid
 
 
-def _privacy(privacy: Mapping[str, Any]) -> RenderableType:
+def _divided(config: Mapping[str, Any]) -> str:
+    """Return the feature share that the run chose, in words; empty where it was given or has its default."""
+    source = config.get("provenance", {}).get("feature_share")
+    if source is None:
+        return ""
+    share = config["budget"]["feature_share"]
+    return f"{share:g} of epsilon, {source}" if share else f"not asked, {source}"
+
+
+def _privacy(privacy: Mapping[str, Any], features: str = "") -> RenderableType:
     statement, value = privacy["claimed"]["statement"] or "nothing", privacy["claimed"]["value"]
     if value is not None and epsilon(value) not in statement:
         statement = f"{statement}: {epsilon(value)}"
@@ -142,6 +151,8 @@ def _privacy(privacy: Mapping[str, Any]) -> RenderableType:
     grid = _grid()
     grid.add_row("trust", privacy["trust"])
     grid.add_row("claimed", escape(statement))
+    if features:
+        grid.add_row("features", features)
     grid.add_row("holds", f"over {over}, when this changes:" if privacy["trust"] != "none" else "when this changes:")
     parts: list[RenderableType] = [grid, Padding(_holds(privacy["holds"]), (0, 0, 0, 2))]
     if any(entry["status"] == "bounded" for entry in privacy["holds"].values()):

@@ -51,7 +51,7 @@ def tune(
         asked[name] = None
     options = replace(options, method=method, reference=False, out=None)
     if "feature_share" in asked and options.feature_share is not None:
-        raise ValueError(f"--feature-share {options.feature_share:g} with --tune-query feature_share: one of the two")
+        raise ValueError(f"--feature-share {options.feature_share} with --tune-query feature_share: one of the two")
 
     with working(silent=quiet or as_json) as progress:
         from strategies import Refused, RunFailed

@@ -76,7 +76,7 @@ def search_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     seeds: Sequence[int] = SEEDS
     if cell["gnn"] != "gcn":
         first["l"], second, seeds = (0,), {"weight_decay": (1e-3, 1e-4), "gnn_dropout": (0.1, 0.5)}, SEEDS[:2]
-    trials: dict[float | None, list[Any]] = {}
+    trials: dict[Any, list[Any]] = {}
 
     def collect(asked: RunOptions) -> list[Any]:
         share = asked.feature_share

@@ -45,6 +45,7 @@ class Method:
     public_graph: ClassVar[bool] = False  # the edges are public in its paper's setting
     public_features: ClassVar[bool] = False  # features are public with and without --public-features
     asks_labels: ClassVar[bool] = False  # devices are asked for labels with and without --private-labels
+    auto_share: ClassVar[bool] = False  # features may go unasked, and `--feature-share auto` is the default
     takes_over: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
     in_batches: ClassVar[bool] = False  # questions come from `next_questions`
     # Default grids of `ldpsim tune`: parameters of the curator, by stage (each stage starts from the best
@@ -92,6 +93,10 @@ class Method:
     def asks_for_labels(self) -> bool:
         """Return True if devices are asked for labels with these parameters; ``asks_labels`` unless overridden."""
         return self.asks_labels
+
+    def chooses_share(self) -> bool:
+        """Return True if the feature share is chosen with these parameters; ``auto_share`` unless overridden."""
+        return self.auto_share
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str

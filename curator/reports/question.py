@@ -35,13 +35,13 @@ class Budget:
         eps_adjacency, eps_features, eps_labels: Finer budgets; each replaces the share
             that ``epsilon`` would give. ``inf`` for features or labels: in clear, if the
             method has such a setting.
-        feature_share: Share of ``epsilon`` for the features (HoGS's delta), in (0, 1).
+        feature_share: Share of ``epsilon`` for the features (HoGS's delta), in [0, 1); 0: they are not asked.
         public_features: Features are public and cost nothing.
         private_labels: Labels of training and validation nodes are asked under GRR.
         reporting: ``both`` ends of a pair report it, or ``one-end``.
 
     Raises:
-        ValueError: for a budget that is not a finite number above 0, or a share outside (0, 1).
+        ValueError: for a budget that is not a finite number above 0, or a share outside [0, 1).
     """
 
     epsilon: float = 8.0
@@ -59,7 +59,7 @@ class Budget:
             in_clear = value == math.inf and entry in ("eps_features", "eps_labels")
             if value is not None and not in_clear and not (math.isfinite(value) and value > 0):
                 raise ValueError(f"--{entry.replace('_', '-')} must be a finite number above 0, not {value}")
-        if not 0 < self.feature_share < 1:
-            raise ValueError(f"--feature-share must lie between 0 and 1, both excluded, not {self.feature_share}")
+        if not 0 <= self.feature_share < 1:
+            raise ValueError(f"--feature-share must be 0 or more and below 1, not {self.feature_share}")
         if self.reporting not in ("both", "one-end"):
             raise ValueError(f"--reporting must be both or one-end, not {self.reporting!r}")

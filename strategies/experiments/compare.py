@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from curator.methods import find
+from curator.methods import Budget, find
 from devices.atomic_files import write_atomically
 from strategies.experiments.match_budgets import match
 from strategies.experiments.shared_question import differences, share, taken_over
@@ -146,8 +146,10 @@ def _cells(methods: Sequence[str], options: RunOptions, taken: Mapping[str, Mapp
         given = {key: value for key, value in options.settings.items() if key in own[name]}
         kept = {**taken.get(name, {}), **given}
         gnn = options.gnn if find(name).default_gnn in GNNS else None
-        cells.append(Cell(replace(options, method=name, settings=kept, gnn=gnn, engine="local", workers=None,
-                                  ray_address=None, out=None), name))  # fmt: skip
+        # A question that is taken over comes with the share that its own method has.
+        share = Budget.feature_share if options.feature_share is None and kept != given else options.feature_share
+        own_options = replace(options, method=name, settings=kept, gnn=gnn, feature_share=share)
+        cells.append(Cell(replace(own_options, engine="local", workers=None, ray_address=None, out=None), name))
     return cells
 
 

@@ -17,6 +17,7 @@ from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
 from strategies.results.levels import CLOSE, held
 from strategies.runs.set_up import run_of, set_up
+from strategies.setup.feature_share import CHOSEN
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
 
@@ -65,6 +66,8 @@ def match(options: RunOptions, population: Population, level: str, target: float
         ValueError: for options that are wrong with any budget.
     """
     setup = set_up(options, population=population)
+    if setup.settings.provenance.get("feature_share") == CHOSEN:
+        return _with_chosen_share(setup, population, level, target)
     method = setup.method
     knob, start = ("lambda_", method.lambda_) if isinstance(method, LabelAnswers) else ("epsilon", setup.budget.epsilon)
 
@@ -84,6 +87,16 @@ def match(options: RunOptions, population: Population, level: str, target: float
         return Matched(options, first["value"], found)
     value, loss = found
     return Matched(_with(setup, knob, value).options, loss, note)
+
+
+def _with_chosen_share(setup: RunSetup, population: Population, level: str, target: float) -> Matched:
+    """Solve with the share of the present budget, then with the share of the budget that this gives, and keep it."""
+    options = replace(setup.options, feature_share=setup.budget.feature_share)
+    found = match(options, population, level, target)
+    if found.reason:
+        return replace(found, options=setup.options)
+    there = set_up(replace(found.options, feature_share=setup.options.feature_share), population=population)
+    return match(replace(options, feature_share=there.budget.feature_share), population, level, target)
 
 
 def _with(setup: RunSetup, knob: str, value: float) -> RunSetup:

@@ -23,6 +23,7 @@ from curator.names import nearest
 from strategies.experiments.trial import Trial, gather
 from strategies.progress import Progress, quiet
 from strategies.runs.set_up import set_up
+from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
 from strategies.setup.settings import TRAINING, Settings, resolve
@@ -208,10 +209,7 @@ def _with_query(options: RunOptions, values: Values) -> RunOptions:
     settings = {key: str(value) for key, value in values.items() if key != "feature_share"}
     share: dict[str, Any] = {}
     if "feature_share" in values:
-        try:
-            share["feature_share"] = float(values["feature_share"])
-        except ValueError:
-            raise ValueError(f"--tune-query feature_share={values['feature_share']}: not a number") from None
+        share["feature_share"] = declared(RunOptions)["feature_share"].read(values["feature_share"])
     return replace(options, settings={**options.settings, **settings}, **share)
 
 

@@ -12,7 +12,8 @@ from curator.methods import find
 from curator.methods.base import Budget
 from devices.atomic_files import write_atomically
 from strategies.experiments.tune import SearchResult, ValueGrid
-from strategies.setup.options import RunOptions
+from strategies.setup.option_spec import declared
+from strategies.setup.options import AUTO, RunOptions
 
 Setting = dict[str, Any]
 _VALUE_KEYS = ("feature_share", "provenance", "source", "collections", "values")  # not conditions
@@ -24,7 +25,7 @@ def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueG
     The parameters of ``--set`` are among the values, since the search compared with them.
     """
     in_force = found.settings.parameters()
-    share = found.best.query.get("feature_share", options.feature_share)
+    share = declared(RunOptions)["feature_share"].read(found.best.query.get("feature_share", options.feature_share))
     finer = {name: getattr(options, name) for name in ("eps_adjacency", "eps_features", "eps_labels")}
     finer = {name: value for name, value in finer.items() if value is not None}
     total = Budget().epsilon if options.epsilon is None else options.epsilon
@@ -39,7 +40,7 @@ def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueG
         **({} if finer and options.epsilon is None else {"epsilon": total}),
         **finer,
         "public_features": options.public_features or find(options.method).public_features,
-        **({} if share is None else {"feature_share": float(share)}),
+        **({} if share in (None, AUTO) else {"feature_share": float(share)}),
         "provenance": "ours",
         "source": f"validation accuracy over {over}, seed {options.seed}, ldpsim tune; {grids}{asked}",
         "collections": found.collections,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from strategies.runs.one_report import OneReportRun
 from strategies.runs.owner import OwnerRun
 from strategies.runs.run import Run, Scene
 from strategies.runs.silos import SiloRun
+from strategies.setup.feature_share import divided
 from strategies.setup.fingerprint import config_hash, hashed_parameters
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import (
@@ -69,13 +69,12 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
     budget = budget_of(options, public_features=options.public_features or method.public_features)
     choose_device(options.device)
     settings = resolve(options, method, budget)
-    if settings.feature_share is not None:
-        budget = replace(budget, feature_share=settings.feature_share)
     run = run_of(settings.method)
     repeats = tuple(
         RepeatSetup(seeds, run.divide(options, population, seeds), silent_devices(options, seeds, len(population)))
         for seeds in (options.seeds_of(number) for number in range(options.repeats))
     )
+    budget, settings = divided(options, settings, budget, population.facts, len(repeats[0].split.train))
     setup = RunSetup(
         options,
         population,

@@ -79,6 +79,15 @@ class OptionSpec:
         found = get_args(self.kind)[1] if self.is_table else self.kind
         return tuple(kind for kind in get_args(found) or (found,) if kind is not type(None))
 
+    def read(self, given: Any) -> Any:
+        """Read a value from a command line: text of an option that takes a number or a word may be a number."""
+        if self.types != (float, str) or not isinstance(given, str):
+            return given
+        try:
+            return float(given)
+        except ValueError:
+            return given
+
     @property
     def is_table(self) -> bool:
         """Whether the value is a mapping."""

@@ -27,6 +27,7 @@ from strategies.setup.option_spec import (
 )
 
 GNNS = ("gcn", "sage", "gat")
+AUTO = "auto"  # the feature share is chosen from public facts
 _OWN = "the method's own"
 _SEED_BOUND = 1 << 63
 _SEED = "must be 0 or more and below 2^63"
@@ -120,9 +121,10 @@ class RunOptions:
         None, "Budget of the features, in the method's own sense.", BUDGET, "X", label="ε features", **_PART
     )
     eps_labels: float | None = option(None, "Budget of the label.", BUDGET, "X", label="ε labels", flower=True, **_PART)
-    feature_share: float | None = option(
-        None, "Share of epsilon for the features.", BUDGET, "S", shown=_OWN,
-        allows=lambda share: 0 < share < 1, must="must lie between 0 and 1, both excluded", hashed="in force",
+    feature_share: float | str | None = option(
+        None, "Share of epsilon for the features; 0: they are not asked.", BUDGET, "S|auto", shown=_OWN,
+        allows=lambda share: share == AUTO or (not isinstance(share, str) and 0 <= share < 1),
+        must="must be auto, or a number of 0 or more and below 1", hashed="in force",
     )  # fmt: skip
     public_features: bool = option(
         False, "Features are public; all of epsilon goes to the adjacency.", BUDGET, hashed="in force"

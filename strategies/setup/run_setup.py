@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -82,8 +83,9 @@ def load_population(options: RunOptions) -> Population:
 
 
 def budget_of(options: RunOptions, *, public_features: bool) -> Budget:
-    """Return the budget of a run; ValueError for one that is not allowed."""
-    given = {"epsilon": options.epsilon, "feature_share": options.feature_share}
+    """Return the budget of a run, before a share is chosen; ValueError for one that is not allowed."""
+    share = None if isinstance(options.feature_share, str) else options.feature_share
+    given: dict[str, Any] = {"epsilon": options.epsilon, "feature_share": share}
     return Budget(
         **{name: value for name, value in given.items() if value is not None},
         eps_adjacency=options.eps_adjacency,

@@ -61,8 +61,9 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     collections, share = 0, None
     if options.tuned:
         own = {**_defaults(method), **options.settings}
+        given = None if isinstance(options.feature_share, str) else options.feature_share
         found = stored(options.method, dataset=options.dataset, gnn=gnn, split=options.split, budget=budget,
-                       feature_share=options.feature_share, parameters=own)  # fmt: skip
+                       feature_share=given, parameters=own)  # fmt: skip
         share = found.feature_share
         values.update(found.values)
         provenance.update(dict.fromkeys(found.values, found.provenance))

@@ -139,7 +139,7 @@ def test_a_reference_asks_nobody() -> None:
         (["--tune-query", "tau=.5,.9"], ["--tune-query", "the same", "--grid"]),
         (["--tune-query", "share=.5"], ["--tune-query share", "feature_share"]),
         (["--tune-query", "feature_share=2"], ["--feature-share 2"]),
-        (["--tune-query", "feature_share=much"], ["feature_share=much"]),
+        (["--tune-query", "feature_share=much"], ["--feature-share much"]),
         (["--tune-query", "feature_share=.1", "--feature-share", ".1"], ["one of the two"]),
         (["--tune-query", "feature_share=.1,.2", "--public-features"], ["the same"]),
         (["--epsilon", "0"], ["--epsilon 0"]),

@@ -160,11 +160,11 @@ class HoGS(LocalMethod):
 
 
 def split_budget(budget: Budget) -> tuple[float, float | None]:
-    """Return (eps_a, eps_f): per adjacency bit and per feature; eps_f None for public features.
+    """Return (eps_a, eps_f): per adjacency bit and per feature; eps_f None if features are public or not asked.
 
-    Public features leave the whole epsilon to the adjacency.
+    Features that are not asked leave the whole epsilon to the adjacency.
     """
-    if budget.public_features:
+    if budget.public_features or not (budget.eps_features or budget.feature_share):
         return budget.eps_adjacency or budget.epsilon, None
     eps_a = budget.eps_adjacency or (1 - budget.feature_share) * budget.epsilon
     return eps_a, budget.eps_features or budget.feature_share * budget.epsilon

@@ -82,7 +82,8 @@ def test_what_a_budget_says_where_nothing_is_given() -> None:
 
 
 def test_shares_and_reporting() -> None:
-    for share in (0.0, 1.0, -0.1, math.nan):
+    assert Budget(feature_share=0.0).feature_share == 0  # features are not asked
+    for share in (1.0, -0.1, math.nan):
         with pytest.raises(ValueError, match="--feature-share"):
             Budget(feature_share=share)
     with pytest.raises(ValueError, match="--reporting"):

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +134,9 @@ def test_a_declaration_checks_values() -> None:
     pace, share = declared(Few).values()
     assert (pace.option, pace.types, pace.default) == ("--pace", (str,), "slow")
     assert (share.types, share.is_table) == ((float,), False)
+    assert (share.read("0.5"), pace.read("0.5")) == ("0.5", "0.5")  # of a type of its own: read elsewhere
+    mixed = replace(share, kind=float | str)
+    assert (mixed.read("0.5"), mixed.read("auto"), mixed.read(None)) == (0.5, "auto", None)
     share.check(None)
     pace.check("fast")
     with pytest.raises(ValueError, match=r"^--pace swift: must be one of slow, fast$"):

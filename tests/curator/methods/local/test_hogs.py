@@ -185,6 +185,8 @@ def test_budgets() -> None:
     assert split_budget(Budget(epsilon=8, eps_adjacency=3)) == (3, pytest.approx(0.8))
     assert split_budget(Budget(epsilon=8, eps_features=3)) == (pytest.approx(7.2), 3)
     assert split_budget(Budget(epsilon=8, public_features=True)) == (8, None)
+    assert split_budget(Budget(epsilon=8, feature_share=0.0)) == (8, None)
+    assert split_budget(Budget(epsilon=8, feature_share=0.0, eps_features=3)) == (8, 3)
 
 
 @pytest.mark.parametrize(

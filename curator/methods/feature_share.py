@@ -1,0 +1,62 @@
+"""Share of the budget for private features, chosen from public facts (``--feature-share auto``).
+
+Links are worth their budget up to a point. A pair that both ends report weighs 2 eps_a in log-odds, a pair that
+one end reports eps_a; it is believed once this exceeds the log-odds of a pair without a report, about ln n. So
+
+    eps_links = (ln n + MARGIN) / reports of a pair,      rest = eps - eps_links
+    eps_f     = rest, if the reports can then tell classes apart:  tanh(rest / 2)^2 sqrt(d L / C) >= EVIDENCE
+    share     = eps_f / eps,                              else 0: features are not asked at all
+
+A 1-bit report with eps_f keeps tanh(eps_f / 2)^2 of a feature's squared signal. Class means of d columns are
+estimated from L / C training labels a class, so d columns of equal signal stand out of this noise in proportion to
+sqrt(d L / C). n, d, C, L and eps are known before anybody is asked; the homophily, the degrees and the strength of the
+features are not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from devices.facts import PublicFacts
+from devices.mechanisms import Reporting
+
+_MOST = 0.9  # the links keep a part of every budget
+
+
+@dataclass(frozen=True)
+class ShareRule:
+    """Constants of the rule.
+
+    Args:
+        margin: Log-odds that a reported pair shall have beyond ln n.
+        evidence: Least evidence of all features for which they are asked.
+
+    >>> facts = PublicFacts(n=2700, d=1400, classes=7)
+    >>> ShareRule(margin=3.0, evidence=50.0).share(facts, 1350, 8.0) > 0.25
+    True
+    >>> ShareRule(margin=3.0, evidence=50.0).share(facts, 1350, 5.0)
+    0.0
+    """
+
+    margin: float
+    evidence: float
+
+    def share(self, facts: PublicFacts, labels: int, epsilon: float, reporting: Reporting = "both") -> float:
+        """Return the share, in [0, 0.9], rounded to hundredths.
+
+        Args:
+            facts: Sizes of the population.
+            labels: Number of training labels.
+            epsilon: Budget of one link and one feature together.
+            reporting: Whether both ends report a pair.
+        """
+        of_links = (math.log(facts.n) + self.margin) / (2 if reporting == "both" else 1)
+        rest = epsilon - of_links
+        if rest <= 0 or not facts.d or not facts.classes:
+            return 0.0
+        evidence = math.tanh(rest / 2) ** 2 * math.sqrt(facts.d * labels / facts.classes)
+        return round(min(rest / epsilon, _MOST), 2) if evidence >= self.evidence else 0.0
+
+
+RULE = ShareRule(margin=3.0, evidence=50.0)

@@ -1,0 +1,53 @@
+"""Feature share of a run: given, stored, or chosen from public facts before anybody is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from curator.methods.base import Budget
+from curator.methods.feature_share import RULE
+from devices.facts import PublicFacts
+from strategies.setup.options import AUTO, RunOptions
+from strategies.setup.settings import Settings
+
+CHOSEN = "chosen from public facts"
+
+
+def divided(
+    options: RunOptions, settings: Settings, budget: Budget, facts: PublicFacts, labels: int
+) -> tuple[Budget, Settings]:
+    """Return the budget with the feature share in force, and the settings with its provenance.
+
+    A method that chooses its share (:meth:`curator.methods.base.Method.chooses_share`) does so unless one is given
+    or stored. Where a finer budget is given there is nothing to divide: features without a budget of their own
+    are then not asked.
+
+    Args:
+        options: Options of the run.
+        settings: The method, and a stored share.
+        budget: The budget without a chosen share.
+        facts: Sizes of the population.
+        labels: Number of training labels.
+
+    Raises:
+        ValueError: one line, for a share that does not fit the method or the other budgets.
+    """
+    method, given = settings.method, options.feature_share
+    parts = {"--eps-adjacency": budget.eps_adjacency, "--eps-features": budget.eps_features}
+    if not method.chooses_share():
+        if given == AUTO:
+            raise ValueError(f"--feature-share auto: {method.name} has no rule for its share; give a number")
+        if given == 0 and "features" in method.private and not budget.public_features and budget.eps_features is None:
+            raise ValueError(f"--feature-share 0: {method.name} cannot do without private features")
+    elif given == AUTO:
+        for option, value in parts.items():
+            if value is not None:
+                raise ValueError(f"--feature-share auto with {option} {value:g}: nothing is left to divide")
+    if given is None and settings.feature_share is not None:
+        return replace(budget, feature_share=settings.feature_share), settings
+    if given not in (None, AUTO) or not method.chooses_share() or budget.public_features:
+        return budget, settings
+    whole = all(value is None for value in parts.values())
+    share = RULE.share(facts, labels, budget.epsilon, budget.reporting) if whole else 0.0
+    said = {**settings.provenance, "feature_share": CHOSEN}
+    return replace(budget, feature_share=share), replace(settings, provenance=said)

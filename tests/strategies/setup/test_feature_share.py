@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint
+from typing import Any, ClassVar
+
+import pytest
+
+from cli.summary import summary
+from curator import methods
+from curator.methods import Question
+from curator.methods.base import Budget
+from curator.methods.feature_share import RULE
+from curator.methods.local.hogs import HoGS
+from curator.methods.local.lp_and import LPAnd
+from devices.data.population import Population
+from devices.facts import PublicFacts, Split
+from strategies.experiments.match_budgets import guarantee_before, match
+from strategies.runs.set_up import set_up
+from strategies.runs.simulate import simulate
+from strategies.setup.feature_share import CHOSEN
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import RunSetup, load_population
+
+OPTIONS = RunOptions(method="chooser", clients=200, reference=False, nulls=False, device="cpu", out=None)
+
+
+@dataclass(frozen=True)
+class Chooser(LPAnd):
+    """Label propagation that asks HoGS's question and chooses the share of the features."""
+
+    chosen: bool = True
+    name: ClassVar[str] = "chooser"
+    private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
+    auto_share: ClassVar[bool] = True
+
+    def chooses_share(self) -> bool:
+        return self.chosen
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        return HoGS().questions(facts, split, budget, collection)
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = EntryPoint("chooser", "tests.strategies.setup.test_feature_share:Chooser", "ldpsim.methods")
+    monkeypatch.setattr(methods, "entry_points", lambda **_: [entry])
+
+
+@pytest.fixture(scope="module")
+def population() -> Population:
+    return load_population(OPTIONS)
+
+
+def made(population: Population, **given: Any) -> RunSetup:
+    return set_up(replace(OPTIONS, **given), population=population)
+
+
+def test_a_share_is_chosen_from_public_facts_and_hashed_as_if_it_were_given(population: Population) -> None:
+    facts, split = population.facts, made(population).repeats[0].split
+    for epsilon in (0.5, 40.0):
+        setup = made(population, epsilon=epsilon)
+        share = RULE.share(facts, len(split.train), epsilon)
+        assert setup.budget.feature_share == share and (share > 0) == (epsilon > 10)
+        assert setup.settings.provenance["feature_share"] == CHOSEN
+        given = made(population, epsilon=epsilon, feature_share=share)
+        assert given.digest == setup.digest == made(population, epsilon=epsilon, feature_share="auto").digest
+        assert "feature_share" not in given.settings.provenance
+    asked = [setup.method.questions(facts, split, made(population, epsilon=epsilon).budget, "c")[0].query.attributes
+             for epsilon in (0.5, 40.0)]  # fmt: skip
+    assert asked == [("adjacency",), ("adjacency", "features")]
+
+
+def test_nothing_private_decides(population: Population) -> None:
+    changed = load_population(replace(OPTIONS, seed=5))
+    assert changed.facts == population.facts and changed.digest != population.digest
+    for epsilon in (0.5, 8.0, 15.0, 40.0):
+        ours, theirs = made(population, epsilon=epsilon), made(changed, epsilon=epsilon)
+        assert ours.budget == theirs.budget
+
+
+@pytest.mark.parametrize(
+    ("given", "share", "chosen"),
+    [
+        ({"epsilon": 15.0, "feature_share": 0.25}, 0.25, False),
+        ({"feature_share": 0}, 0, False),
+        ({"public_features": True}, 0.1, False),  # nothing to divide, and older hashes stay
+        ({"eps_adjacency": 12.0}, 0.0, True),
+        ({"eps_adjacency": 3.0, "eps_features": 1.0}, 0.0, True),
+        ({"settings": {"chosen": "false"}}, 0.1, False),
+        ({"method": "hogs"}, 0.1, False),
+        ({"method": "blink", "feature_share": 0.0}, 0.0, False),
+        ({"method": "hogs", "feature_share": 0.0, "eps_features": 1.0}, 0.0, False),
+        ({"method": "hogs", "feature_share": 0.0, "public_features": True}, 0.0, False),
+    ],
+)
+def test_the_share_in_force(given: dict[str, Any], share: float, chosen: bool, population: Population) -> None:
+    setup = made(population, **given)
+    assert setup.budget.feature_share == share
+    assert (setup.settings.provenance.get("feature_share") == CHOSEN) == chosen
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"method": "hogs", "feature_share": 0.0}, "--feature-share 0: hogs cannot do without private features"),
+        ({"method": "rgnn", "feature_share": 0.0}, "--feature-share 0: rgnn cannot do without private features"),
+        ({"method": "solitude", "feature_share": 0.0}, "--feature-share 0: solitude cannot do without"),
+        ({"method": "hogs", "feature_share": "auto"}, "--feature-share auto: hogs has no rule for its share"),
+        (
+            {"eps_adjacency": 3.0, "feature_share": "auto"},
+            "--feature-share auto with --eps-adjacency 3: nothing is left",
+        ),
+    ],
+)
+def test_a_share_that_does_not_fit_is_one_line(given: dict[str, Any], said: str, population: Population) -> None:
+    with pytest.raises(ValueError, match=said) as caught:
+        made(population, **given)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_result_and_the_panel_say_the_chosen_share(population: Population) -> None:
+    from cli.output import console
+
+    said = []
+    for options in (replace(OPTIONS, epsilon=0.5), replace(OPTIONS, epsilon=40.0), replace(OPTIONS, feature_share=0.0)):
+        record = simulate(options).record
+        screen = console()
+        with screen.capture() as capture:
+            screen.print(summary(record, folder=None))
+        said.append(" ".join(capture.get().split()))
+        share = record["config"]["budget"]["feature_share"]
+        assert record["privacy"]["holds"]["bit_feature"]["status"] == ("bounded" if share else "not asked")
+    assert "not asked, chosen from public facts" in said[0]
+    assert f"{share_of(40.0, population):g} of epsilon, chosen from public facts" in said[1]
+    assert CHOSEN not in said[2]
+
+
+def share_of(epsilon: float, population: Population) -> float:
+    return made(population, epsilon=epsilon).budget.feature_share
+
+
+def test_a_match_solves_with_the_share_of_the_budget_that_it_finds(population: Population) -> None:
+    for level, target in (("relationship", 4.0), ("relationship", 16.0)):
+        found = match(replace(OPTIONS, epsilon=None), population, level, target)
+        assert found.holds == pytest.approx(target, rel=0.01) and not found.reason
+        assert isinstance(found.options.feature_share, float)
+        held = guarantee_before(set_up(found.options, population=population)).to_dict()["holds"][level]["value"]
+        assert held == found.holds
+    assert match(OPTIONS, population, "relationship", 4.0).options.feature_share == 0.0
