@@ -1,4 +1,4 @@
-"""``ldpsim epsilon METHOD``: privacy loss of an owner's answers, without any data, and the noise for a given loss."""
+"""``ldpsim epsilon METHOD``: privacy loss of an owner's answers or of votes, without any data."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ _TARGETS = {
 
 
 def epsilon(
-    method: Annotated[str, typer.Argument(metavar="privgnn|pate-g|pate-m", help="The owner's method.")],
-    queries: Annotated[int, o.plain_option("--queries", "Number of questions that the owner answers.", "N")],
-    delta: Annotated[float, o.plain_option("--delta", "Below 1 / n, n people in the owner's data.", "D")],
+    method: Annotated[str, typer.Argument(metavar="privgnn|pate-g|pate-m|vote", help="The method.")],
+    queries: Annotated[
+        int | None, o.plain_option("--queries", "Questions that the owner, or each voter (default 1), answers.", "N")
+    ] = None,
+    delta: Annotated[float | None, o.plain_option("--delta", "Below 1 / n, n people in the owner's data.", "D")] = None,
     lambda_: Annotated[
         float | None, o.plain_option("--lambda", "1 / scale of the Laplace noise on each class.", "X")
     ] = None,
@@ -47,25 +49,51 @@ def epsilon(
         str | None,
         o.plain_option("--sampling", "A sample a query, or one for all.", "fresh|once", show_default="fresh"),
     ] = None,
-    nodes: Annotated[int | None, o.plain_option("--nodes", "People in the owner's data; checks delta.", "N")] = None,
+    nodes: Annotated[int | None, o.plain_option("--nodes", "People in the owner's data, or voters.", "N")] = None,
+    epsilon_: Annotated[float | None, o.plain_option("--epsilon", "Loss of one answer (vote).", "E")] = None,
+    eps_labels: Annotated[float | None, o.plain_option("--eps-labels", "Loss of a reported label (vote).", "E")] = None,
+    lists: Annotated[int | None, o.plain_option("--lists", "Most lists that hold one person (vote).", "D")] = None,
+    reporting: Annotated[
+        str | None,
+        o.plain_option("--reporting", "Ends of a pair that are asked (vote).", "both|one-end", show_default="both"),
+    ] = None,
     as_printed: Annotated[
         bool, o.plain_option("--as-printed", "Show the paper's figure first; privgnn: at ten times delta.")
     ] = False,
     as_json: o.PlainJson = False,
     debug: o.PlainDebug = False,
 ) -> None:
-    """Account for PrivGnn or PATE: the printed figure, and the loss that holds for a person and for an edge.
+    """Account for PrivGnn, PATE or votes: the loss that holds for a person and for an edge, and what a paper prints.
 
     ldpsim epsilon privgnn --queries 1000 --lambda .2 --classes 10 --delta 1e-4
+
+    ldpsim epsilon vote --epsilon 4 --lists 10
     """
+    of_votes = {"--epsilon": epsilon_, "--eps-labels": eps_labels, "--lists": lists, "--reporting": reporting}
+    of_owners = {
+        "--delta": delta, "--lambda": lambda_, "--target-epsilon": target_epsilon, "--target-level": target_level,
+        "--classes": classes, "--gamma": gamma, "--sampling": sampling, "--as-printed": as_printed or None,
+    }  # fmt: skip
+    foreign = [option for option, value in (of_owners if method == "vote" else of_votes).items() if value is not None]
+    if foreign:
+        raise ValueError(f"{foreign[0]}: is not about {method}")
+    if method == "vote":
+        from cli.epsilon_vote import show
+
+        show(epsilon_, eps_labels=eps_labels, times=queries, lists=lists, people=nodes, reporting=reporting,
+             as_json=as_json)  # fmt: skip
+        return
     from curator.names import nearest
     from curator.privacy.accountant import FIGURES, METHODS, LabelRelease, account, largest_lambda
 
     if method not in METHODS:
         raise ValueError(
-            f"{method}: an owner's answers are accounted for {', '.join(METHODS)}{nearest(method, METHODS)} "
+            f"{method}: an owner's answers are accounted for {', '.join(METHODS)}, votes for vote"
+            f"{nearest(method, METHODS)} "
             "(what another method loses, and by which composition, `ldpsim run` says)"
         )
+    if queries is None or delta is None:
+        raise ValueError(f"{'--delta' if delta is None else '--queries'}: {method} needs it")
     if (lambda_ is None) == (target_epsilon is None):
         raise ValueError("one of --lambda and --target-epsilon is needed, and not both")
     if target_level is not None and target_epsilon is None:

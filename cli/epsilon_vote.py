@@ -1,0 +1,72 @@
+"""``ldpsim epsilon vote``: losses of votes at every level, without any data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cli.output import console, print_json, text_table
+from cli.words import epsilon as shown
+
+if TYPE_CHECKING:
+    from curator.privacy.votes import Votes
+
+_ROWS = {
+    "bit": "one entry of a person's neighbour list",
+    "relationship": "one edge, in the lists of both its ends",
+    "user": "all that a person reports",
+    "label": "the label of a person",
+    "node_joins": "a person joins or leaves",
+    "node": "all links of a person change",
+}
+
+
+def show(
+    epsilon: float | None,
+    *,
+    eps_labels: float | None,
+    times: int | None,
+    lists: int | None,
+    people: int | None,
+    reporting: str | None,
+    as_json: bool,
+) -> None:
+    """Print the losses of votes; the values are the options', None where one was not given.
+
+    Raises:
+        ValueError: for a value that is missing or impossible.
+    """
+    from curator.privacy.votes import Votes, vote_losses
+
+    if epsilon is None:
+        raise ValueError("--epsilon: vote needs it")
+    votes = Votes(
+        epsilon=epsilon, eps_labels=eps_labels, times=1 if times is None else times, lists=lists, people=people,
+        reporting=reporting or "both",  # type: ignore[arg-type]
+    )  # fmt: skip
+    losses = vote_losses(votes)
+    if as_json:
+        given = {"epsilon": epsilon, "eps_labels": eps_labels, "queries": votes.times, "lists": lists, "nodes": people,
+                 "reporting": votes.reporting}  # fmt: skip
+        print_json({"method": "vote", **given, "holds": losses, "warnings": []})
+        return
+    console().print(_view(votes, losses))
+
+
+def _view(votes: Votes, losses: dict[str, float | None]) -> Any:
+    from rich.console import Group
+
+    how = "once" if votes.times == 1 else f"{votes.times:,} times"
+    each, label = votes.times * votes.epsilon, votes.eps_labels or 0.0
+    unbounded = {"node_joins": f"{each + label:g} + {each:g} D", "node": f"{each + label:g} + {2 * each:g} D"}
+    table = text_table("when this changes", ">epsilon")
+    for name, words in _ROWS.items():
+        loss = losses[name]
+        if loss is not None or name in unbounded:
+            table.add_row(words, unbounded[name] if loss is None else shown(loss))
+    bound = "D (--lists)" if votes.lists is None else f"{votes.lists:,}"
+    return Group(
+        f"[bold]vote[/bold]: everybody answers {how}, each answer at epsilon {votes.epsilon:g}", "", table, "",
+        f"The last two rows: nobody is in more than {bound} lists, before and after. A cap on the neighbours "
+        "that a device counts is no such bound.",
+        "Some table and some lists attain these figures, and no table goes beyond them.",
+    )  # fmt: skip
