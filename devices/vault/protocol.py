@@ -55,13 +55,15 @@ class Asked:
     question: bytes
 
 
-def question_limit(people: int) -> int:
+def question_limit(people: int, classes: int) -> int:
     """Return the longest question a vault reads, in bytes.
 
-    Only a grouping grows with the population, by at most 11 digits and a comma a person;
-    the rest of a query is short. Bytes that are not read cannot fill the memory.
+    A grouping grows with the population, by at most 11 digits and a comma a person; a vote's table by
+    4/3 bytes for each person and class, one more of each person for its widths, and the affinities. The
+    rest of a query is short. Bytes that are not read cannot fill the memory.
     """
-    return _QUESTION.size + min(MAX_BYTES, (1 << 16) + 12 * people)
+    table = 4 * people * (classes + 1) // 3 + 6 * classes**2
+    return _QUESTION.size + min(MAX_BYTES, (1 << 16) + 12 * people + table)
 
 
 def frame(payload: bytes) -> bytes:

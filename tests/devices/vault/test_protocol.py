@@ -9,10 +9,12 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from devices.device import Refusal, Report
-from devices.query import MAX_BYTES
+from devices.mechanisms import NeighbourhoodVote
+from devices.query import MAX_BYTES, Ask, Query
 from devices.vault import protocol as framing
 from devices.vault.protocol import FrameError, FrameKind
 
@@ -117,7 +119,15 @@ def test_a_malformed_answer(bad: bytes) -> None:
         framing.unpack_answer(bad)
 
 
-def test_the_limit_grows_with_a_grouping_alone() -> None:
-    assert framing.question_limit(4) < 70_000
-    assert framing.question_limit(3000) > 3000 * 11
-    assert framing.question_limit(10**9) <= MAX_BYTES + 100
+def test_the_limit_grows_with_a_grouping_and_a_vote_s_table_alone() -> None:
+    assert framing.question_limit(4, 3) < 70_000
+    assert framing.question_limit(3000, 0) > 3000 * 11
+    assert framing.question_limit(10**9, 100) <= MAX_BYTES + 100
+    for people, classes in ((9000, 7), (5000, 100)):
+        widths = np.full(people, classes - 1)
+        widths[0] = classes
+        vote = NeighbourhoodVote.from_probabilities(
+            np.ones((people, classes)), 1.0, affinity=np.ones((classes, classes)), candidates=widths
+        )
+        asked = Query("c" * 64, ((Ask("adjacency", (vote,)),),)).to_bytes()
+        assert len(asked) < framing.question_limit(people, classes) < len(asked) + 70_000 + 13 * people
