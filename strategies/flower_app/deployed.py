@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,12 +27,13 @@ from devices.atomic_files import write_atomically
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from devices.policy.policy import OnRequery, Policy, policy_for
 from strategies.results import folder as run_folder
+from strategies.rounds.batches import ask_in_batches
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages, at_stage, stages_of
 from strategies.setup.options import Seeds
 
 if TYPE_CHECKING:
-    from curator.methods import Method
+    from curator.methods import Method, Question
     from curator.methods.base import Budget
 
 
@@ -159,7 +160,15 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
     print(f"collection {collection}: to go on with it, --run-config 'collection=\"{collection}\"'", flush=True)
     folder = out / f"{kind.name}-{collection}"
     stages = Stages(method, public.facts, folder)
-    collected = collect(out, questions, devices=public.facts.n, silent=frozenset[int](), stages=stages)
+    known = PublicKnowledge(public.facts, split, public.labels)
+
+    def ask(asked: Sequence[Question]) -> Collected:
+        return collect(out, asked, devices=public.facts.n, silent=frozenset[int](), stages=stages)
+
+    if method.in_batches:
+        questions, collected = ask_in_batches(method, known, budget, questions, folder, ask)
+    else:
+        collected = ask(questions)
     questions = at_stage(questions, stages_of(questions) - 1, collected.grouping)
     counts = {name: getattr(collected, name) for name in ("asked", "reported", "replayed", "silent", "failed")}
     print(", ".join(f"{name} {number}" for name, number in counts.items()), dict(collected.refused), flush=True)
@@ -168,7 +177,7 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
     folder.mkdir(parents=True, exist_ok=True)
     reports = Reports.from_bytes(public.facts, questions, collected.answers)
     reports.save(folder / "reports")
-    graph = method.reconstruct(reports, PublicKnowledge(public.facts, split, public.labels))
+    graph = method.reconstruct(reports, known)
     settings = TrainingSettings(gnn=kind.default_gnn)
     trained = method.train(graph, settings=settings, classes=public.facts.classes, seed=seeds.training, device="auto")
     run_folder.write_model(folder, trained.model.state_dict())

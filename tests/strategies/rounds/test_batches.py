@@ -1,0 +1,167 @@
+"""Batches: each person is asked once, and an interrupted collection asks the same again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from curator.methods import Question
+from curator.methods.base import Budget, Method
+from curator.reports.reports import Reports
+from devices.data.population import Population
+from devices.data.splits import make_split
+from devices.enrolment.state import State, enrol
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import GRR, RandomizedResponse
+from devices.policy.policy import policy_for
+from devices.query import Ask, Query
+from strategies.engines.collect import collect
+from strategies.rounds.batches import ask_in_batches, questions_from_json, questions_to_json
+from strategies.rounds.collect_once import Collected
+
+BUDGET = Budget(epsilon=2.0)
+
+
+@dataclass(frozen=True)
+class InBatches(Method):
+    """Labels of the first ten people, then rows of two halves; the second half's epsilon hangs on the first's ones."""
+
+    halves: tuple[tuple[int, int], ...] = ((0, 20), (20, 40))
+
+    name: ClassVar[str] = "in-batches"
+    in_batches: ClassVar[bool] = True
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        return (_rows(facts, 2.0, collection, 0, 40), _labels(facts, collection))
+
+    def next_questions(
+        self, public: PublicKnowledge, budget: Budget, collection: str, earlier: Reports | None
+    ) -> tuple[Question, ...]:
+        if earlier is None:
+            return (_labels(public.facts, collection),)
+        done = len(earlier.parts) - 1 if earlier.parts else 0
+        if done >= len(self.halves):
+            return ()
+        epsilon = 2.0 if earlier.adjacency is None else 1 + earlier.adjacency.nnz / 40**2
+        return (_rows(public.facts, epsilon, collection, *self.halves[done]),)
+
+
+def _rows(facts: PublicFacts, epsilon: float, collection: str, start: int, end: int) -> Question:
+    ask = Ask("adjacency", (RandomizedResponse.from_epsilon(epsilon, n=facts.n),))
+    return Question(Query(collection, ((ask,),)), np.arange(start, end))
+
+
+def _labels(facts: PublicFacts, collection: str) -> Question:
+    ask = Ask("label", (GRR.from_epsilon(1.0, categories=facts.classes),))
+    return Question(Query(collection, ((ask,),)), np.arange(10))
+
+
+@pytest.fixture
+def enrolled(tmp_path: Path, population: Population) -> Callable[[], State]:
+    """Return freshly enrolled folders; every one has the same seeded devices."""
+    number = iter(range(10))
+
+    def make() -> State:
+        planned = InBatches().questions(population.facts, _public(population).split, BUDGET, "c")
+        rules = policy_for([question.query for question in planned], population.facts)
+        return enrol(tmp_path / f"state-{next(number)}", population, rules, seed=5)
+
+    return make
+
+
+def _public(population: Population) -> PublicKnowledge:
+    split = make_split("random", population, 0)
+    return PublicKnowledge(population.facts, split, np.full(len(population), -1))
+
+
+def _ask(
+    state: State, population: Population, method: InBatches | None = None, *, engine: str = "local",
+    silent: frozenset[int] = frozenset(), stop_after: int | None = None, kept: Path | None = None,
+) -> tuple[tuple[Question, ...], Collected]:  # fmt: skip
+    method, public, calls = method or InBatches(), _public(population), iter(range(100))
+
+    def ask(questions: Sequence[Question]) -> Collected:
+        if next(calls) == stop_after:
+            raise KeyboardInterrupt
+        return collect(state.folder, questions, devices=40, engine=engine, workers=2, silent=silent)
+
+    planned = method.questions(public.facts, public.split, BUDGET, "c")
+    return ask_in_batches(method, public, BUDGET, planned, kept or state.folder, ask)
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_everybody_answers_once_and_alike_on_local_and_ray(
+    enrolled: Callable[[], State], population: Population
+) -> None:
+    seen = []
+    for engine in ("local", "ray"):
+        state = enrolled()
+        questions, collected = _ask(state, population, engine=engine)
+        assert [question.part for question in questions] == [0, 1, 2]
+        assert (collected.asked, collected.reported, collected.rounds, collected.messages) == (40, 40, 3, 2 * 50)
+        answers = [[part.attribute for row in state.ledger(i).answers(i) for part in row.parts] for i in range(40)]
+        assert answers == [["label", "adjacency"]] * 10 + [["adjacency"]] * 30
+        seen.append(collected.reports_sha256)
+    assert seen[0] == seen[1]
+
+
+def test_an_interrupted_collection_asks_the_same_again(enrolled: Callable[[], State], population: Population) -> None:
+    whole = _ask(enrolled(), population)[1]
+    for stop in (1, 2):
+        state = enrolled()
+        with pytest.raises(KeyboardInterrupt):
+            _ask(state, population, stop_after=stop)
+        again = _ask(state, population)[1]
+        assert again.reports == whole.reports and again.answers == whole.answers
+        replayed = {1: 0, 2: 20}[stop]  # the label alone makes nobody's count
+        assert (again.asked, again.reported, again.replayed) == (40, 40 - replayed, replayed)
+
+
+def test_the_saved_question_is_asked_though_the_reports_would_make_another(
+    enrolled: Callable[[], State], population: Population
+) -> None:
+    """Somebody was silent at first, and is there when the collection goes on."""
+    state = enrolled()
+    first, some = _ask(state, population, silent=frozenset({3, 30}))
+    assert (some.asked, some.reported, some.silent) == (40, 38, 2)
+    second, rest = _ask(state, population)
+    assert [q.query for q in second] == [q.query for q in first]
+    assert (rest.reported, rest.replayed) == (2, 38)
+    state = enrolled()
+    fresh, _ = _ask(state, population)
+    assert fresh[2].query != first[2].query  # without the file the epsilon would have been this one's
+
+
+@pytest.mark.parametrize(
+    ("halves", "said"),
+    [
+        (((0, 20), (10, 40)), "a batch asks somebody again about adjacency"),
+        (((0, 20), (20, 39)), "do not ask the planned people about adjacency"),
+        (((0, 20), (20, 20), (20, 40)), "a batch asks nobody about adjacency"),
+    ],
+)
+def test_batches_that_do_not_ask_everybody_once_are_refused(
+    halves: tuple[tuple[int, int], ...], said: str, enrolled: Callable[[], State], population: Population
+) -> None:
+    with pytest.raises(ValueError, match=f"in-batches: .*{said}"):
+        _ask(enrolled(), population, InBatches(halves))
+
+
+def test_nobody_is_asked_further_where_nobody_answers(enrolled: Callable[[], State], population: Population) -> None:
+    _, collected = _ask(enrolled(), population, silent=frozenset(range(40)))
+    assert (collected.asked, collected.reported, collected.rounds) == (10, 0, 1)
+
+
+def test_questions_are_read_as_they_were_written(population: Population) -> None:
+    planned = InBatches().questions(population.facts, _public(population).split, BUDGET, "c")
+    everybody = replace(planned[0], devices=None)
+    text = json.dumps(questions_to_json([*planned, everybody]), default=np.ndarray.tolist)
+    read = questions_from_json(json.loads(text))
+    assert [question.query for question in read] == [planned[0].query, planned[1].query, planned[0].query]
+    assert np.array_equal(read[1].devices, np.arange(10)) and read[2].devices is None  # type: ignore[arg-type]
