@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,16 +13,14 @@ from curator.reports.question import Question
 from devices.array_types import BoolArray
 from devices.query import Ask
 
-if TYPE_CHECKING:
-    from curator.reports.reports import Reports
-
 Answers = Mapping[int, Mapping[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
 
 
-def joined(parts: Sequence[Reports]) -> Reports:
+def joined(parts: Sequence[Any]) -> Any:
     """Return the reports of all parts of a collection as one; each person is in one part for each attribute.
 
-    A person answered if there is an answer to everything that the person was asked.
+    The parts are :class:`curator.reports.reports.Reports`, which imports this module. A person answered if there is
+    an answer to everything that the person was asked.
 
     Raises:
         ValueError: if somebody was asked twice about an attribute.
