@@ -1,0 +1,212 @@
+"""Belief propagation of classes over the pairs S, with the field of all pairs outside S.
+
+The model: pair ij is an edge with probability o_ij Om_{c_i c_j}, and its reports multiply the odds by Lambda + 1 =
+e^strength. Let L_i(c) be the log-evidence of person i's class from everything but the own label and the links, and
+own_i(c) that of the own label's report. A message over a pair of S, as a factor on the class of i, is
+
+    M_{j->i}(c) = 1 + min(o_ij (Om nu_{j->i})_c, .9) Lambda_ij,
+    nu_{j->i}(c) ~ exp(L_j + field_j + own_j)_c  prod over the other pairs jk of M_{k->j}(c)^t,
+
+with the temper t, 1 for messages that are taken at their word. The sum of all evidence but the own label is
+
+    total_i = L_i + field_i + t sum_j ln M_{j->i}.
+
+An own label that is certain fixes nu: such people are sources and never listen. The fixed point is found by
+iteration with damping. On a tree, without the cap .9, it is the exact posterior.
+
+The pairs outside S weigh on everybody together: person i has about D_i partners with an edge in the model, and with
+the mean class distribution qbar of an edge's end, which is that of the present beliefs,
+
+    field_i(c) = -(1 - 2 p) D_i (Om qbar)_c,   qbar = sum_j D_j q_j / sum_j D_j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from devices.array_types import FloatArray, IntArray
+
+CAP = 0.9
+_KEPT = 0.5  # share of the old message in a step
+_STEPS = 30
+_TOLERANCE = 1e-3
+_ROWS_AT_ONCE = 1 << 18
+_LEAST = 1e-30  # of a probability
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The pairs of S for belief propagation.
+
+    Args:
+        n: Number of people.
+        left, right: int64 (m,), left < right.
+        base: (m,), o of each pair.
+        strength: (m,), log-likelihood ratio of the reports about each pair.
+    """
+
+    n: int
+    left: IntArray = field(repr=False)
+    right: IntArray = field(repr=False)
+    base: FloatArray = field(repr=False)
+    strength: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """Result of belief propagation.
+
+    Args:
+        total: float64 (n, classes): total_i, up to a constant a row; without the own label.
+        left_cavity, right_cavity: float32 (m, classes): nu of the left end towards the right one, and the reverse,
+            both without own labels.
+        steps: Number of steps.
+        change: Largest mean change of a belief in the last step.
+    """
+
+    total: NDArray[np.float64] = field(repr=False)
+    left_cavity: Float32 = field(repr=False)
+    right_cavity: Float32 = field(repr=False)
+    steps: int
+    change: float
+
+
+def propagate_beliefs(
+    pairs: Pairs, evidence: FloatArray, own: FloatArray, affinity: FloatArray, absent: FloatArray,
+    *, temper: float = 1.0, cap: float = CAP, steps: int = _STEPS, tolerance: float = _TOLERANCE,
+) -> Beliefs:  # fmt: skip
+    """Iterate the messages to a fixed point.
+
+    Args:
+        pairs: The pairs of S.
+        evidence: float64 (n, classes): L_i.
+        own: float64 (n, classes): own_i; -inf for a class that the own label excludes, 0 for no label.
+        affinity: float64 (classes, classes): Om, symmetric.
+        absent: float64 (n,): (1 - 2 p) D_i; zeros leave the field out.
+        temper: t.
+        cap: Largest probability of an edge in a message.
+        steps: Largest number of steps.
+        tolerance: The iteration ends once the mean change of all beliefs is at most this.
+    """
+    sources = np.isneginf(own).sum(axis=1) == own.shape[1] - 1
+    links = _Directed.of(pairs)
+    fixed = np.exp(own - own.max(axis=1, keepdims=True)).astype(np.float32)
+    om = affinity.astype(np.float32)
+    from_source, to_source = sources[links.source], sources[links.target]
+    messages = np.ones((len(links.source), om.shape[0]), np.float32)
+    for part in _blocks(np.flatnonzero(from_source)):
+        messages[part] = links.message(part, fixed[links.source[part]] @ om, cap, temper)
+    told = links.sums(np.log(messages))  # what the sources say, once for all
+    live = np.flatnonzero(~from_source & ~to_source)
+    inner, place = links.among(live)
+    moving = messages[live]
+    beliefs, taken, change = _softmax(evidence + told + own), 0, np.inf
+    mean, field_of = None, np.zeros_like(told)
+    while taken < steps and change > tolerance:
+        linear = np.maximum(beliefs, _LEAST).astype(np.float32)
+        for part in _blocks(np.arange(len(live))):
+            cavity = linear[inner.source[part]] / moving[place[part]]
+            new = inner.message(part, _through(cavity, om), cap, temper)
+            moving[part] = _KEPT * moving[part] + (1 - _KEPT) * new if taken else new
+        spread = _mean(beliefs, absent)
+        mean = spread if mean is None else _KEPT * mean + (1 - _KEPT) * spread
+        field_of = -np.outer(absent, affinity @ mean)
+        now = _softmax(evidence + told + inner.sums(np.log(moving)) + field_of + own)
+        change = float(np.abs(now - beliefs)[~sources].sum(axis=1).mean()) if not sources.all() else 0.0
+        beliefs, taken = now, taken + 1
+    messages[live] = moving
+    linear = np.maximum(beliefs, _LEAST).astype(np.float32)
+    for part in _blocks(np.flatnonzero(~from_source & to_source)):
+        cavity = linear[links.source[part]] / messages[links.reverse[part]]
+        messages[part] = links.message(part, _through(cavity, om), cap, temper)
+    total = evidence + field_of + links.sums(np.log(messages))
+    return Beliefs(total, *_cavities(links, messages, total), taken, change)
+
+
+def _mean(beliefs: FloatArray, weights: FloatArray) -> NDArray[np.float64]:
+    total = weights.sum()
+    return np.asarray(weights @ beliefs / total if total > 0 else beliefs.mean(axis=0), np.float64)
+
+
+def _through(cavity: Float32, affinity: Float32) -> Float32:
+    """float32 (k, classes): Om nu of the cavities' distributions, which need not be normalised."""
+    cavity /= cavity.sum(axis=1, keepdims=True)
+    return np.asarray(cavity @ affinity, np.float32)
+
+
+def _cavities(links: _Directed, messages: Float32, total: FloatArray) -> tuple[Float32, Float32]:
+    linear = np.maximum(_softmax(total), _LEAST).astype(np.float32)
+    count = len(links.source) // 2
+    both = []
+    for way in (0, 1):
+        entries = links.entry[way * count : (way + 1) * count]  # the message from left to right, or from right to left
+        cavity = linear[links.source[entries]] / messages[links.reverse[entries]]
+        both.append(cavity / cavity.sum(axis=1, keepdims=True))
+    return both[0], both[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Directed:
+    """Both directions of each pair, sorted by target."""
+
+    n: int
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    reverse: NDArray[np.int32]  # place of the opposite direction
+    entry: NDArray[np.int32]  # place of left -> right of each pair, then of right -> left
+    base: Float32
+    ratio: Float32  # Lambda
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> _Directed:
+        count = len(pairs.left)
+        target = np.concatenate([pairs.right, pairs.left]).astype(np.int32)
+        order = np.argsort(target, kind="stable").astype(np.int32)
+        entry = np.empty(2 * count, np.int32)
+        entry[order] = np.arange(2 * count, dtype=np.int32)
+        source = np.concatenate([pairs.left, pairs.right]).astype(np.int32)
+        pair = order % max(1, count)
+        reverse = entry[(order + count) % max(1, 2 * count)]
+        base, ratio = pairs.base.astype(np.float32), np.expm1(pairs.strength).astype(np.float32)
+        return cls(pairs.n, source[order], target[order], reverse, entry, base[pair], ratio[pair])
+
+    def among(self, live: IntArray) -> tuple[_Directed, NDArray[np.int32]]:
+        """Return the directions ``live``, which hold every one's opposite, and the place of each one's opposite."""
+        place = np.empty(len(self.source), np.int32)
+        place[live] = np.arange(len(live), dtype=np.int32)
+        reverse = place[self.reverse[live]]
+        part = _Directed(self.n, self.source[live], self.target[live], reverse, self.entry[:0],
+                         self.base[live], self.ratio[live])  # fmt: skip
+        return part, reverse
+
+    def message(self, places: IntArray, through: Float32, cap: float, temper: float) -> Float32:
+        """float32 (k, classes): M^t of these directions from Om nu of their sources."""
+        through *= self.base[places, None]
+        np.minimum(through, np.float32(cap), out=through)
+        through *= self.ratio[places, None]
+        through += 1
+        return through if temper == 1 else through ** np.float32(temper)
+
+    def sums(self, values: Float32) -> NDArray[np.float64]:
+        """float64 (n, classes): sum over the directions towards each person."""
+        starts = np.concatenate([[0], np.cumsum(np.bincount(self.target, minlength=self.n))])
+        rows = csr_array((np.ones(len(values), np.float32), np.arange(len(values)), starts),
+                         shape=(self.n, len(values)))  # fmt: skip
+        return np.asarray(rows @ values, np.float64)
+
+
+def _softmax(scores: FloatArray) -> NDArray[np.float64]:
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True), np.float64)
+
+
+def _blocks(places: IntArray) -> Iterator[IntArray]:
+    for start in range(0, len(places), _ROWS_AT_ONCE):
+        yield places[start : start + _ROWS_AT_ONCE]
