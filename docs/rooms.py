@@ -38,7 +38,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("graph", "linear", "links", "names", "owned"),
         ("reports",),
         ("learning", "privacy"),
-        ("votes",),
+        ("posterior", "votes"),
         ("methods", "nulls", "teachers"),
         ("methods.federated", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),
         ("methods.__init__",),

@@ -96,6 +96,11 @@ class EdgePrior:
     scale: FloatArray
     gain: float
 
+    @property
+    def parameters(self) -> NDArray[np.float64]:
+        """float64 (1 + scores,): th0 and th."""
+        return np.concatenate([[self.intercept], self.slopes])
+
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """float64 (k,): logit pi of the scores (k, scores), without any offset."""
         standard = (scores - self.centre) / self.scale
@@ -136,7 +141,7 @@ def fit_edge_prior(ones: Scored, zeros: Scored, density: float, start: EdgePrior
         first[0] = np.log(density / max(1e-12, 1 - density))
     else:
         centre, scale = start.centre, start.scale
-        first = np.concatenate([[start.intercept], start.slopes])
+        first = start.parameters
     standard = [replace(part, scores=(part.scores - centre) / scale) for part in (ones, zeros)]
     edges = max(1.0, density * zeros.weight.sum())  # the objective is of the order of the number of edges
 

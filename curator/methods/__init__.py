@@ -31,6 +31,7 @@ BUILT_IN: dict[str, str] = {
     "ldpgcn": "local.ldpgcn.LDPGCN",
     "ldpgen": "local.ldpgen.LDPGen",
     "fp-ldpgen": "local.feature_perturbation.FPLDPGen",
+    "sbp": "local.sbp.SBP",
     "vote": "local.vote.Vote",
     "lp-and": "local.lp_and.LPAnd",
     "noisy": "local.hogs_ablation.Noisy",

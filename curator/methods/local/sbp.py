@@ -1,0 +1,132 @@
+"""SBP: a sparse block-model posterior of edges and classes.
+
+The devices answer the question of another method, HoGS's unless ``asks`` names another one. Nothing more is asked,
+so the guarantee is that method's. The curator computes, from any such reports,
+
+    1. edges and degrees                                       :mod:`curator.links.moments`
+    2. class evidence from features                            :mod:`curator.learning.node_evidence`
+    3. the prior of an edge, by marginal likelihood            :mod:`curator.links.edge_prior`
+    4. belief propagation on the pairs that agree on an edge   :mod:`curator.links.belief_propagation`
+       with steps 3 and 4 repeated                             :mod:`curator.posterior.block_model`
+    5. a pool of all evidence, guarded by validation           :mod:`curator.posterior.answer`
+
+No network is trained. Belief propagation in block models: Decelle, Krzakala, Moore and Zdeborova 2011,
+https://doi.org/10.1103/PhysRevE.84.066106; degrees: Karrer and Newman 2011, https://doi.org/10.1103/PhysRevE.83.016107.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from curator.methods.base import Budget, Graph, Grid, Question, require_reports
+from curator.methods.local.hogs import HoGS
+from curator.methods.local.links import LocalMethod, both_ways
+from curator.privacy.guarantee import Claim, Guarantee
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+
+if TYPE_CHECKING:
+    from curator.learning.training import TrainedNetwork, TrainingSettings
+    from curator.posterior.estimate import Estimate
+
+ASKERS: Mapping[str, type[LocalMethod]] = {"hogs": HoGS}
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorGraph(Graph):
+    """The likely edges, weighted by their probability, and the estimate that they come from."""
+
+    estimate: Estimate | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class SBP(LocalMethod):
+    """The posterior.
+
+    Args:
+        asks: Method whose question is asked.
+
+    Raises:
+        ValueError: for an unknown method.
+    """
+
+    asks: str = "hogs"
+
+    name: ClassVar[str] = "sbp"
+    paper: ClassVar[str] = "this project: sparse block-model posterior of the reports of another method"
+    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
+    search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
+    query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"]}
+    common_selection: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self.check_choices(asks=tuple(ASKERS))
+
+    @property
+    def asker(self) -> LocalMethod:
+        """The method whose question is asked, with its defaults."""
+        return ASKERS[self.asks]()
+
+    def knows_graph(self) -> bool:
+        """Return whether the graph is public in the setting of the question."""
+        return self.asker.knows_graph()
+
+    def asks_for_labels(self) -> bool:
+        """Return whether the question always asks for labels."""
+        return self.asker.asks_for_labels()
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Return the questions of the other method."""
+        return self.asker.questions(facts, split, budget, collection)
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        """Return the guarantee of the other method."""
+        return self.asker.guarantee(facts, questions, budget, collections=collections)
+
+    def claim(self, budget: Budget) -> Claim:
+        """Return the claim of the other method."""
+        return self.asker.claim(budget)
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Steps 1 to 5; the edges are the pairs with a probability of at least .02."""
+        from curator.posterior.estimate import estimate
+        from curator.posterior.told import told
+
+        require_reports(reports, self.name)
+        evidence = told(reports, public)
+        found = estimate(evidence)
+        features: Any = public.features
+        if features is None:
+            features = csr_array((reports.facts.n, 0), dtype=np.float32)
+        weights = np.tile(found.probability.astype(np.float32), 2)
+        return PosteriorGraph(
+            features, both_ways(found.left, found.right), weights, evidence.labels, evidence.train, evidence.val,
+            found.notes(), found,
+        )  # fmt: skip
+
+    def train(
+        self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
+    ) -> TrainedNetwork:
+        """Return the answer of :meth:`reconstruct`; settings, seed and device have no effect."""
+        import torch
+        from torch import nn
+
+        from curator.learning.training import TrainedNetwork
+
+        assert isinstance(graph, PosteriorGraph) and graph.estimate is not None
+        started = time.perf_counter()
+        found, model = graph.estimate.answer, nn.Module()
+        parameters = {"exponents": list(found.exponents.values()), "affinity": graph.estimate.model.affinity,
+                      "edge_prior": graph.estimate.model.prior.parameters}  # fmt: skip
+        for name, values in parameters.items():
+            model.register_buffer(name, torch.tensor(np.asarray(values, np.float32)))
+        predictions = found.log_probability.argmax(axis=1).astype(np.int64)
+        return TrainedNetwork(model, predictions, 1, found.accuracy[found.chosen], time.perf_counter() - started)

@@ -1,0 +1,1 @@
+"""Posterior of edges and classes given everything that a curator was told."""

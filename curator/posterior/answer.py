@@ -1,0 +1,70 @@
+"""Answer of a curator: a pool of everything that speaks about a person's class, and a guard.
+
+The pool is fitted on validation labels. They are no sources of the posterior, and no component knows the own label
+of a validation person. What is published is the pool, unless validation prefers something simpler: features alone,
+label propagation on the pairs that every report calls an edge, or the largest class. The pool's own predictions
+for validation people are cross-fitted, so that each is made without the own label. A simpler answer has to be better by
+more than the standard error of the paired difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curator.learning.pool import cross_fitted, fit_pool
+from devices.array_types import IntArray
+
+POOL = "pool"
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A published answer.
+
+    Args:
+        chosen: ``pool``, or the name of the simpler answer.
+        log_probability: float64 (n, classes).
+        exponents: Exponents of the pool by component.
+        accuracy: Share of validation hits of each candidate; NaN without a validation label.
+    """
+
+    chosen: str
+    log_probability: Matrix = field(repr=False)
+    exponents: Mapping[str, float]
+    accuracy: Mapping[str, float]
+
+
+def answer(
+    components: Mapping[str, Matrix], simpler: Mapping[str, Matrix], labels: IntArray, val: IntArray,
+    *, soft: Matrix | None = None, prior: Mapping[str, float],
+) -> Answer:  # fmt: skip
+    """Pool the components and let validation guard the result.
+
+    Args:
+        components: float64 (n, classes) by name, log-probabilities or scores.
+        simpler: float64 (n, classes) by name: the other candidates, the most trusted first.
+        labels: int64 (n,): public or reported labels.
+        val: int64: validation people with a label.
+        soft: float64 (n, classes): log-likelihood of reported labels, None for public ones.
+        prior: Exponents before any validation label is seen.
+    """
+    pool = fit_pool(components, labels, val, soft=soft, prior=prior)
+    honest = cross_fitted(components, labels, val, soft=soft, prior=prior)
+    hits = {POOL: _hits(honest, labels, val)} | {name: _hits(rows, labels, val) for name, rows in simpler.items()}
+    chosen = POOL
+    for name in simpler:
+        gain = hits[name] - hits[POOL]
+        if gain.sum() > math.sqrt(np.square(gain).sum()) and hits[name].sum() > hits[chosen].sum():
+            chosen = name
+    accuracy = {name: float(found.mean()) if len(val) else math.nan for name, found in hits.items()}
+    return Answer(chosen, pool.log_probability if chosen == POOL else simpler[chosen], pool.exponents, accuracy)
+
+
+def _hits(scores: Matrix, labels: IntArray, nodes: IntArray) -> Matrix:
+    return (scores[nodes].argmax(axis=1) == labels[nodes]).astype(np.float64)

@@ -1,0 +1,91 @@
+"""Posterior of a curator: from what was told to everybody's class.
+
+The evidence of :mod:`curator.posterior.told` goes through the block model (:mod:`curator.posterior.block_model`).
+Its beliefs, and other readings of its edges, are pooled and guarded (:mod:`curator.posterior.answer`). Training labels
+are the sources. Validation labels fit exponents and guard. Nothing is random: samples and folds have fixed seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.special import log_softmax
+
+from curator.learning.graph_components import graph_components
+from curator.posterior.answer import Answer, answer
+from curator.posterior.block_model import BlockModel, fit_block_model
+from curator.posterior.told import Told
+
+SEED = 0
+LIKELY = 0.02  # smallest probability of an edge that is kept
+_BELIEFS, _FEATURES, _AGREED = "beliefs", "features", "label propagation on S"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Result.
+
+    Args:
+        answer: Everybody's class, and how it was chosen.
+        model: The block model.
+        components: float64 (n, classes) by name: what was pooled.
+        left, right, probability: The pairs with P >= .02, left < right.
+    """
+
+    answer: Answer
+    model: BlockModel
+    components: Mapping[str, NDArray[np.float64]] = field(repr=False)
+    left: NDArray[np.int64] = field(repr=False)
+    right: NDArray[np.int64] = field(repr=False)
+    probability: NDArray[np.float64] = field(repr=False)
+
+    def notes(self) -> dict[str, Any]:
+        """Return the facts of the estimate for the record."""
+        model, found = self.model, self.answer
+        return {
+            "answer": found.chosen,
+            "validation_accuracy": dict(found.accuracy),
+            "exponents": dict(found.exponents),
+            "pairs": len(model.pairs.left),
+            "expected_edges": float(model.probability.sum()),
+            "rounds": model.rounds,
+            "stopped": model.stopped,
+        }
+
+
+def estimate(evidence: Told) -> Estimate:
+    """Return the posterior of the evidence.
+
+    Raises:
+        ValueError: if no training person has a label.
+    """
+    people = evidence.people.log_probability
+    own, labels = evidence.own(evidence.train), evidence.class_estimates(evidence.train)
+    model = fit_block_model(evidence.links, people, own, labels, evidence.scores, seed=SEED)
+    kept = model.probability >= LIKELY
+    left, right, probability = model.pairs.left[kept], model.pairs.right[kept], model.probability[kept]
+    n = evidence.links.n
+    likely = symmetric(left, right, probability, n)
+    agreed = symmetric(model.pairs.left, model.pairs.right, np.ones(len(kept)), n)
+    components = {_BELIEFS: log_softmax(model.beliefs.total, axis=1), **graph_components(
+        evidence.rows, likely, agreed, evidence.labels, evidence.train, evidence.classes, soft=evidence.soft
+    )}  # fmt: skip
+    simpler = {_FEATURES: people}
+    if evidence.people.components:
+        components[_FEATURES] = people
+    if _AGREED in components:
+        simpler[_AGREED] = components[_AGREED]
+    prior = {name: float(name == _BELIEFS) for name in components}
+    found = answer(components, simpler, evidence.labels, evidence.val, soft=evidence.soft, prior=prior)
+    return Estimate(found, model, components, left, right, probability)
+
+
+def symmetric(left: Any, right: Any, values: Any, n: int) -> csr_array:
+    """float32 CSR (n, n): the pairs' values in both directions."""
+    half = coo_array((values.astype(np.float32), (left, right)), shape=(n, n))
+    return csr_array(half + half.T)
