@@ -14,17 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from curator.learning.pool import cross_fitted, fit_pool
-from devices.array_types import IntArray
+from devices.array_types import DoubleArray, IntArray
 
 POOL = "pool"
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class GuardedAnswer:
     """A published answer.
 
     Args:
@@ -35,15 +33,15 @@ class Answer:
     """
 
     chosen: str
-    log_probability: Matrix = field(repr=False)
+    log_probability: DoubleArray = field(repr=False)
     exponents: Mapping[str, float]
     accuracy: Mapping[str, float]
 
 
 def answer(
-    components: Mapping[str, Matrix], simpler: Mapping[str, Matrix], labels: IntArray, val: IntArray,
-    *, soft: Matrix | None = None, prior: Mapping[str, float],
-) -> Answer:  # fmt: skip
+    components: Mapping[str, DoubleArray], simpler: Mapping[str, DoubleArray], labels: IntArray, val: IntArray,
+    *, soft: DoubleArray | None = None, prior: Mapping[str, float],
+) -> GuardedAnswer:  # fmt: skip
     """Pool the components and let validation guard the result.
 
     Args:
@@ -63,8 +61,8 @@ def answer(
         if gain.sum() > math.sqrt(np.square(gain).sum()) and hits[name].sum() > hits[chosen].sum():
             chosen = name
     accuracy = {name: float(found.mean()) if len(val) else math.nan for name, found in hits.items()}
-    return Answer(chosen, pool.log_probability if chosen == POOL else simpler[chosen], pool.exponents, accuracy)
+    return GuardedAnswer(chosen, pool.log_probability if chosen == POOL else simpler[chosen], pool.exponents, accuracy)
 
 
-def _hits(scores: Matrix, labels: IntArray, nodes: IntArray) -> Matrix:
+def _hits(scores: DoubleArray, labels: IntArray, nodes: IntArray) -> DoubleArray:
     return (scores[nodes].argmax(axis=1) == labels[nodes]).astype(np.float64)

@@ -32,7 +32,7 @@ TOLERANCE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
-class BlockModel:
+class SparsePosterior:
     """A fitted posterior.
 
     Args:
@@ -64,7 +64,7 @@ class BlockModel:
 def fit_block_model(
     evidence: LinkEvidence, people: FloatArray, own: FloatArray, labels: FloatArray, scores: Scores | None,
     *, seed: int, temper: float = 1.0, rounds: int = ROUNDS,
-) -> BlockModel:  # fmt: skip
+) -> SparsePosterior:  # fmt: skip
     """Fit the posterior.
 
     Args:
@@ -112,7 +112,7 @@ def fit_block_model(
         cavities = beliefs.left_cavity.astype(np.float64), beliefs.right_cavity.astype(np.float64)
     assert prior is not None
     probability = np.asarray(edge_probability(pairs, beliefs, None, affinity), np.float64)
-    return BlockModel(beliefs, pairs, probability, affinity, prior, found, taken, change)
+    return SparsePosterior(beliefs, pairs, probability, affinity, prior, found, taken, change)
 
 
 def _pair_scores(scores: Scores | None, left: IntArray, right: IntArray) -> NDArray[np.float64]:

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.special import log_softmax
 
 from curator.learning.graph_components import graph_components
-from curator.posterior.answer import Answer, answer
-from curator.posterior.block_model import BlockModel, fit_block_model
+from curator.posterior.answer import GuardedAnswer, answer
+from curator.posterior.block_model import SparsePosterior, fit_block_model
 from curator.posterior.told import Told
+from devices.array_types import DoubleArray, IntArray
 
 SEED = 0
 LIKELY = 0.02  # smallest probability of an edge that is kept
-_BELIEFS, _FEATURES, _AGREED = "beliefs", "features", "label propagation on S"
+_BELIEFS, _FEATURES, _AGREED, _LARGEST = "beliefs", "features", "label propagation on S", "largest class"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +37,12 @@ class Estimate:
         left, right, probability: The pairs with P >= .02, left < right.
     """
 
-    answer: Answer
-    model: BlockModel
-    components: Mapping[str, NDArray[np.float64]] = field(repr=False)
-    left: NDArray[np.int64] = field(repr=False)
-    right: NDArray[np.int64] = field(repr=False)
-    probability: NDArray[np.float64] = field(repr=False)
+    answer: GuardedAnswer
+    model: SparsePosterior
+    components: Mapping[str, DoubleArray] = field(repr=False)
+    left: IntArray = field(repr=False)
+    right: IntArray = field(repr=False)
+    probability: DoubleArray = field(repr=False)
 
     def notes(self) -> dict[str, Any]:
         """Return the facts of the estimate for the record."""
@@ -75,11 +75,12 @@ def estimate(evidence: Told) -> Estimate:
     components = {_BELIEFS: log_softmax(model.beliefs.total, axis=1), **graph_components(
         evidence.rows, likely, agreed, evidence.labels, evidence.train, evidence.classes, soft=evidence.soft
     )}  # fmt: skip
-    simpler = {_FEATURES: people}
+    simpler = {}
     if evidence.people.components:
-        components[_FEATURES] = people
+        components[_FEATURES] = simpler[_FEATURES] = people
     if _AGREED in components:
         simpler[_AGREED] = components[_AGREED]
+    simpler[_LARGEST] = np.tile(np.log(labels.clip(0).sum(axis=0) + 1), (n, 1))
     prior = {name: float(name == _BELIEFS) for name in components}
     found = answer(components, simpler, evidence.labels, evidence.val, soft=evidence.soft, prior=prior)
     return Estimate(found, model, components, left, right, probability)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import triu
 
 from curator.learning.node_evidence import NodeEvidence, node_evidence, rows_of
@@ -19,11 +18,9 @@ from curator.links.evidence import LinkEvidence, public_links
 from curator.posterior.pair_scores import Scores, public_scores, reported_scores
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
-from devices.array_types import IntArray
+from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicKnowledge
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +47,10 @@ class Told:
     labels: IntArray = field(repr=False)
     train: IntArray = field(repr=False)
     val: IntArray = field(repr=False)
-    soft: Matrix | None = field(repr=False)
+    soft: DoubleArray | None = field(repr=False)
     truth: float
 
-    def own(self, sources: IntArray) -> Matrix:
+    def own(self, sources: IntArray) -> DoubleArray:
         """float64 (n, classes): log-likelihood of the own label for these people, 0 for everybody else."""
         found = np.zeros((len(self.labels), self.classes))
         if self.soft is not None:
@@ -63,7 +60,7 @@ class Told:
             found[sources, self.labels[sources]] = 0
         return found
 
-    def class_estimates(self, sources: IntArray) -> Matrix:
+    def class_estimates(self, sources: IntArray) -> DoubleArray:
         """float64 (n, classes): one-hot labels of these people, or unbiased estimates of them; zeros for others."""
         found = np.zeros((len(self.labels), self.classes))
         lie = (1 - self.truth) / max(1, self.classes - 1)

@@ -12,7 +12,7 @@ from strategies import RunOptions, simulate
 from strategies.setup.settings import resolve
 
 PUBLIC = ("blink", "rr", "symrr", "dprr", "ldpgcn", "ldpgen")
-NAMES = (*PUBLIC, "fp-blink", "fp-ldpgen", "lp-and", "noisy", "rnd", "ohd")
+NAMES = (*PUBLIC, "fp-blink", "fp-ldpgen", "lp-and", "sbp", "noisy", "rnd", "ohd")
 
 
 def _options(tmp_path: Path, name: str, **given: object) -> RunOptions:

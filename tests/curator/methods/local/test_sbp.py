@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curator.learning.training import TrainingSettings
+from curator.methods import Budget, HoGS
+from curator.methods.local.sbp import SBP
+from devices.facts import PublicFacts, PublicKnowledge
+from tests.curator.posterior.worlds import CLASSES, SPLIT, D, N, world
+
+FACTS = PublicFacts(N, D, CLASSES)
+
+
+def _predictions(reports: Any, public: PublicKnowledge) -> np.ndarray:
+    graph = SBP().reconstruct(reports, public)
+    return SBP().train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu").predictions
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        Budget(epsilon=3, public_features=True),
+        Budget(epsilon=3, feature_share=0.2),
+        Budget(epsilon=3, private_labels=True, eps_labels=1.0, reporting="one-end"),
+    ],
+    ids=["public", "private", "private labels"],
+)
+def test_question_and_guarantee_are_those_of_hogs(budget: Budget) -> None:
+    own, theirs = (method.questions(FACTS, SPLIT, budget, "c") for method in (SBP(), HoGS()))
+    assert [q.query.to_bytes() for q in own] == [q.query.to_bytes() for q in theirs]
+    for one, other in zip(own, theirs, strict=True):
+        np.testing.assert_array_equal(one.devices, other.devices)
+    guarantee, wanted = (m.guarantee(FACTS, own, budget) for m in (SBP(), HoGS()))
+    assert guarantee == wanted and SBP().claim(budget) == HoGS().claim(budget)
+
+
+def test_scrambled_test_labels_change_nothing() -> None:
+    """Only a simulation has them. The curator's knowledge never does, so they are put where it would look."""
+    reports, public, labels = world(epsilon=3.0)
+    one = _predictions(reports, public)
+    leaked = public.labels.copy()
+    leaked[SPLIT.test] = (labels[SPLIT.test] + 1) % CLASSES
+    other = _predictions(reports, dataclasses.replace(public, labels=leaked))
+    assert one.tobytes() == other.tobytes()
+    assert (one == labels)[SPLIT.test].mean() > 0.8
+
+
+def test_the_answer_is_a_network_of_plain_tensors() -> None:
+    reports, public, _ = world()
+    graph = SBP().reconstruct(reports, public)
+    trained = SBP().train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu")
+    state = trained.model.state_dict()
+    assert state["affinity"].shape == (CLASSES, CLASSES) and set(state) == {"exponents", "affinity", "edge_prior"}
+    assert trained.predictions.dtype == np.int64 and 0.5 < trained.val_accuracy <= 1
+    assert graph.edge_weight.dtype == np.float32 and len(graph.edge_weight) == graph.edge_index.shape[1]
+    assert graph.notes["answer"] in ("pool", "features", "label propagation on S")
+
+
+def test_the_same_reports_give_the_same_bytes() -> None:
+    reports, public, _ = world(private_labels=True)
+    assert _predictions(reports, public).tobytes() == _predictions(reports, public).tobytes()
+
+
+def test_raw_data_are_refused() -> None:
+    with pytest.raises(TypeError, match="it takes Reports"):
+        SBP().reconstruct(np.zeros(3), world()[1])  # type: ignore[arg-type]
+
+
+def test_unknown_askers_are_refused() -> None:
+    with pytest.raises(ValueError, match="asks=nobody"):
+        SBP(asks="nobody")

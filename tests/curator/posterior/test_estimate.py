@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from curator.posterior.estimate import LIKELY, estimate
+from curator.posterior.told import told
+from tests.curator.posterior.worlds import SPLIT, world
+
+SETTINGS: dict[str, dict] = {
+    "public features": {"epsilon": 3.0},
+    "nothing but links": {"public": False},
+    "reported bits": {"public": False, "bits": True},
+    "private labels": {"private_labels": True},
+    "one end": {"reporting": "one-end", "epsilon": 5.0},
+    "silent": {"silent": (0, 7, 80, 120)},
+    "public graph": {"public_graph": True, "private_labels": True},
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+def test_it_reads_whatever_was_asked(setting: dict) -> None:
+    reports, public, labels = world(**setting)
+    found = estimate(told(reports, public))
+    right = (found.answer.log_probability.argmax(axis=1) == labels)[SPLIT.test]
+    assert right.mean() > 0.8
+    assert (found.probability >= LIKELY).all() and (found.left < found.right).all()
+    notes = found.notes()
+    assert notes["answer"] == found.answer.chosen and notes["stopped"] and notes["pairs"] >= len(found.left)
+
+
+def test_links_that_say_nothing_are_guarded() -> None:
+    reports, public, labels = world(inside=0.03, outside=0.03, words=0.5)
+    found = estimate(told(reports, public))
+    features = found.components["features"].argmax(axis=1)
+    published = found.answer.log_probability.argmax(axis=1)
+    assert (features == labels)[SPLIT.test].mean() - (published == labels)[SPLIT.test].mean() <= 0.06
+
+
+def test_the_largest_class_is_a_candidate_without_features() -> None:
+    reports, public, labels = world(public=False, inside=0.03, outside=0.03)
+    found = estimate(told(reports, public))
+    largest = np.bincount(labels[SPLIT.train]).argmax()
+    assert found.answer.accuracy["largest class"] == pytest.approx(np.mean(labels[SPLIT.val] == largest))

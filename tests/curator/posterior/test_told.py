@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from curator.links.evidence import CERTAIN
+from curator.posterior.told import told
+from curator.reports.agreed_pairs import agreed_pairs
+from devices.mechanisms import GRR
+from tests.curator.posterior.worlds import CLASSES, SPLIT, N, world
+
+
+@pytest.mark.parametrize("setting", [{}, {"reporting": "one-end"}, {"silent": (0, 5)}], ids=str)
+def test_pairs_are_those_of_which_every_report_says_an_edge(setting: dict) -> None:
+    reports, public, _ = world(**setting)
+    links = told(reports, public).links
+    dense = np.triu(agreed_pairs(reports).toarray(), 1)
+    found = np.zeros((N, N))
+    found[links.left, links.right] = 1
+    np.testing.assert_array_equal(found, dense)
+    assert links.one_end == (setting.get("reporting") == "one-end") and len(links) == dense.sum()
+
+
+def test_a_public_graph_is_taken_as_it_is() -> None:
+    reports, public, _ = world(public_graph=True, private_labels=True)
+    links = told(reports, public).links
+    assert (links.strength == CERTAIN).all() and public.edges is not None and len(links) == public.edges.shape[1]
+
+
+def test_public_labels_are_certain_and_those_of_others_are_nothing() -> None:
+    reports, public, labels = world()
+    evidence = told(reports, public)
+    own = evidence.own(evidence.train)
+    assert np.array_equal(evidence.train, SPLIT.train) and np.array_equal(evidence.val, SPLIT.val)
+    assert (own[SPLIT.train].argmax(axis=1) == labels[SPLIT.train]).all() and np.isneginf(own).sum() == 75 * 2
+    assert not own[SPLIT.val].any() and not own[SPLIT.test].any()
+    np.testing.assert_array_equal(evidence.class_estimates(evidence.train)[:75], np.eye(CLASSES)[labels[:75]])
+
+
+def test_reported_labels_have_the_exact_likelihood_of_their_report() -> None:
+    reports, public, _ = world(private_labels=True, silent=(3,))
+    evidence = told(reports, public)
+    channel = reports.mechanism("label", GRR)
+    assert reports.labels is not None and evidence.soft is not None and 3 not in evidence.train
+    person = int(evidence.train[0])
+    law = [channel.log_probability(int(reports.labels[person]), c) for c in range(CLASSES)]
+    np.testing.assert_allclose(np.diff(evidence.own(evidence.train)[person]), np.diff(law))
+    assert not evidence.soft[3].any() and not evidence.soft[SPLIT.test].any()
+    mean = np.zeros(CLASSES)  # over all reports of a person of class 1
+    for report in range(CLASSES):
+        labels = evidence.labels.copy()
+        labels[person] = report
+        found = dataclasses.replace(evidence, labels=labels).class_estimates(np.array([person]))[person]
+        mean += np.exp(channel.log_probability(report, 1)) * found
+    np.testing.assert_allclose(mean, [0, 1, 0], atol=1e-12)
+
+
+def test_features_not_asked_leave_the_class_shares() -> None:
+    reports, public, _ = world(public=False)
+    evidence = told(reports, public)
+    assert evidence.scores is None and evidence.rows is None
+    assert np.ptp(evidence.people.log_probability, axis=0).max() == 0
+
+
+def test_reported_bits_are_read() -> None:
+    reports, public, labels = world(public=False, bits=True, silent=(2,))
+    evidence = told(reports, public)
+    assert evidence.scores is not None and evidence.rows is not None
+    right = evidence.people.log_probability.argmax(axis=1) == labels
+    assert right[SPLIT.test].mean() > 0.5
+    assert evidence.scores(np.array([1, 2]), np.array([2, 4])).tolist() == [[0], [0]]
+
+
+def test_neither_reports_nor_a_graph_is_refused() -> None:
+    reports, public, _ = world(public_graph=True, private_labels=True)
+    with pytest.raises(ValueError, match="no adjacency"):
+        told(reports, dataclasses.replace(public, edges=None))
