@@ -22,7 +22,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit
 
 from curator.links.evidence import LinkEvidence
 from devices.array_types import FloatArray, IntArray
@@ -117,9 +116,11 @@ def marginal_likelihood(parameters: FloatArray, ones: Scored, zeros: Scored) -> 
     """
     value, gradient = 0.0, np.zeros_like(parameters)
     for part in (ones, zeros):
-        e = parameters[0] + part.scores @ parameters[1:] + part.offset
-        value += float(part.weight @ (np.logaddexp(0, e + part.shift) - np.logaddexp(0, e)))
-        slope = part.weight * (expit(e + part.shift) - expit(e))
+        odds = np.exp(np.minimum(parameters[0] + part.scores @ parameters[1:] + part.offset, _MOST))
+        gain = odds * np.expm1(part.shift)
+        # sp(e + s) - sp(e) = ln(1 + gain / (1 + odds)), and its derivative
+        value += float(part.weight @ np.log1p(gain / (1 + odds)))
+        slope = part.weight * (gain / ((1 + odds) * (1 + odds + gain)))
         gradient[0] += slope.sum()
         gradient[1:] += slope @ part.scores
     return value, gradient
