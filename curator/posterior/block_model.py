@@ -5,9 +5,10 @@ ends, lets the beliefs propagate (:mod:`curator.links.belief_propagation`), and 
 (:mod:`curator.links.affinity`). That is an EM algorithm over labels, affinities and edge probabilities. It ends once
 a round changes the beliefs by little.
 
-The scores of a pair are the given ones (similarity of features), the sum of both log-activities, and the
-log-agreement ln q_i' Om q_j of what is believed about both ends. For a pair in S the activities are without its own
-hit, and the beliefs are without its own message. No belief holds the own label of its person.
+The scores of a pair are the given ones (similarity of features), the sum of both log-activities, and from the second
+round on the number of common partners (:mod:`curator.links.closure`). The log-agreement ln q_i' Om q_j of what is
+believed about both ends is the offset. For a pair in S the activities are without its own hit, and the beliefs are
+without its own message. No belief holds the own label of its person.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
 from scipy.special import expit, softmax
 
 from curator.links.affinity import believed_counts, edge_probability, labelled_counts, normalised, shrunk
 from curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
+from curator.links.closure import closure_score
 from curator.links.edge_prior import EdgePrior, Scored, fit_edge_prior, sample_pairs
 from curator.links.evidence import LinkEvidence
 from curator.links.moments import Moments, moments
@@ -27,6 +30,7 @@ from curator.posterior.pair_scores import Scores
 from devices.array_types import FloatArray, IntArray
 
 _LEAST = 1e-6
+_LIKELY = 0.02
 ROUNDS = 4
 TOLERANCE = 1e-2
 
@@ -92,13 +96,16 @@ def fit_block_model(
     mean = _mean_class(softmax(people + own, axis=1), activity)
     affinity = normalised(shrunk(labelled_counts(evidence, labels, activity, found.density)), mean)
     cavities = share[evidence.left], share[evidence.right]
-    prior, taken, change = None, 0, np.inf
+    every_left = np.concatenate([evidence.left, sample.left])
+    every_right = np.concatenate([evidence.right, sample.right])
+    prior, taken, change, table = None, 0, np.inf, known
     while taken < rounds and change > TOLERANCE:
         agreement = _agreement(*cavities, affinity), _agreement(share[sample.left], share[sample.right], affinity)
-        ones = Scored(known[:count], agreement[0], evidence.strength, np.ones(count))
-        zeros = Scored(known[count:], agreement[1], -sample.strength, sample.weight)
-        prior = fit_edge_prior(ones, zeros, found.density, prior)
-        base = expit(prior.log_odds(known))
+        ones = Scored(table[:count], agreement[0], evidence.strength, np.ones(count))
+        zeros = Scored(table[count:], agreement[1], -sample.strength, sample.weight)
+        start = prior if taken > 1 else None  # the second round has one score more than the first
+        prior = fit_edge_prior(ones, zeros, found.density, start)
+        base = expit(prior.log_odds(table))
         pairs = Pairs(evidence.n, evidence.left, evidence.right, base[:count], evidence.strength)
         density = float(np.average(base[count:], weights=sample.weight)) if len(sample.left) else found.density
         partners = _expected_partners(evidence, density, activity)
@@ -110,9 +117,19 @@ def fit_block_model(
         mean = _mean_class(softmax(beliefs.total + own, axis=1), activity)
         affinity = normalised(np.sqrt(affinity * shrunk(counts)), mean)
         cavities = beliefs.left_cavity.astype(np.float64), beliefs.right_cavity.astype(np.float64)
+        likely = edge_probability(pairs, beliefs, own, affinity)
+        kept = likely >= _LIKELY
+        weights = symmetric(evidence.left[kept], evidence.right[kept], likely[kept], evidence.n)
+        table = np.concatenate([known, closure_score(weights, every_left, every_right)[:, None]], axis=1)
     assert prior is not None
     probability = np.asarray(edge_probability(pairs, beliefs, None, affinity), np.float64)
     return SparsePosterior(beliefs, pairs, probability, affinity, prior, found, taken, change)
+
+
+def symmetric(left: IntArray, right: IntArray, values: FloatArray, n: int) -> csr_array:
+    """float32 CSR (n, n): the pairs' values in both directions."""
+    half = coo_array((values.astype(np.float32), (left, right)), shape=(n, n))
+    return csr_array(half + half.T)
 
 
 def _pair_scores(scores: Scores | None, left: IntArray, right: IntArray) -> NDArray[np.float64]:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
 from scipy.special import log_softmax
 
 from curator.learning.graph_components import graph_components
 from curator.posterior.answer import GuardedAnswer, answer
-from curator.posterior.block_model import SparsePosterior, fit_block_model
+from curator.posterior.block_model import SparsePosterior, fit_block_model, symmetric
 from curator.posterior.told import Told
 from devices.array_types import DoubleArray, IntArray
 
@@ -84,9 +83,3 @@ def estimate(evidence: Told) -> Estimate:
     prior = {name: float(name == _BELIEFS) for name in components}
     found = answer(components, simpler, evidence.labels, evidence.val, soft=evidence.soft, prior=prior)
     return Estimate(found, model, components, left, right, probability)
-
-
-def symmetric(left: Any, right: Any, values: Any, n: int) -> csr_array:
-    """float32 CSR (n, n): the pairs' values in both directions."""
-    half = coo_array((values.astype(np.float32), (left, right)), shape=(n, n))
-    return csr_array(half + half.T)
