@@ -23,7 +23,9 @@ def test_it_is_the_sum_over_all_third_people(at_once: int, monkeypatch: pytest.M
     monkeypatch.setattr(closure, "_ENTRIES_AT_ONCE", at_once)
     dense = _weights(0)
     left, right = np.array(list(combinations(range(N), 2))).T
-    wanted = [sum(dense[i, k] * dense[j, k] for k in range(N) if k not in (i, j)) for i, j in zip(left, right)]
+    wanted = [
+        sum(dense[i, k] * dense[j, k] for k in range(N) if k not in (i, j)) for i, j in zip(left, right, strict=True)
+    ]
     np.testing.assert_allclose(common_partners(csr_array(dense), left, right), wanted)
     np.testing.assert_allclose(closure_score(csr_array(dense), left, right), np.log(np.array(wanted) + 0.02))
 
