@@ -1,17 +1,22 @@
-"""Class evidence from a person's features alone: naive Bayes and ridge regression, pooled.
+"""Class evidence from a person's features alone: naive Bayes, ridge regression and a perceptron, pooled.
 
 Components, each (n, classes):
 
-    naive Bayes  ln-probabilities of shrunk naive Bayes on bits, out of fold for training people
-    ridge        5 times the scores of ridge regression, leave-one-out for training people
-    ln ridge     ln of the same scores, those below .01 taken as .01
+    naive Bayes         ln-probabilities of shrunk naive Bayes on bits, out of fold for training people
+    ridge, ln ridge     5 times the scores of ridge regression, and ln of the scores, those below .01 taken as .01;
+                        leave-one-out for training people
+    kernel, ln kernel   the same on the rows of a Gaussian kernel; for public features that are no text
 
 Their exponents minimise the negative log-likelihood of training and validation labels. The label of a training
-person is not in its own row of any component. It is one of many that choose the exponents and ridge's penalty.
+person is not in its own row of any component. It is one of many that choose the exponents, ridge's penalty and the
+width of the kernel.
+
+A perceptron joins this pool as ``perceptron`` if validation labels gain by it more than its two exponents cost. It
+has no row without the own label for the people it has learned from. Their rows stay those of the pool without it.
 
 Bits of features are the words that a person has in text, and the columns in which it is above the mean in
 everything else. A label under generalised randomised response (GRR) is learned from as reported, and the
-channel is inverted: naive Bayes gets unbiased weights, ridge's scores become (score - lie) / (truth - lie).
+channel is inverted: naive Bayes gets unbiased weights, other scores become (score - lie) / (truth - lie).
 """
 
 from __future__ import annotations
@@ -24,15 +29,20 @@ import numpy as np
 from scipy.sparse import issparse
 
 from curator.learning.naive_bayes import class_weights, naive_bayes
-from curator.learning.pool import fit_pool
-from curator.learning.ridge import PENALTIES, ridge
+from curator.learning.perceptron import fit_perceptron
+from curator.learning.pool import fit_pool, loss_of, told_classes
+from curator.learning.ridge import PENALTIES, Ridge, ridge
 from curator.learning.tfidf import is_text, standardised_rows, weighted_rows
+from curator.linear.kernel_rows import kernel_rows, landmarks_of
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import Split
 
 _LEAST_SCORE = 0.01
 _RIDGE_SCALE = 5.0
-_PRIOR = {"naive Bayes": 0.1, "ridge": 1.0, "ln ridge": 0.0}
+_PRIOR = {"naive Bayes": 0.1, "ridge": 1.0}  # 0 for the others
+_PRIOR_JOINED = {"before": 1.0, "perceptron": 0.0}
+_WIDTHS = (0.5, 2.0)  # of the kernel, for rows of length 1
+_KERNEL_PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +71,7 @@ def node_evidence(
     answered: BoolArray | None = None,
     soft: DoubleArray | None = None,
     seed: int = 0,
+    device: str = "cpu",
 ) -> NodeEvidence:
     """Return everybody's class evidence from public features, or from reported bits.
 
@@ -75,7 +86,8 @@ def node_evidence(
         soft: float64 (n, classes): ln-likelihood of each person's label report under GRR, up to a constant of the
             row; a row of equal entries for a person without a report. It then replaces ``labels``. None for public
             labels.
-        seed: Seed of the folds.
+        seed: Seed of the folds and of the perceptron.
+        device: Device of the perceptron: ``auto``, ``cpu`` or ``cuda``.
     """
     truth, labels = reported_labels(labels, soft, classes)
     train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
@@ -88,8 +100,46 @@ def node_evidence(
         bits_of(features) if bits is None else bits, train, weights, flip=flip, answered=answered, seed=seed
     )
     components = {"naive Bayes": bayes, "ridge": _RIDGE_SCALE * scores, "ln ridge": ln_scores(scores)}
-    pool = fit_pool(components, labels, np.concatenate([train, val]), soft=soft, prior=_PRIOR)
-    return NodeEvidence(pool.log_probability, components, pool.exponents)
+    if features is not None and not is_text(features):
+        scores = _kernel_scores(rows, train, labels, classes, truth)
+        components |= {"kernel": _RIDGE_SCALE * scores, "ln kernel": ln_scores(scores)}
+    prior = {name: _PRIOR.get(name, 0.0) for name in components}
+    pool = fit_pool(components, labels, np.concatenate([train, val]), soft=soft, prior=prior)
+    found = NodeEvidence(pool.log_probability, components, pool.exponents)
+    if features is None or not len(val):
+        return found
+    perceptron = fit_perceptron(features, labels, train, val, classes, seed=seed, device=device)
+    opinion = ln_scores(_through_channel(np.exp(perceptron.log_probability), truth))
+    return _joined(found, opinion, labels, train, val, soft)
+
+
+def _joined(
+    found: NodeEvidence,
+    opinion: DoubleArray,
+    labels: IntArray,
+    train: IntArray,
+    val: IntArray,
+    soft: DoubleArray | None,
+) -> NodeEvidence:
+    """Return the evidence with the perceptron's opinion, or as it is where validation gains too little."""
+    rows = found.log_probability
+    told = told_classes(labels, val, soft, rows.shape[1])
+    before, _ = loss_of(np.ones(1), rows[None, val], told)
+    pool = fit_pool({"before": rows, "perceptron": opinion}, labels, val, soft=soft, prior=_PRIOR_JOINED)
+    if before - pool.nll * len(val) <= len(pool.exponents):
+        return found
+    joined = pool.log_probability.copy()
+    joined[train] = rows[train]
+    exponents = {name: pool.exponents["before"] * exponent for name, exponent in found.exponents.items()}
+    exponents["perceptron"] = pool.exponents["perceptron"]
+    return NodeEvidence(joined, {**found.components, "perceptron": opinion}, exponents)
+
+
+def _kernel_scores(rows: Any, train: IntArray, labels: IntArray, classes: int, truth: float) -> DoubleArray:
+    """float64 (n, classes): ridge's scores on kernel rows of the width with the smallest leave-one-out error."""
+    landmarks = landmarks_of(train, rows.shape[0])
+    fits = [ridge(kernel_rows(rows, landmarks, width), train, labels, classes, _KERNEL_PENALTIES) for width in _WIDTHS]
+    return _left_out(min(fits, key=lambda fit: fit.error), train, truth)
 
 
 def bits_of(features: Any) -> Any:
@@ -125,10 +175,19 @@ def ridge_scores(
         truth: Probability that a label is true.
         penalties: Penalties to choose from.
     """
-    fit = ridge(rows, train, labels, classes, penalties)
+    return _left_out(ridge(rows, train, labels, classes, penalties), train, truth)
+
+
+def _left_out(fit: Ridge, train: IntArray, truth: float) -> DoubleArray:
+    """float64 (n, classes): the scores of a fit, leave-one-out for the people of ``train``, through the channel."""
     scores = np.array(fit.scores, np.float64)
     scores[train] = fit.left_out
-    lie = (1 - truth) / max(1, classes - 1)
+    return _through_channel(scores, truth)
+
+
+def _through_channel(scores: DoubleArray, truth: float) -> DoubleArray:
+    """float64 (n, classes): estimates for classes from those for reported classes."""
+    lie = (1 - truth) / max(1, scores.shape[1] - 1)
     return np.asarray((scores - lie) / (truth - lie))
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.graph import Graph
+from curator.learning.perceptron import fit_perceptron
+from curator.learning.ridge import ridge
+from curator.learning.tfidf import weighted_rows
 from curator.linear.propagation import adjacency_matrix, label_propagation
-from curator.linear.scaling import scale_public
 from curator.nulls.known import Known
 from devices.array_types import IntArray
 
@@ -52,10 +53,6 @@ def features_alone(known: Known, *, seed: int, device: str = "cpu") -> IntArray 
     Returns:
         int64 (n,): every node's class. None without features or without a training label.
     """
-    from curator.learning.ridge import ridge
-    from curator.learning.tfidf import is_text, weighted_rows
-    from curator.learning.training import TrainingSettings, train  # torch is only needed from here on
-
     learned, chosen = (known.labelled(nodes) for nodes in (known.split.train, known.split.val))
     if known.features is None or not known.features.shape[1] or not len(learned):
         return None
@@ -63,12 +60,8 @@ def features_alone(known: Known, *, seed: int, device: str = "cpu") -> IntArray 
     by_ridge = np.argmax(ridge(rows, learned, known.labels, known.classes).scores, axis=1).astype(np.int64)
     if not len(chosen):
         return by_ridge
-    if is_text(known.features):
-        rows = scale_public(known.features, "row-normalised")  # those of the reference `mlp`
-    nobody = np.zeros((2, 0), np.int64)
-    graph = Graph(rows, nobody, None, known.labels, learned, chosen)
-    # The epoch with the most hits on validation labels would have an unfair lead over the ridge regression on them.
-    settings = TrainingSettings(gnn="mlp", selection="loss")
-    network = train(graph, settings=settings, classes=known.classes, seed=seed, device=device)
+    network = fit_perceptron(
+        known.features, known.labels, learned, chosen, known.classes, seed=seed, device=device
+    ).network
     of_ridge = float(np.mean(by_ridge[chosen] == known.labels[chosen]))
     return network.predictions if network.val_accuracy > of_ridge else by_ridge
