@@ -69,6 +69,10 @@ LINES = (
               "ldpsim stress --dataset cora --adversary new-run"),
     IndexLine("stress-all.md", "Every adversary and fault, up to 1,000 asks",
               r"^(\d+) of (\d+) rows", "{1} of {2} rows agree with theory", "python -m benchmarks.papers.stress_all"),
+    IndexLine("generated.md", "The generated graphs beside real ones",
+              r"^\| generated \|(?:[^|]*\|){4} ([\d.]+) \| ([\d.]+) \| ([\d.]+) ",
+              "The generated graph: clustering {1}, homophily {2}, AUC of friends' features {3}",
+              "python -m benchmarks.papers.generated_page"),
     IndexLine("hogs-defaults.md", "HoGS's defaults beside the settings they replaced", r"Defaults: (.*?)\.$",
               "Defaults: {1}", "python -m benchmarks.papers.defaults_hogs"),
 )  # fmt: skip

@@ -7,36 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from devices.data.population import Population
+from benchmarks.papers.graph_statistics import feature_auc
 from devices.datasets import load
 from devices.datasets.generated import CLASSES, CLIENTS, FEATURES, generate
-
-
-def cosines(population: Population, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine of the feature rows of each pair: (pairs,)."""
-    rows = sp.csr_matrix(
-        (population.feature_values, population.feature_indices, population.feature_indptr),
-        shape=(len(population), population.facts.d),
-    )
-    lengths = np.sqrt(np.diff(population.feature_indptr))
-    return np.asarray(rows[left].multiply(rows[right]).sum(1)).ravel() / (lengths[left] * lengths[right])
-
-
-def feature_auc(population: Population) -> float:
-    """Chance that an edge within a class has the higher cosine than a random pair of that class; ties count half."""
-    rng, labels = np.random.default_rng(0), population.labels
-    left, right = population.edges
-    inside = labels[left] == labels[right]
-    left, right = left[inside], right[inside]
-    order = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[order], np.arange(population.facts.classes + 1))
-    low, high = starts[labels[left]], starts[labels[left] + 1]
-    one, other = order[rng.integers(low, high)], order[rng.integers(low, high)]
-    edges, pairs = cosines(population, left, right), np.sort(cosines(population, one, other)[one != other])
-    ranks = np.searchsorted(pairs, edges, side="left") + np.searchsorted(pairs, edges, side="right")
-    return float(np.mean(ranks) / 2 / len(pairs))
 
 
 def test_deterministic_by_seed() -> None:

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from devices.data.population import Population
+from benchmarks.papers.graph_statistics import clustering
 from devices.datasets.generated import EDGES, generate
 from devices.datasets.generated_edges import _root_power
-
-
-def clustering(population: Population) -> float:
-    """Mean local clustering coefficient; a person with fewer than two neighbours has 0."""
-    n, degrees = len(population), population.degrees
-    ones = np.ones(len(population.neighbour_indices))
-    links = sp.csr_matrix((ones, population.neighbour_indices, population.neighbour_indptr), shape=(n, n))
-    triangles = np.asarray((links @ links).multiply(links).sum(1)).ravel()
-    return float(np.mean(triangles / np.maximum(degrees * (degrees - 1), 1)))
 
 
 @pytest.mark.parametrize("homophily", [0.0, 0.1, 0.76, 1.0])

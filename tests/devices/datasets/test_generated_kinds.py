@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.papers.graph_statistics import clustering, feature_auc
 from devices.data.population import Population
 from devices.datasets import generated_kinds as kinds
 from devices.datasets.generated import generate
-from tests.devices.datasets.test_generated import feature_auc
-from tests.devices.datasets.test_generated_edges import clustering
 
 
 def by_chance(population: Population) -> float:

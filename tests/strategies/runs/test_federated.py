@@ -16,7 +16,7 @@ from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
 from curator.privacy.federated import Rounds, central_epsilon, updates_epsilon
-from devices.datasets.generated import generate
+from devices.datasets.generated import CLASSES, FEATURES, generate
 from devices.enrolment.state import State
 from devices.federated.wire import WEIGHTS
 from strategies import Refused, RunFailed, RunOptions, simulate
@@ -73,7 +73,7 @@ def test_the_aggregate_is_flowers_fedavg_of_the_same_replies(tmp_path: Path, mon
 
 def test_bytes_are_those_of_the_encoded_payloads(tmp_path: Path) -> None:
     record = run(tmp_path, "fedavg-mlp")
-    size = 4 * (256 * 16 + 16 + 16 * 5 + 5)
+    size = 4 * (FEATURES * 16 + 16 + 16 * CLASSES + CLASSES)
     costs = record["communication"]
     assert costs["rounds"] == 3 and costs["messages"] == 3 * 30 * 2
     assert 3 * size < costs["uplink_bytes_per_device"] < 3 * (size + 250)
@@ -85,7 +85,7 @@ def test_neighbours_pay_for_every_edge_in_both_directions(tmp_path: Path) -> Non
     record = run(tmp_path, "fedavg-gnn")
     edges, hidden = record["dataset"]["edges"], 16
     training = record["communication"]["by_phase"]["training"]
-    model = 4 * (256 * 16 + 16 + 16 * 5 + 5)
+    model = 4 * (FEATURES * 16 + 16 + 16 * CLASSES + CLASSES)
     extra_down = training["downlink_bytes"] - 3 * 60 * model
     forwarded = 3 * 2 * edges * 2 * hidden * 4  # three rounds, both ends, two vectors of 16 floats
     assert forwarded < extra_down < forwarded + 3 * 60 * 900

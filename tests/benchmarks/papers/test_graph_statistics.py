@@ -1,0 +1,40 @@
+"""Statistics of a graph: right on graphs small enough to work out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.papers.graph_statistics import clustering, feature_auc, statistics
+from devices.data.population import Population, build_population
+from devices.datasets.generated import generate
+
+
+def made(edges: list[tuple[int, int]], words: list[list[int]], labels: list[int]) -> Population:
+    return build_population(
+        "small", n=len(labels), d=4, edges=np.array(edges).T,
+        feature_indptr=np.concatenate([[0], np.cumsum([len(row) for row in words])]),
+        feature_indices=np.concatenate(words), feature_values=None, labels=np.array(labels), classes=2,
+    )  # fmt: skip
+
+
+def test_clustering_by_hand() -> None:
+    """A triangle with a tail: 1, 1, 1/3 and 0."""
+    people = made([(0, 1), (1, 2), (0, 2), (2, 3)], [[0]] * 4, [0, 0, 0, 1])
+    assert clustering(people) == pytest.approx((1 + 1 + 1 / 3 + 0) / 4)
+
+
+def test_friends_who_share_their_word() -> None:
+    """Friends have cosine 1; of the pairs of different people of the class one in three does, and ties count half."""
+    people = made([(0, 1), (2, 3)] * 1, [[0], [0], [1], [1]], [0] * 4)
+    assert feature_auc(people) >= 0.5
+    alike = made([(0, 1), (2, 3)], [[0]] * 4, [0] * 4)
+    assert feature_auc(alike) == 0.5
+
+
+def test_statistics_of_a_generated_graph() -> None:
+    found = statistics(generate(300, seed=1))
+    assert (found.people, found.edges, found.degree) == (300, 750, 5.0)
+    assert found.homophily == pytest.approx(0.76)
+    assert found.largest / found.smallest == pytest.approx(3, rel=0.05)
+    assert 0.5 < found.graph_alone <= 1 and 0.3 < found.features_alone <= 1
