@@ -31,7 +31,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 run: $(READY)
-	$(BIN)/ldpsim run --clients 3000 --method hogs
+	$(BIN)/ldpsim run --clients 3000 --method hogs --feature-share 0.3
 
 # The tests' networks are small: more threads would only wait for one another.
 # One worker a core, four at most: each needs a gigabyte. tests/conftest.py says which tests stay together.
