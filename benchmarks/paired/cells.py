@@ -54,7 +54,7 @@ def public(dataset: str, epsilon: float, extra: tuple[Reader, ...] = ()) -> Iter
 def private(dataset: str, epsilon: float, extra: tuple[Reader, ...] = ()) -> Iterator[Cell]:
     """Yield HoGS's question with private features, and the one that asks for the neighbours alone."""
     yield Cell(PRIVATE, f"{epsilon:g}", (reader("lp-and", "lp-and", dataset, epsilon=epsilon), *extra), (CHANCE,))
-    yield Cell(PRIVATE, f"{epsilon:g}", (reader("hogs", "hogs", dataset, epsilon=epsilon),), (FEATURES_ALONE,))
+    yield Cell(PRIVATE, f"{epsilon:g}", (reader("hogs", "hogs", dataset, epsilon=epsilon),))
     if dataset == "cora" and epsilon in STORED:
         tuned = reader("hogs, stored settings", "hogs", dataset, epsilon=epsilon, tuned=True)
         yield Cell(PRIVATE, f"{epsilon:g}", (tuned,))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,7 +82,9 @@ class Cell:
         return replace(self, readers=(*first, *readers), nulls=nulls)
 
 
-def measure(cell: Cell, seed: int, population: Population, skip: Collection[tuple[Any, ...]] = ()) -> Iterator[Row]:
+def measure(
+    cell: Cell, seed: int, population: Population, skip: Collection[tuple[Any, ...]] = (), home: Path | None = None
+) -> Iterator[Row]:
     """Yield a row for each curator and null model of a cell.
 
     Args:
@@ -88,16 +92,19 @@ def measure(cell: Cell, seed: int, population: Population, skip: Collection[tupl
         seed: Derives split, noise and training.
         population: The people.
         skip: Keys of rows that are not wanted.
+        home: Folder of kept reports; None keeps none.
 
     Raises:
         ValueError: for a curator that would ask more than the first one.
     """
     asked = _set_up(cell.readers[0], seed, population)
-    first = gather_for(asked)
     questions = _questions(asked)
+    question = hashlib.sha256(b"".join(each.query.digest for each in questions)).hexdigest()[:12] if questions else ""
+    kept = home / f"{cell.shown_dataset}-{question}-{seed}" if home is not None and question else None
+    first = gather_for(asked, kept=kept)
     base = Row(
         dataset=cell.shown_dataset, setting=cell.setting, budget=cell.budget, seed=seed, method="", parameters="",
-        test=0, val=0, cpu=0, threads=_threads(), question=questions[0].query.digest.hex()[:12] if questions else "",
+        test=0, val=0, cpu=0, threads=_threads(), question=question,
         reports=first.digest[:12], commit=commit(),
     )  # fmt: skip
     for reader in cell.readers:

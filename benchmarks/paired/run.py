@@ -25,8 +25,18 @@ GROUPS = {"small": small_cells, "large": large_cells}
 ROWS = "rows.csv"
 
 
-def run(cells: Iterable[Cell], seeds: Iterable[int], file: Path, until: float = math.inf) -> Iterator[Row]:
-    """Measure what is missing, append each row to the file and yield it; no cell starts after ``until``."""
+def run(
+    cells: Iterable[Cell], seeds: Iterable[int], file: Path, until: float = math.inf, home: Path | None = None
+) -> Iterator[Row]:
+    """Measure what is missing, append each row to the file and yield it.
+
+    Args:
+        cells: The cells.
+        seeds: The seeds of each.
+        file: Table of the rows.
+        until: No cell starts after this time (``time.monotonic``).
+        home: Folder of kept reports; None keeps none.
+    """
     done = {row.key for row in read_rows(file)}
     people: dict[str, Population] = {}
     seeds = tuple(seeds)
@@ -40,7 +50,7 @@ def run(cells: Iterable[Cell], seeds: Iterable[int], file: Path, until: float = 
             dataset = cell.readers[0].options.dataset
             if dataset not in people:
                 people = {dataset: load_population(cell.readers[0].options)}  # one at a time: they can be large
-            for row in measure(wanted, seed, people[dataset], skip=done):
+            for row in measure(wanted, seed, people[dataset], skip=done, home=home):
                 append(file, row)
                 done.add(row.key)
                 yield row
@@ -66,13 +76,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=seeds_of, default=seeds_of("2000-2009"))
     parser.add_argument("--home", type=Path, default=Path("runs") / "paired")
     parser.add_argument("--minutes", type=float, default=math.inf, help="no cell starts after this time")
+    parser.add_argument("--keep", action="store_true", help="keep the reports, for curators that come later")
     parser.add_argument("--only", nargs="*", default=[], metavar="TEXT", help="words that a cell's line must have")
     given = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     until = time.monotonic() + 60 * given.minutes
     cells = [cell for group in given.groups for cell in GROUPS[group]() if all(word in line_of(cell)
              for word in given.only)]  # fmt: skip
-    for row in run(cells, given.seeds, given.home / ROWS, until):
+    for row in run(cells, given.seeds, given.home / ROWS, until, given.home / "reports" if given.keep else None):
         print(f"{time.strftime('%H:%M:%S')} {row.dataset} {row.setting} {row.budget} {row.seed} {row.method} "
               f"{row.test:.2f} {row.cpu:.1f} s", flush=True)  # fmt: skip
 

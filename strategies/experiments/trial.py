@@ -10,6 +10,7 @@ from curator.learning.training import TrainingSettings, train
 from curator.methods import Method, Reference
 from curator.methods.base import Graph
 from curator.reports.reports import Reports
+from devices.atomic_files import write_atomically
 from devices.data.population import Population
 from devices.facts import PublicKnowledge, Split
 from strategies.people.owned_graph import own
@@ -19,6 +20,8 @@ from strategies.runs.asking import ask_devices, public_knowledge
 from strategies.runs.set_up import set_scene, set_up
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
+
+_DIGEST = "digest.txt"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +75,32 @@ def gather(options: RunOptions, repeat: int = 0) -> Trial:
     return gather_for(set_up(options), repeat)
 
 
-def gather_for(setup: RunSetup, repeat: int = 0) -> Trial:
-    """Do the same for a run that is set up already."""
+def gather_for(setup: RunSetup, repeat: int = 0, kept: Path | None = None) -> Trial:
+    """Do the same for a run that is set up already.
+
+    Args:
+        setup: The run.
+        repeat: The repeat, from 0.
+        kept: Folder of the reports. If an earlier call with the same set-up wrote them there, nobody is asked.
+    """
     people, part, device = setup.population, setup.repeats[repeat], setup.options.device
     public = public_knowledge(people, part.split, setup.options, setup.method)
     if isinstance(setup.method, Reference):
         return Trial(people, part.split, public, None, part.seeds.training, device)
+    if kept is not None and (kept / _DIGEST).is_file():
+        reports, digest = Reports.load(kept), (kept / _DIGEST).read_text()
+    else:
+        reports, digest = _ask(setup, repeat)
+        if kept is not None:
+            reports.save(kept)
+            write_atomically(kept / _DIGEST, digest)
+    return Trial(people, part.split, public, reports, part.seeds.training, device, digest)
+
+
+def _ask(setup: RunSetup, repeat: int) -> tuple[Reports, str]:
+    """Return the reports of freshly enrolled people, and the digest of their bytes."""
     with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
         scene = set_scene(setup, repeat, Path(folder), Path(folder) / "state", quiet)
         questions, collected = ask_devices(scene)
         scene.end_collection()
-    reports = Reports.from_bytes(people.facts, questions, collected.answers)
-    return Trial(people, part.split, public, reports, part.seeds.training, device, collected.reports_sha256)
+    return Reports.from_bytes(setup.population.facts, questions, collected.answers), collected.reports_sha256

@@ -77,6 +77,16 @@ def test_a_row_that_is_there_is_not_measured_again(tmp_path: Path) -> None:
     assert list(run([replace(cell, budget="9")], (1,), file, until=-math.inf)) == []
 
 
+def test_kept_reports_are_read_and_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    people = load_population(HOGS.options)
+    cell = replace(CELL, nulls=())
+    first = [replace(row, cpu=0) for row in measure(cell, 5, people, home=tmp_path)]
+    monkeypatch.setattr("strategies.experiments.trial.set_scene", None)
+    assert [replace(row, cpu=0) for row in measure(cell, 5, people, home=tmp_path)] == first
+    with pytest.raises(TypeError):
+        list(measure(cell, 6, people, home=tmp_path))  # other people's noise: they have to be asked
+
+
 def test_the_cells_have_lines_and_seeds_are_read() -> None:
     assert seeds_of("2000-2002,7") == (2000, 2001, 2002, 7)
     lines = [line_of(cell) for cell in (*small_cells(), *large_cells())]
