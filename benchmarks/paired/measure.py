@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from strategies.setup.run_setup import RunSetup
 
 CHANCE, GRAPH_ALONE, FEATURES_ALONE = "chance", "graph alone", "features alone"
 NULLS = (CHANCE, GRAPH_ALONE, FEATURES_ALONE)
-_SHOWN_NOTES = 12  # figures of a graph's notes that a row keeps
 
 
 @dataclass(frozen=True)
@@ -153,15 +152,17 @@ def _read(row: Row, reader: Reader, first: Trial, asked: RunSetup, seed: int) ->
     return replace(row, test=100 * test, val=100 * val, cpu=cpu, notes=words(_figures(graph.notes)))
 
 
-def _figures(notes: Any) -> dict[str, Any]:
-    """Return the short figures and words of a graph's notes."""
-    found = {}
-    for key, value in dict(notes).items():
-        if isinstance(value, int | float) and not isinstance(value, bool):
+def _figures(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures and words of a graph's notes; a table's entries carry its name."""
+    found: dict[str, Any] = {}
+    for key, value in notes.items():
+        if isinstance(value, Mapping):
+            found |= {f"{key}.{name}": text for name, text in _figures(value).items()}
+        elif isinstance(value, int | float) and not isinstance(value, bool):
             found[key] = f"{value:.4g}"
         elif isinstance(value, str) and value:
-            found[key] = value.replace(" ", "_")
-    return dict(list(found.items())[:_SHOWN_NOTES])
+            found[key] = value
+    return {key.replace(" ", "_"): str(text).replace(" ", "_") for key, text in found.items()}
 
 
 def _nulls(first: Trial, asked: RunSetup) -> Iterator[tuple[str, Callable[[], IntArray | None]]]:
