@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from strategies.adversaries.attack_result import AttackResult, Release
 from strategies.adversaries.curator import AdversarialCurator
 from strategies.adversaries.data import ChangedData
+from strategies.adversaries.hostile_tables import HostileTables
 from strategies.adversaries.malformed import MalformedMessages
 from strategies.adversaries.models import TrainAndEvaluate
 from strategies.adversaries.processes import Parallel, TwoSuperNodes
@@ -33,7 +34,7 @@ ADVERSARIES: Mapping[str, type[AdversarialCurator]] = {
     for kind in (
         GreedyFirst, GhostFirst, Repeats, NewRuns, NewCollections, OneBatch, Parallel, GrowingBudgets, ShrinkingBudgets,
         AttributeByAttribute, Subsets, OtherMechanisms, TrainAndEvaluate, ChangedData, BrokenStages, BothEnds, Sybils,
-        TwoSuperNodes, RetryStorm, MalformedMessages, HugeParameters,
+        TwoSuperNodes, RetryStorm, MalformedMessages, HugeParameters, HostileTables,
     )
 }  # fmt: skip
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import fields, replace
 
+import numpy as np
+
 from devices.facts import PublicFacts
 from devices.mechanisms import (
     GRR,
@@ -20,6 +22,7 @@ from devices.mechanisms import (
     Laplace,
     Mechanism,
     MultiBit,
+    NeighbourhoodVote,
     NoisyRow,
     OneBit,
     RandomizedResponse,
@@ -164,6 +167,7 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
             lambda: Degree.from_epsilon(0.5, n=n),
             lambda: GroupDegrees.from_epsilon(0.5, n=n, groups=2, seed=1),
             lambda: NoisyRow.from_epsilon(0.5, n=n),
+            lambda: NeighbourhoodVote.from_probabilities(np.ones((n, classes)), 0.5, homophily=0.8, candidates=2),
             lambda: ClearAdjacency(n),
         ),
         "features": (
@@ -212,6 +216,7 @@ class HugeParameters(AdversarialCurator):
             GroupDegrees(1, most, facts.n, 1 << 16, 0),
             Degree(most, most - 1, 1 << 62),
             NoisyRow(most, 1, 1 << 62),
+            NeighbourhoodVote.from_probabilities(np.ones((1 << 16, 2)), 1e-6, homophily=0.0, candidates=2),
             OneBit(ONE // 2 - 1, 1 << 62, grid=1 << 20),
         ):
             (attribute,) = mechanism.attributes

@@ -28,6 +28,7 @@ ISSUE = {
     "greedy-first", "ghost-first", "repeats", "new-runs", "new-collections", "one-batch", "parallel", "growing-budgets",
     "shrinking-budgets", "attribute-by-attribute", "subsets", "other-mechanisms", "train-and-evaluate", "changed-data",
     "broken-plans", "both-ends", "sybils", "two-supernodes", "retry-storm", "malformed", "huge-parameters",
+    "hostile-tables",
 }  # fmt: skip
 TABLE = [
     (name, on_requery, wide)
@@ -114,7 +115,7 @@ REPORTS_A_DEVICE = {
     "repeats": ASKS, "new-runs": ASKS, "new-collections": ASKS, "one-batch": ASKS, "retry-storm": 32,
     "growing-budgets": ASKS, "shrinking-budgets": ASKS, "attribute-by-attribute": 2 * ASKS, "subsets": 12,
     "changed-data": 1 + 3 * 6, "sybils": 8, "greedy-first": 2, "both-ends": ASKS, "other-mechanisms": 3,
-    "broken-plans": 4,
+    "broken-plans": 4, "hostile-tables": 12,
 }  # fmt: skip
 
 

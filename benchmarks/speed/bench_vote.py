@@ -1,0 +1,111 @@
+"""Processor time of a vote beside a plain label report, and of 2 neighbours beside 2,000.
+
+    python -m benchmarks.speed.bench_vote [--devices 20000] [--repeats 3]
+
+Both collections are local, of one byte (GRR of the label: two), with devices of their own and a
+ledger that is ``synchronous=FULL``; the first answer reads the table. The goal is 1.5 times the
+label's processor time. Times by degree are the least of many, of the mechanism alone and of a
+whole answer with its ledger; the goal is a factor of 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from curator.methods.base import Question
+from devices.data.population import Population, Record
+from devices.datasets.generated import generate
+from devices.device import Device, Report
+from devices.enrolment.state import enrol
+from devices.mechanisms import GRR, Mechanism, NeighbourhoodVote
+from devices.noise import NoiseStream
+from devices.policy.policy import policy_for
+from devices.query import Ask, Query
+from strategies.engines.collect import collect
+
+EPS, DEGREES = 4.0, (2, 2000)
+
+
+def vote(population: Population) -> NeighbourhoodVote:
+    """Return a vote over random class distributions."""
+    facts = population.facts
+    q = np.random.default_rng(0).dirichlet(np.ones(facts.classes) / 2, facts.n)
+    return NeighbourhoodVote.from_probabilities(q, EPS, homophily=0.8, candidates=min(4, facts.classes))
+
+
+def question(mechanism: Mechanism) -> Query:
+    """Return the question of one mechanism."""
+    (attribute,) = mechanism.attributes
+    return Query("bench", ((Ask(attribute, (mechanism,)),),))
+
+
+def collection(population: Population, query: Query, folder: Path) -> tuple[float, int]:
+    """Return the processor seconds of one collection, and the bytes down a device."""
+    devices = len(population)
+    enrol(folder, population, policy_for([query], population.facts), seed=1).close()
+    began = time.process_time()
+    collected = collect(folder, [Question(query)], devices=devices, engine="local")
+    seconds = time.process_time() - began
+    if collected.reported != devices:
+        raise SystemExit(f"{devices - collected.reported} devices did not answer: {dict(collected.refused)}")
+    return seconds, collected.downlink_bytes // devices
+
+
+def by_degree(population: Population, folder: Path) -> dict[int, tuple[float, float]]:
+    """Return the microseconds of the mechanism and of a whole answer, by number of neighbours."""
+    asked, rng, found = vote(population), np.random.default_rng(1), {}
+    query = question(asked)
+    state = enrol(folder, population, policy_for([query], population.facts), seed=1)
+    for degree in DEGREES:
+        near = np.sort(rng.choice(len(population), degree, replace=False)).astype(np.int32)
+        record = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), near, 0)
+        asked.respond(record, NoiseStream(bytes(32)), device=0)
+        alone, whole = [], []
+        for index in range(degree % 1000, degree % 1000 + 300):  # a device answers once
+            began = time.process_time()
+            asked.respond(record, NoiseStream(bytes(32)), device=index)
+            alone.append(time.process_time() - began)
+        for index in range(degree, degree + 300):
+            device = Device(index, record, bytes(32), state.policy, state.ledger(index))
+            began = time.process_time()
+            answer = device.answer(query)
+            whole.append(time.process_time() - began)
+            if not isinstance(answer, Report):
+                raise SystemExit(f"device {index} answered {answer}")
+        found[degree] = (1e6 * statistics.median(alone), 1e6 * statistics.median(whole))
+    state.close()
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--devices", type=int, default=20_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    population = generate(given.devices, seed=0)
+    kinds = {"label": question(GRR.from_epsilon(EPS, categories=population.facts.classes)),
+             "vote": question(vote(population))}  # fmt: skip
+    print(f"{given.devices:,} devices, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    ratios = []
+    for _ in range(given.repeats):
+        with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
+            seconds = {name: collection(population, query, Path(folder) / name) for name, query in kinds.items()}
+        ratios.append(seconds["vote"][0] / seconds["label"][0])
+        print("  " + ", ".join(f"{name} {1e6 * cpu / given.devices:.0f} us CPU a device, {down:,} bytes down"
+                               for name, (cpu, down) in seconds.items()))  # fmt: skip
+    print(f"  vote / label: {statistics.median(ratios):.2f} (median of {given.repeats})")
+    with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
+        for degree, (alone, whole) in by_degree(population, Path(folder) / "state").items():
+            print(f"  {degree:>5,} neighbours: {alone:.0f} us the mechanism, {whole:.0f} us the whole answer")
+
+
+if __name__ == "__main__":
+    main()
