@@ -11,22 +11,19 @@ used for the exponents.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from curator.learning.node_evidence import node_evidence
 from curator.learning.pool import cross_fitted, fit_pool, told_classes
 from curator.reports.reports import Reports
 from curator.votes.law import Ballots, log_likelihood, places_of
-from devices.array_types import BoolArray, IntArray
+from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import PublicKnowledge, Split
 from devices.mechanisms import GRR, NeighbourhoodVote
 
 FEATURES, VOTE = "features", "vote"
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +39,9 @@ class Knowledge:
     """
 
     labels: IntArray = field(repr=False)
-    told: Matrix = field(repr=False)
-    soft: Matrix | None = field(repr=False)
-    components: Mapping[str, Matrix] = field(repr=False)
+    told: DoubleArray = field(repr=False)
+    soft: DoubleArray | None = field(repr=False)
+    components: Mapping[str, DoubleArray] = field(repr=False)
     voted: BoolArray = field(repr=False)
 
 
@@ -70,7 +67,7 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> Knowledge:
     return Knowledge(labels, told, soft, components, voted)
 
 
-def posterior(known: Knowledge, nodes: IntArray) -> tuple[Matrix, Mapping[str, float]]:
+def posterior(known: Knowledge, nodes: IntArray) -> tuple[DoubleArray, Mapping[str, float]]:
     """Return ln P, float64 (n, classes), and the exponents, fitted on the labels of ``nodes``."""
     if VOTE not in known.components:
         return known.components[FEATURES], {FEATURES: 1.0}
@@ -103,8 +100,9 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
         values = np.array([mechanism.values_of(person) for person in voters.tolist()], np.int64)
         for number in np.unique(values).tolist():
             people = voters[values == number]
-            places = places_of(mechanism.ranked[people], number - mechanism.unseen)
-            batch.setdefault(number, []).append(Ballots(people, places, part.votes[people], number))
+            width = number - mechanism.unseen
+            places = places_of(mechanism.ranked[people], width)
+            batch.setdefault(number, []).append(Ballots(people, places, part.votes[people], width, number))
         if _ends_batch(part, split):
             found += [_together(cast) for cast in batch.values()]
             batch = {}
@@ -121,15 +119,15 @@ def _ends_batch(part: Reports, split: Split) -> bool:
 
 
 def _together(cast: list[Ballots]) -> Ballots:
-    return Ballots(
-        np.concatenate([ballots.people for ballots in cast]),
-        np.concatenate([ballots.places for ballots in cast]),
-        np.concatenate([ballots.reports for ballots in cast]),
-        cast[0].values,
+    return replace(
+        cast[0],
+        people=np.concatenate([ballots.people for ballots in cast]),
+        places=np.concatenate([ballots.places for ballots in cast]),
+        reports=np.concatenate([ballots.reports for ballots in cast]),
     )
 
 
-def _of_reports(reports: Reports) -> Matrix:
+def _of_reports(reports: Reports) -> DoubleArray:
     """float64 (n, classes): ln-likelihood of the reported labels; zeros for people without one."""
     grr = reports.mechanism("label", GRR)
     labels = reports.needed("labels")
@@ -139,5 +137,5 @@ def _of_reports(reports: Reports) -> Matrix:
     return soft
 
 
-def _surprise(log_probability: Matrix, told: Matrix) -> float:
+def _surprise(log_probability: DoubleArray, told: DoubleArray) -> float:
     return float(-np.logaddexp.reduce(log_probability + told, axis=1).sum())

@@ -33,10 +33,10 @@ from curator.methods.base import Budget, Graph, Grid, Question, require_reports,
 from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, labelled_graph
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
-from curator.votes.design import candidates_for
+from curator.votes.design import MEASURES, common_width, designed_widths
 from curator.votes.knowledge import Knowledge, batches_so_far, knowledge, posterior
 from curator.votes.rounds import people_of_batch
-from devices.array_types import FloatArray, IntArray
+from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, NeighbourhoodVote
 from devices.mechanisms.class_table import FORMS
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
 
 MOST_BATCHES = 16
+CHOICES = ("auto", *MEASURES)
 MANY = "others who list a person vote on it too: the row 'node' counts all of them"
 
 
@@ -54,7 +55,9 @@ class Vote(LocalMethod):
     """Vote.
 
     Args:
-        candidates: Number of candidates of each person, ``auto`` (:mod:`curator.votes.design`) or a number.
+        candidates: Number of candidates: ``auto`` for the same for everybody by epsilon, a number, or of each
+            person by ``hits`` or ``information`` (:mod:`curator.votes.design`). Without features ``auto`` is
+            all classes.
         homophily: h, the share of neighbours that are of one's own class beyond chance, in [0, 1).
         batches: Number of batches.
         table: Form of the published table: ``full`` distributions, or the ``likeliest`` class of each person.
@@ -84,8 +87,8 @@ class Vote(LocalMethod):
         self.check_range("batches", least=1, most=MOST_BATCHES)
         if not 0 <= self.homophily < 1:
             raise ValueError(f"--set homophily={self.homophily:g}: must be 0 or more and below 1")
-        if self.candidates != "auto" and not (self.candidates.isascii() and self.candidates.isdigit()):
-            raise ValueError(f"--set candidates={self.candidates}: must be auto or a whole number")
+        if self.candidates not in CHOICES and not (self.candidates.isascii() and self.candidates.isdigit()):
+            raise ValueError(f"--set candidates={self.candidates}: must be {', '.join(CHOICES)} or a whole number")
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return questions with the losses of those that are asked, and a table that knows nobody: for accounting.
@@ -155,7 +158,7 @@ class Vote(LocalMethod):
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
         if facts.classes < 2:
             raise ValueError(f"vote needs two classes or more, not {facts.classes}")
-        if self.candidates != "auto" and not 2 <= int(self.candidates) <= facts.classes:
+        if self.candidates not in CHOICES and not 2 <= int(self.candidates) <= facts.classes:
             raise ValueError(f"--set candidates={self.candidates}: must be 2..{facts.classes}, the number of classes")
         if budget.private_labels and budget.eps_labels is None:
             raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
@@ -172,14 +175,16 @@ class Vote(LocalMethod):
         return (Question(Query(collection, ((Ask("label", (truth,)),),)), split.labelled),)
 
     def _question(
-        self, rows: FloatArray, facts: PublicFacts, budget: Budget, collection: str, people: IntArray
+        self, rows: DoubleArray, facts: PublicFacts, budget: Budget, collection: str, people: IntArray
     ) -> Question:
         epsilon, features = self._epsilon(budget), budget.public_features
-        width = facts.classes
-        if self.candidates != "auto":
+        width: int | IntArray = facts.classes
+        if self.candidates in MEASURES:
+            width = designed_widths(rows, epsilon, self.candidates)
+        elif self.candidates != "auto":
             width = int(self.candidates)
         elif features:
-            width = candidates_for(epsilon, facts.classes)
+            width = common_width(epsilon, facts.classes)
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             vote = NeighbourhoodVote.from_probabilities(
                 rows, epsilon, candidates=width, homophily=self.homophily, unseen=not features, form=self.table,
@@ -187,7 +192,9 @@ class Vote(LocalMethod):
             )  # fmt: skip
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 
-    def _rows(self, public: PublicKnowledge, known: Knowledge, probability: FloatArray, people: IntArray) -> FloatArray:
+    def _rows(
+        self, public: PublicKnowledge, known: Knowledge, probability: DoubleArray, people: IntArray
+    ) -> DoubleArray:
         """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""
         rows = np.array(probability)
         if public.features is None:

@@ -1,0 +1,210 @@
+"""Vote: its questions, what they tell of labels, and what is concluded from the reports.
+
+It covers ``curator.votes.knowledge`` and ``curator.votes.fitted`` too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curator.learning.node_evidence import NodeEvidence
+from curator.learning.training import TrainingSettings
+from curator.methods import Budget, Question, Vote
+from curator.reports.parts import joined
+from curator.reports.reports import Reports
+from curator.votes import knowledge as module
+from curator.votes.knowledge import FEATURES, VOTE, ballots_of, batches_so_far, knowledge, posterior
+from devices.array_types import DoubleArray, IntArray
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import GRR, NeighbourhoodVote
+
+N, CLASSES = 240, 4
+FACTS = PublicFacts(N, 1, CLASSES)
+SPLIT = Split(np.arange(100), np.arange(100, 160), np.arange(160, N))
+BUDGET = Budget(epsilon=4.0, public_features=True)
+RNG = np.random.default_rng(0)
+TRUTH = RNG.integers(0, CLASSES, N)
+# what features say: right in half of the cases
+GUESS = np.where(RNG.random(N) < 0.5, TRUTH, RNG.integers(0, CLASSES, N))
+EVIDENCE = np.log(np.where(np.eye(CLASSES)[GUESS] > 0, 0.6, 0.4 / (CLASSES - 1)))
+
+
+def _public(labels: IntArray | None = None) -> PublicKnowledge:
+    known = np.full(N, -1)
+    known[SPLIT.labelled] = (TRUTH if labels is None else labels)[SPLIT.labelled]
+    return PublicKnowledge(FACTS, SPLIT, known, np.ones((N, 1), np.float32))
+
+
+@pytest.fixture(autouse=True)
+def constant_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What features say depends on no label here; that a label is not in its own row has tests of its own."""
+
+    def evidence(features: Any, *_: Any, **__: Any) -> NodeEvidence:
+        known = EVIDENCE if features is not None else np.full((N, CLASSES), -np.log(CLASSES))
+        return NodeEvidence(known, {}, {})
+
+    monkeypatch.setattr(module, "node_evidence", evidence)
+
+
+def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int = 0) -> list[Reports]:
+    """Reports of people whose vote is their class (or another one, ``shift`` further) with this rate."""
+    rng, found = np.random.default_rng(seed), []
+    for question in questions:
+        (ask,) = question.query.asks
+        (mechanism,) = ask.mechanisms
+        people = np.arange(N) if question.devices is None else question.devices
+        who = np.zeros(N, np.bool_)
+        who[people] = True
+        reports = np.full(N, -1)
+        for person in people.tolist():
+            if isinstance(mechanism, GRR):
+                true = rng.random() < mechanism.truth_probability
+                reports[person] = TRUTH[person] if true else (TRUTH[person] + rng.integers(1, CLASSES)) % CLASSES
+                continue
+            assert isinstance(mechanism, NeighbourhoodVote)
+            candidates = mechanism.candidates_of(person).tolist()
+            voted = (TRUTH[person] + shift) % CLASSES
+            hit = voted in candidates and rng.random() < rate
+            reports[person] = candidates.index(voted) if hit else rng.integers(0, len(candidates))
+        field: dict[str, Any] = {mechanism.field: reports}
+        found.append(Reports(FACTS, {ask.attribute: ask}, {ask.attribute: who}, who, plan=question.query.plan, **field))
+    return found
+
+
+def _collect(method: Vote, budget: Budget = BUDGET, *, rate: float = 0.8, seed: int = 1, shift: int = 0,
+             public: PublicKnowledge | None = None) -> Reports:  # fmt: skip
+    parts: list[Reports] = []
+    public = public or _public()
+    while made := method.next_questions(public, budget, "c", joined(parts) if parts else None):
+        parts += _answer(made, rate, seed + len(parts), shift)
+    return joined(parts)
+
+
+def _accuracy(method: Vote, reports: Reports, public: PublicKnowledge | None = None) -> tuple[float, dict[str, float]]:
+    graph = method.reconstruct(reports, public or _public())
+    trained = method.train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu")
+    exponents = {name: float(value) for name, value in trained.model.state_dict().items()}
+    return float(np.mean(trained.predictions[SPLIT.test] == TRUTH[SPLIT.test])), exponents
+
+
+def _tables(questions: tuple[Question, ...]) -> list[tuple[IntArray, NeighbourhoodVote]]:
+    found = []
+    for question in questions:
+        (mechanism,) = question.query.asks[0].mechanisms
+        assert isinstance(mechanism, NeighbourhoodVote) and question.devices is not None
+        found.append((question.devices, mechanism))
+    return found
+
+
+@pytest.mark.parametrize("features", [True, False])
+def test_the_table_tells_all_training_labels_but_those_of_its_people(features: bool) -> None:
+    public = _public() if features else replace(_public(), features=None)
+    budget = replace(BUDGET, public_features=features)
+    tables = _tables(Vote().next_questions(public, budget, "c", None))
+    assert len(tables) == 11
+    assert sorted(np.concatenate([people for people, _ in tables])) == list(range(N))
+    for people, mechanism in tables:
+        told = np.setdiff1d(SPLIT.train, people)
+        own = mechanism._read.own
+        assert np.array_equal(own[told].argmax(axis=1), TRUTH[told])
+        assert (np.ptp(own[told], axis=1) > 15 * 2**16).all()  # one-hot
+        others = np.setdiff1d(np.arange(N), told)
+        assert np.ptp(own[others]) < 3 * 2**16
+        assert mechanism._read.unknown[others].all() == (not features)
+        assert mechanism.unseen == (not features)
+
+
+@pytest.mark.parametrize("batches", [1, 3])
+def test_nobodys_own_label_reaches_its_own_row(batches: int) -> None:
+    """The question to a person is the same, but for the rows of others, whatever the person's label is."""
+    method = Vote(batches=batches, candidates="hits")
+    other = TRUTH.copy()
+    person = 17
+    other[person] = (TRUTH[person] + 1) % CLASSES
+    rows = []
+    for labels in (TRUTH, other):
+        (mechanism,) = [
+            mechanism for people, mechanism in _tables(method.next_questions(_public(labels), BUDGET, "c", None))
+            if person in people
+        ] or [None]  # fmt: skip
+        if mechanism is not None:
+            rows.append((mechanism.table, mechanism.widths))
+    assert len(rows) in (0, 2) and len(set(rows)) <= 1
+    reports = _collect(method)
+    components = [knowledge(reports, _public(labels)).components[VOTE][person] for labels in (TRUTH, other)]
+    assert np.array_equal(components[0], components[1])
+
+
+def test_the_vote_raises_the_accuracy_and_useless_votes_do_no_harm() -> None:
+    alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
+    told, exponents = _accuracy(Vote(), _collect(Vote(), rate=0.8))
+    assert told > alone + 0.1 and exponents[VOTE] > 0.5
+    for seed in range(3):
+        useless, _ = _accuracy(Vote(), _collect(Vote(), rate=0.0, seed=50 * seed))
+        assert useless >= alone - 0.05
+
+
+def test_votes_for_another_class_are_read_with_all_candidates() -> None:
+    """The neighbours are of the next class. Places alone cannot tell that; the guard keeps what features say."""
+    alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
+    against, _ = _accuracy(Vote(candidates="4"), _collect(Vote(candidates="4"), shift=1))
+    assert against >= alone - 0.05
+
+
+def test_private_labels_come_first_and_are_learned_from() -> None:
+    budget = replace(BUDGET, private_labels=True, eps_labels=3.0)
+    public = replace(_public(), labels=np.full(N, -1))
+    (first,) = Vote().next_questions(public, budget, "c", None)
+    assert first.query.attributes == ("label",) and np.array_equal(first.devices, SPLIT.labelled)  # type: ignore[arg-type]
+    reports = _collect(Vote(), budget, public=public)
+    known = knowledge(reports, public)
+    assert known.soft is not None and known.told[SPLIT.labelled].sum(axis=1) == pytest.approx(1)
+    assert not known.told[SPLIT.test].any()
+    alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
+    assert _accuracy(Vote(), reports, public)[0] > alone + 0.05
+
+
+def test_each_batch_has_a_law_of_its_own() -> None:
+    reports = _collect(Vote(batches=3))
+    assert batches_so_far(reports, SPLIT) == 3
+    ballots = ballots_of(reports, SPLIT)
+    assert [len(cast.people) for cast in ballots] == [len(cast.people) for cast in ballots]
+    assert sorted(np.concatenate([cast.people for cast in ballots])) == list(range(N))
+    for cast in ballots:
+        assert 0 < np.isin(cast.people, SPLIT.labelled).sum() < len(cast.people)
+
+
+def test_without_votes_features_decide() -> None:
+    log_p, exponents = posterior(knowledge(None, _public()), SPLIT.labelled)
+    assert np.array_equal(log_p, EVIDENCE) and exponents == {FEATURES: 1.0}
+
+
+@pytest.mark.parametrize("choose", [lambda: Vote(), lambda: Vote(batches=3), lambda: Vote(candidates="3")])
+def test_the_planned_questions_lose_what_the_asked_ones_do(choose: Callable[[], Vote]) -> None:
+    method = choose()
+    planned = method.questions(FACTS, SPLIT, BUDGET, "c")
+    asked = _collect(method).questions()
+    ours, theirs = (method.guarantee(FACTS, questions, BUDGET).holds for questions in (planned, asked))
+    for level in ("bit_adjacency", "relationship", "node", "user"):
+        assert ours[level] == theirs[level]
+    assert ours["relationship"].value == pytest.approx(8.0)
+
+
+def test_a_table_that_knows_nobody_is_refused_for_one_class() -> None:
+    with pytest.raises(ValueError, match="vote needs two classes or more, not 1"):
+        Vote().questions(PublicFacts(5, 1, 1), Split(*np.array_split(np.arange(5), 3)), BUDGET, "c")
+
+
+def test_the_fit_is_plain_tensors() -> None:
+    method = Vote()
+    graph = method.reconstruct(_collect(method), _public())
+    trained = method.train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu")
+    assert set(trained.model.state_dict()) == {FEATURES, VOTE}
+    assert trained.predictions.dtype == np.int64 and 0.5 < trained.val_accuracy <= 1
+    rows: DoubleArray = graph.features
+    assert rows.shape == (N, 2 * CLASSES) and graph.edge_index.shape == (2, 0)

@@ -1,0 +1,168 @@
+"""Runs of `vote`: everybody once, the same bytes on every engine, no test label and no own label used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curator.methods import Question, Vote
+from devices.data.population import Population
+from devices.data.splits import make_split
+from devices.datasets.generated import generate
+from devices.enrolment.state import State
+from strategies import RunOptions, simulate
+from strategies.engines.collect import collect
+from strategies.rounds.collect_once import Collected
+
+PEOPLE = 120
+SETTINGS: dict[str, dict[str, Any]] = {
+    "public features": {"public_features": True},
+    "no features": {},
+    "batches": {"public_features": True, "settings": {"batches": "3"}},
+    "no features, batches": {"settings": {"batches": "2"}},
+    "private labels": {"public_features": True, "private_labels": True, "eps_labels": 3.0},
+    "private labels, no features": {"private_labels": True, "eps_labels": 3.0, "settings": {"batches": "2"}},
+    "one end": {"public_features": True, "reporting": "one-end"},
+    "widths": {"public_features": True, "settings": {"candidates": "hits"}},
+    "likeliest": {"public_features": True, "settings": {"table": "likeliest", "candidates": "2"}},
+}
+
+
+def _options(**given: Any) -> RunOptions:
+    plain = {"method": "vote", "clients": PEOPLE, "epsilon": 4.0, "reference": False, "nulls": False, "engine": "local"}
+    return RunOptions(**{**plain, **given})
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting: str, tmp_path: Path) -> None:
+    options = _options(out=tmp_path, **SETTINGS[setting])
+    result = simulate(options)
+    record, folder = result.record, result.folder
+    assert folder is not None
+    counts = record["devices"]
+    assert (counts["asked"], counts["reported"], counts["silent"]) == (PEOPLE, PEOPLE, 0)
+    state = State(folder / "state")
+    labelled = 0
+    for device in range(PEOPLE):
+        parts = [part.attribute for row in state.ledger(device).answers(device) for part in row.parts]
+        assert parts.count("adjacency") == 1
+        labelled += parts.count("label")
+    assert labelled == (90 if options.private_labels else 0)
+    holds, life = record["privacy"]["holds"], record["privacy"]["lifetime_per_device"]
+    assert holds["bit_adjacency"]["value"] == life["bit_adjacency"]["max"] == pytest.approx(4.0)
+    both = options.reporting == "both"
+    assert holds["relationship"]["value"] == pytest.approx(8.0 if both else 4.0)
+    if not options.public_features:
+        total = 7.0 if options.private_labels else 4.0
+        assert holds["user"]["value"] == life["user"]["max"] == pytest.approx(total)
+        assert record["privacy"]["claimed"]["value"] == pytest.approx(total)
+        assert holds["node"]["value"] <= 4.0 * PEOPLE + 3.0 + 1e-6
+    assert 0 <= record["accuracy"]["test"] <= 1
+
+
+@pytest.mark.usefixtures("ray_here")
+@pytest.mark.parametrize("setting", ["batches", "private labels, no features"])
+def test_reports_and_predictions_are_the_same_on_local_and_ray(setting: str) -> None:
+    seen = [simulate(_options(engine=engine, workers=2, **SETTINGS[setting])).record for engine in ("local", "ray")]
+    assert seen[0]["devices"]["reports_sha256"] == seen[1]["devices"]["reports_sha256"]
+    assert seen[0]["accuracy"] == seen[1]["accuracy"]
+    assert seen[0]["communication"]["rounds"] == seen[1]["communication"]["rounds"] == 3
+
+
+@pytest.mark.flower
+@pytest.mark.timeout(600)
+def test_reports_and_predictions_are_the_same_on_flowers_runtime() -> None:
+    given = {"clients": 40, "seed": 1, "settings": {"batches": "2"}}
+    seen = [simulate(_options(engine=engine, workers=2, **given)).record for engine in ("local", "flower")]
+    assert seen[0]["devices"]["reports_sha256"] == seen[1]["devices"]["reports_sha256"]
+    assert seen[0]["accuracy"] == seen[1]["accuracy"]
+
+
+def test_scrambled_test_labels_change_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a question nor a report nor a prediction depends on the label of a test person."""
+    options = _options(public_features=True, settings={"batches": "2"})
+    people = generate(PEOPLE, seed=0)
+    test = make_split("random", people, options.seeds_of(0).split).test
+    labels = people.labels.copy()
+    labels[test] = (labels[test] + 1) % people.facts.classes
+    seen = [_whole(options, given, monkeypatch) for given in (people, replace(people, labels=labels))]
+    assert seen[0] == seen[1]
+
+
+def _whole(options: RunOptions, people: Population, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
+    """Return the questions, the digest of the reports and the predictions of a run on these people."""
+    sent: list[bytes] = []
+    predicted: list[list[int]] = []
+    train = Vote.train
+
+    def ask(folder: Path, questions: Sequence[Question], **given: Any) -> Collected:
+        sent.extend(question.query.fingerprint(name) for question in questions for name in question.query.attributes)
+        return collect(folder, questions, engine="local", **given)
+
+    def note(self: Vote, *args: Any, **named: Any) -> Any:
+        trained = train(self, *args, **named)
+        predicted.append(trained.predictions.tolist())
+        return trained
+
+    with monkeypatch.context() as patched:
+        patched.setattr("strategies.setup.run_setup.datasets.load", lambda *_, **__: people)
+        patched.setattr(Vote, "train", note)
+        digest = simulate(options, collect=ask).record["devices"]["reports_sha256"]
+    return sent, digest, predicted
+
+
+def test_an_interrupted_run_goes_on_and_kept_reports_give_the_same(tmp_path: Path) -> None:
+    options = _options(out=tmp_path / "whole", save_reports=True, **SETTINGS["batches"])
+    whole = simulate(options)
+    kept = replace(options, out=None, from_reports=whole.folder / "reports", save_reports=False)  # type: ignore[operator]
+    again = simulate(kept).record
+    assert again["accuracy"] == whole.record["accuracy"]
+    for level in ("bit_adjacency", "relationship", "node"):
+        assert again["privacy"]["holds"][level]["value"] == whole.record["privacy"]["holds"][level]["value"]
+    stopped = replace(options, out=tmp_path / "stopped", save_reports=False)
+    calls = iter(range(10))
+
+    def dies(folder: Path, questions: Sequence[Question], **given: Any) -> Collected:
+        if next(calls) == 1:
+            raise KeyboardInterrupt
+        return collect(folder, questions, engine="local", **given)
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(stopped, collect=dies)
+    rest = simulate(stopped).record
+    assert rest["devices"]["reports_sha256"] == whole.record["devices"]["reports_sha256"]
+    assert rest["accuracy"] == whole.record["accuracy"] and 0 < rest["devices"]["replayed"] < PEOPLE
+
+
+def test_silent_people_and_null_models() -> None:
+    given = {"public_features": True, "nulls": True, "dropout": 0.2, "settings": {"batches": "2"}}
+    record = simulate(_options(**given)).record
+    assert (record["devices"]["reported"], record["devices"]["silent"]) == (96, 24)
+    assert {"adjacency", "all"} <= set(record["nulls"]["shuffled"])
+    assert record["nulls"]["features_alone"] is not None
+    private = {**SETTINGS["private labels"], "nulls": True}
+    assert set(simulate(_options(**private)).record["nulls"]["shuffled"]) == {"adjacency", "label", "all"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"settings": {"candidates": "1"}}, "--set candidates=1: must be 2..5"),
+        ({"settings": {"candidates": "most"}}, "--set candidates=most: must be auto, hits, information or"),
+        ({"settings": {"homophily": "1"}}, "--set homophily=1: must be 0 or more and below 1"),
+        ({"settings": {"batches": "0"}}, "--set batches=0: must be 1..16"),
+        ({"private_labels": True}, "--private-labels needs --eps-labels: vote's epsilon has no share for labels"),
+        ({"epsilon": 50.0}, "--epsilon 50: epsilon 50 is beyond what a 64-bit threshold can hold"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_anybody_is_asked(given: dict[str, Any], said: str) -> None:
+    def nobody(*_: Any, **__: Any) -> Collected:
+        raise AssertionError("somebody was asked")
+
+    with pytest.raises(ValueError) as refused:
+        simulate(_options(**given), collect=nobody)
+    assert str(refused.value).startswith(said)
