@@ -29,7 +29,9 @@ def main() -> None:
     screen = Console(record=True, width=WIDTH, highlight=False, file=io.StringIO(), force_terminal=True)
     folder = Path("runs") / f"hogs-generated-{result.record['config_hash']}-0"
     screen.print(summary(result.record, folder=folder))
-    svg = screen.export_svg(title=f"ldpsim run --clients {given.clients} --method hogs --feature-share 0.3", unique_id="run")
+    svg = screen.export_svg(
+        title=f"ldpsim run --clients {given.clients} --method hogs --feature-share 0.3", unique_id="run"
+    )
     svg = re.sub(r"\s*@font-face \{[^}]*\}", "", svg).replace("Fira Code, monospace", "Menlo, Consolas, monospace")
     given.file.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n")
 

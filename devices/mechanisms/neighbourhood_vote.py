@@ -36,7 +36,7 @@ from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream
 
 
-class Vote(NamedTuple):
+class BestCandidate(NamedTuple):
     """The best candidate's place among the values that a device chooses from."""
 
     answer: int
@@ -47,7 +47,7 @@ class Vote(NamedTuple):
 class NeighbourhoodVote(NeighbourScores):
     """Report the class that the neighbours speak for, as a place among the device's candidates.
 
-    ``value``: a :class:`Vote`; ``report``: an integer 0 .. number of values - 1.
+    ``value``: a :class:`BestCandidate`; ``report``: an integer 0 .. number of values - 1.
 
     Args:
         lie: 64-bit threshold of the probability that another value is reported, for the largest number of values.
@@ -192,13 +192,13 @@ class NeighbourhoodVote(NeighbourScores):
         """uint8 (w,): a device's candidates, the likeliest class first."""
         return self.ranked[device, : self._widths[device]]
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Vote:
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> BestCandidate:
         scores, seen = self.scores(record.neighbours, device)
         best = int(scores[self.candidates_of(device)].argmax())  # ties: the likelier candidate
         values = self.values_of(device)
-        return Vote(values - 1 if self.unseen and not seen else best, values)
+        return BestCandidate(values - 1 if self.unseen and not seen else best, values)
 
-    def perturb(self, value: Vote, noise: NoiseStream) -> int:
+    def perturb(self, value: BestCandidate, noise: NoiseStream) -> int:
         return self._responses[value.values].perturb(value.answer, noise)
 
     def encode(self, report: int) -> bytes:

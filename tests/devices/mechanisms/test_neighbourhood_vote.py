@@ -18,7 +18,7 @@ from devices.mechanisms import GRR, NeighbourhoodVote
 from devices.mechanisms.base import ONE
 from devices.mechanisms.class_table import as_text
 from devices.mechanisms.neighbour_scores import PADDED
-from devices.mechanisms.neighbourhood_vote import Vote
+from devices.mechanisms.neighbourhood_vote import BestCandidate
 from devices.noise import NoiseStream
 
 RNG = np.random.default_rng(11)
@@ -64,7 +64,7 @@ def test_fewer_candidates_are_the_likeliest_classes() -> None:
 def test_ties_go_to_the_likelier_candidate_and_then_to_the_lower_class() -> None:
     asked = vote(probabilities=np.ones((3, 4)), candidates=3)
     assert asked.ranked.tolist() == [[0, 1, 2, 3]] * 3
-    assert asked.value_of(person(0, 2), device=1) == Vote(0, 3)
+    assert asked.value_of(person(0, 2), device=1) == BestCandidate(0, 3)
 
 
 def test_unseen_is_the_last_value() -> None:
@@ -112,10 +112,12 @@ def test_law_and_loss_of_every_width(epsilon: float, unseen: bool, all_noise: Ca
         chances: dict[tuple[int, int], Fraction] = {}
         for answer in range(values):
             for noise in all_noise(1, values - 1):
-                report = asked.perturb(Vote(answer, values), noise)
+                report = asked.perturb(BestCandidate(answer, values), noise)
                 chances[answer, report] = chances.get((answer, report), Fraction(0)) + noise.probability
         for (answer, report), chance in chances.items():
-            assert math.log(chance) == pytest.approx(asked.log_probability(report, Vote(answer, values)), abs=1e-12)
+            assert math.log(chance) == pytest.approx(
+                asked.log_probability(report, BestCandidate(answer, values)), abs=1e-12
+            )
         odds = chances[0, 0] / chances[1, 0]
         assert max(chances.values()) / min(chances.values()) == odds
         widest = Fraction((ONE - asked.lie) * (4 + unseen - 1), asked.lie)
@@ -130,10 +132,10 @@ def test_estimates_are_unbiased(all_noise: Callable[..., Any]) -> None:
     asked = vote(candidates=3)
     mean, square = np.zeros(3), np.zeros(3)
     for noise in all_noise(1, 2):
-        estimate = asked.estimate(asked.perturb(Vote(1, 3), noise))
+        estimate = asked.estimate(asked.perturb(BestCandidate(1, 3), noise))
         mean += float(noise.probability) * estimate
         square += float(noise.probability) * estimate**2
-    assert mean == pytest.approx([0, 1, 0]) and square - mean**2 == pytest.approx(asked.variance(Vote(1, 3)))
+    assert mean == pytest.approx([0, 1, 0]) and square - mean**2 == pytest.approx(asked.variance(BestCandidate(1, 3)))
 
 
 def test_a_report_is_one_byte_and_silent_people_are_minus_one() -> None:
@@ -209,5 +211,5 @@ def test_a_table_that_tells_one_person_from_the_rest_is_right_as_often_as_grr() 
 def test_isolated_people_answer_their_own_best_guess() -> None:
     asked = vote()
     for device in range(12):
-        assert asked.value_of(person(), device=device) == Vote(0, 4)
+        assert asked.value_of(person(), device=device) == BestCandidate(0, 4)
         assert len(asked.respond(person(), NoiseStream(bytes(32)), device=device)) == 1
