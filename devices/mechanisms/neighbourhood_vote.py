@@ -213,14 +213,14 @@ class NeighbourhoodVote(NeighbourScores):
         """int64 (n,), -1 where no report came."""
         return filled(rows, self.decode, np.full(n, -1, np.int64))
 
-    def log_probability(self, report: int, value: Vote) -> float:
+    def log_probability(self, report: int, value: BestCandidate) -> float:
         return self._responses[value.values].log_probability(report, value.answer)
 
     def estimate(self, report: int) -> np.ndarray:
         """float (candidates + unseen,): unbiased estimate of the one-hot answer of a device with w candidates."""
         return self._responses[self.candidates + self.unseen].estimate(report)
 
-    def variance(self, value: Vote) -> np.ndarray:
+    def variance(self, value: BestCandidate) -> np.ndarray:
         return self._responses[value.values].variance(value.answer)
 
     def loss(self, *, device: int | None = None) -> Loss:
