@@ -11,8 +11,8 @@ Their exponents minimise the negative log-likelihood of training and validation 
 person is not in its own row of any component. It is one of many that choose the exponents, ridge's penalty and the
 width of the kernel.
 
-A perceptron joins this pool as ``perceptron`` if validation labels gain by it more than its two exponents cost. It
-has no row without the own label for the people it has learned from. Their rows stay those of the pool without it.
+A ``perceptron`` joins this pool late. It has no row without the own label for the people it has learned from. Their
+rows stay those of the pool without it.
 
 Bits of features are the words that a person has in text, and the columns in which it is above the mean in
 everything else. A label under generalised randomised response (GRR) is learned from as reported, and the
@@ -30,7 +30,7 @@ from scipy.sparse import issparse
 
 from curator.learning.naive_bayes import class_weights, naive_bayes
 from curator.learning.perceptron import fit_perceptron
-from curator.learning.pool import fit_pool, loss_of, told_classes
+from curator.learning.pool import fit_pool, joined
 from curator.learning.ridge import PENALTIES, Ridge, ridge
 from curator.learning.tfidf import is_text, standardised_rows, weighted_rows
 from curator.linear.kernel_rows import kernel_rows, landmarks_of
@@ -40,7 +40,6 @@ from devices.facts import Split
 _LEAST_SCORE = 0.01
 _RIDGE_SCALE = 5.0
 _PRIOR = {"naive Bayes": 0.1, "ridge": 1.0}  # 0 for the others
-_PRIOR_JOINED = {"before": 1.0, "perceptron": 0.0}
 _WIDTHS = (0.5, 2.0)  # of the kernel, for rows of length 1
 _KERNEL_PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 
@@ -104,35 +103,15 @@ def node_evidence(
         scores = _kernel_scores(rows, train, labels, classes, truth)
         components |= {"kernel": _RIDGE_SCALE * scores, "ln kernel": ln_scores(scores)}
     prior = {name: _PRIOR.get(name, 0.0) for name in components}
-    pool = fit_pool(components, labels, np.concatenate([train, val]), soft=soft, prior=prior)
-    found = NodeEvidence(pool.log_probability, components, pool.exponents)
+    pool = fit_pool(components, labels, val, others=train, soft=soft, prior=prior)
     if features is None or not len(val):
-        return found
+        return NodeEvidence(pool.log_probability, components, pool.exponents)
     perceptron = fit_perceptron(features, labels, train, val, classes, seed=seed, device=device)
-    opinion = ln_scores(_through_channel(np.exp(perceptron.log_probability), truth))
-    return _joined(found, opinion, labels, train, val, soft)
-
-
-def _joined(
-    found: NodeEvidence,
-    opinion: DoubleArray,
-    labels: IntArray,
-    train: IntArray,
-    val: IntArray,
-    soft: DoubleArray | None,
-) -> NodeEvidence:
-    """Return the evidence with the perceptron's opinion, or as it is where validation gains too little."""
-    rows = found.log_probability
-    told = told_classes(labels, val, soft, rows.shape[1])
-    before, _ = loss_of(np.ones(1), rows[None, val], told)
-    pool = fit_pool({"before": rows, "perceptron": opinion}, labels, val, soft=soft, prior=_PRIOR_JOINED)
-    if before - pool.nll * len(val) <= len(pool.exponents):
-        return found
-    joined = pool.log_probability.copy()
-    joined[train] = rows[train]
-    exponents = {name: pool.exponents["before"] * exponent for name, exponent in found.exponents.items()}
-    exponents["perceptron"] = pool.exponents["perceptron"]
-    return NodeEvidence(joined, {**found.components, "perceptron": opinion}, exponents)
+    components["perceptron"] = ln_scores(_through_channel(np.exp(perceptron.log_probability), truth))
+    both = joined(pool, {"perceptron": components["perceptron"]}, labels, val, soft=soft)
+    rows = both.log_probability.copy()
+    rows[train] = pool.log_probability[train]
+    return NodeEvidence(rows, components, both.exponents)
 
 
 def _kernel_scores(rows: Any, train: IntArray, labels: IntArray, classes: int, truth: float) -> DoubleArray:

@@ -100,3 +100,28 @@ def test_cross_fitted_rows_come_from_the_other_folds() -> None:
     flipped = LABELS.copy()
     flipped[NODES[0]] = (flipped[NODES[0]] + 1) % CLASSES
     assert np.array_equal(found[NODES[0]], cross_fitted(COMPONENTS, flipped, NODES, seed=2)[NODES[0]])
+
+
+def test_others_fit_the_exponents_too() -> None:
+    few, many = NODES[:2], NODES[2:]
+    prior = {"good": 0.0, "noise": 0.0}
+    both = fit_pool(COMPONENTS, LABELS, few, others=many, prior=prior)
+    assert both.exponents == pytest.approx(fit_pool(COMPONENTS, LABELS, NODES, prior=prior).exponents, abs=1e-4)
+
+
+def test_a_late_component_joins_where_it_helps() -> None:
+    others = np.arange(1, N, 2)
+    parroted = NOISE / 30
+    parroted[others] = 9 * np.eye(CLASSES)[LABELS[others]]  # knows by heart what it was taught, else nothing
+    pool = fit_pool({"good": GOOD}, LABELS, NODES, others=others)
+    with_parrot = fit_pool({"good": GOOD}, LABELS, NODES, others=others, late={"parrot": parroted})
+    assert with_parrot.exponents == {**pool.exponents, "parrot": 0}
+    assert np.array_equal(with_parrot.log_probability, pool.log_probability)
+    honest = np.eye(CLASSES)[LABELS] + RNG.normal(size=(N, CLASSES))
+    found = fit_pool({"good": GOOD}, LABELS, NODES, others=others, late={"more": honest})
+    assert found.exponents["more"] > 0.3
+    assert found.nll < pool.nll
+    both = {"good": GOOD, "more": honest}
+    np.testing.assert_allclose(found.log_probability, pooled(both, np.array(list(found.exponents.values()))), atol=1e-9)
+    hidden = np.where(np.isin(np.arange(N), NODES), -1, LABELS)  # nobody to join by
+    assert fit_pool({"good": GOOD}, hidden, NODES, others=others, late={"more": honest}).exponents["more"] == 0
