@@ -13,7 +13,7 @@ D are the row sums of P. E instead of D keeps small components of the graph from
 within.
 
 Ridge's rows are leave-one-out for training people: given P, no label reaches its own row. Label propagation gives a
-training person its own label back. Exponents of a pool with it must come from other people.
+training person its own label back (``BY_HEART``). Its exponents must come from other people.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from curator.linear.propagation import mean_matrix, spread_rows
 from devices.array_types import DoubleArray, IntArray
 
 EIGENVECTORS = 48
+_ON_LINKS, _ON_PAIRS = "label propagation on P", "label propagation on S"
+BY_HEART = frozenset({_ON_LINKS, _ON_PAIRS})
 _TOLERANCE = 1e-2  # of an eigenvalue: the space of the eigenvectors counts, not each of them
 _MOST_ITERATIONS = 200
 _PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)  # smoothed rows are shorter than 1
@@ -71,9 +73,9 @@ def graph_components(
         found["smoothed features"] = ln_scores(ridge_scores(smoothed, train, labels, classes, truth, penalties))
     found["spectrum"] = ln_scores(ridge_scores(spectrum(links), train, labels, classes, truth))
     known = known_rows(labels, train, classes, soft)
-    found["label propagation on P"] = _propagated(links, known, train)
+    found[_ON_LINKS] = _propagated(links, known, train)
     if pairs is not None:
-        found["label propagation on S"] = _propagated(pairs, known, train)
+        found[_ON_PAIRS] = _propagated(pairs, known, train)
     return found
 
 

@@ -1,10 +1,10 @@
 """Answer of a curator: a pool of everything that speaks about a person's class, and a guard.
 
-The pool is fitted on validation labels. They are no sources of the posterior, and no component knows the own label
-of a validation person. What is published is the pool, unless validation prefers something simpler: features alone,
-label propagation on the pairs that every report calls an edge, or the largest class. The pool's own predictions
-for validation people are cross-fitted, so that each is made without the own label. A simpler answer has to be better by
-more than the standard error of the paired difference.
+The pool is fitted on validation labels, which are no sources of the posterior, and on training labels, as far as
+they are not in their own rows (:mod:`curator.learning.pool`). What is published is the pool, unless validation
+prefers something simpler: features alone, label propagation on the pairs that every report calls an edge, or the
+largest class. The pool's own predictions for validation people are cross-fitted, so that each is made without the
+own label. A simpler answer has to be better by more than the standard error of the paired difference.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class GuardedAnswer:
 
 def answer(
     components: Mapping[str, DoubleArray], simpler: Mapping[str, DoubleArray], labels: IntArray, val: IntArray,
-    *, soft: DoubleArray | None = None, prior: Mapping[str, float],
+    *, train: IntArray | None = None, late: Mapping[str, DoubleArray] | None = None, soft: DoubleArray | None = None,
+    prior: Mapping[str, float],
 ) -> GuardedAnswer:  # fmt: skip
     """Pool the components and let validation guard the result.
 
@@ -49,11 +50,13 @@ def answer(
         simpler: float64 (n, classes) by name: the other candidates, the most trusted first.
         labels: int64 (n,): public or reported labels.
         val: int64: validation people with a label.
+        train: int64: people whose own label is in no row of theirs in ``components``; their labels fit exponents too.
+        late: float64 (n, classes) by name: components that may hold labels of ``train``.
         soft: float64 (n, classes): log-likelihood of reported labels, None for public ones.
         prior: Exponents before any validation label is seen.
     """
-    pool = fit_pool(components, labels, val, soft=soft, prior=prior)
-    honest = cross_fitted(components, labels, val, soft=soft, prior=prior)
+    pool = fit_pool(components, labels, val, others=train, late=late, soft=soft, prior=prior)
+    honest = cross_fitted(components, labels, val, others=train, late=late, soft=soft, prior=prior)
     hits = {POOL: _hits(honest, labels, val)} | {name: _hits(rows, labels, val) for name, rows in simpler.items()}
     chosen = POOL
     for name in simpler:

@@ -2,7 +2,7 @@
 
 The evidence of :mod:`curator.posterior.told` goes through the block model (:mod:`curator.posterior.block_model`).
 Its beliefs, and other readings of its edges, are pooled and guarded (:mod:`curator.posterior.answer`). Training labels
-are the sources. Validation labels fit exponents and guard. Nothing is random: samples and folds have fixed seeds.
+are the sources. Validation labels guard; both fit exponents. Nothing is random: samples and folds have fixed seeds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from curator.learning.graph_components import graph_components
+from curator.learning.graph_components import BY_HEART, graph_components
 from curator.posterior.answer import GuardedAnswer, answer
 from curator.posterior.block_model import SparsePosterior, fit_block_model, symmetric
 from curator.posterior.told import Told
@@ -71,15 +71,21 @@ def estimate(evidence: Told) -> Estimate:
     n = evidence.links.n
     likely = symmetric(left, right, probability, n)
     agreed = symmetric(model.pairs.left, model.pairs.right, np.ones(len(kept)), n)
-    components = {_BELIEFS: log_softmax(model.beliefs.total, axis=1), **graph_components(
+    found = graph_components(
         evidence.rows, likely, agreed, evidence.labels, evidence.train, evidence.classes, soft=evidence.soft
-    )}  # fmt: skip
+    )
+    late = {name: rows for name, rows in found.items() if name in BY_HEART}
+    components = {_BELIEFS: log_softmax(model.beliefs.total, axis=1)}
+    components |= {name: rows for name, rows in found.items() if name not in BY_HEART}
     simpler = {}
     if evidence.people.components:
         components[_FEATURES] = simpler[_FEATURES] = people
-    if _AGREED in components:
-        simpler[_AGREED] = components[_AGREED]
+    if _AGREED in late:
+        simpler[_AGREED] = late[_AGREED]
     simpler[_LARGEST] = np.tile(np.log(labels.clip(0).sum(axis=0) + 1), (n, 1))
     prior = {name: float(name == _BELIEFS) for name in components}
-    found = answer(components, simpler, evidence.labels, evidence.val, soft=evidence.soft, prior=prior)
-    return Estimate(found, model, components, left, right, probability)
+    published = answer(
+        components, simpler, evidence.labels, evidence.val,
+        train=evidence.train, late=late, soft=evidence.soft, prior=prior,
+    )  # fmt: skip
+    return Estimate(published, model, {**components, **late}, left, right, probability)
