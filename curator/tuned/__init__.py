@@ -88,7 +88,10 @@ def stored(
     if not fitting:
         there = sorted({str(s.get("dataset", "any data set")) for s in settings_of(method)})
         known = f"stored for {method}: {', '.join(there)}" if there else f"nothing is stored for {method}"
-        raise ValueError(f"--tuned: no stored setting for {method}, {dataset}, {gnn}, {_named(budget)} ({known})")
+        raise ValueError(
+            f"--tuned: no stored setting for {method}, {dataset}, {gnn}, {_named(budget)} ({known}); "
+            f"`ldpsim tune {method} --dataset {dataset}` searches for one"
+        )
     best = max(fitting, key=lambda s: sum(c in s for c in _CONDITIONS))
     provenance = f"{best['provenance']}: {best['source']}"
     return Tuned(best["values"], best.get("feature_share"), provenance, int(best.get("collections", 0)))

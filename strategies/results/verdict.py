@@ -88,7 +88,11 @@ def _sentences(
     over_chance: Interval | None, best: str | None, margin: Interval | None, bought: Mapping[str, Interval | None]
 ) -> Iterator[str]:
     if over_chance is not None:
-        yield f"The method is {'' if over_chance.low > 0 else 'not measurably '}above chance: {_points(over_chance)}."
+        if over_chance.high < 0:
+            yield f"The method is below chance: always the largest class is {_points(over_chance, -1)} better."
+        else:
+            how = "above" if over_chance.low > 0 else "not measurably above"
+            yield f"The method is {how} chance: {_points(over_chance)}."
     if margin is not None and best is not None:
         name = NULLS[best].subject
         if margin.high < 0:

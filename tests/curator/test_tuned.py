@@ -51,5 +51,6 @@ def test_every_setting_is_one_the_method_takes(name: str) -> None:
     ],
 )
 def test_a_setting_that_is_not_stored_is_named_by_the_budgets_that_were_given(budget: Budget, named: str) -> None:
-    with pytest.raises(ValueError, match=f"--tuned: no stored setting for {named}stored for lpgnn: "):
+    with pytest.raises(ValueError, match=f"--tuned: no stored setting for {named}stored for lpgnn: ") as caught:
         stored("lpgnn", dataset="cora", gnn="sage", split="random", budget=budget)
+    assert str(caught.value).endswith("; `ldpsim tune lpgnn --dataset cora` searches for one")

@@ -53,6 +53,13 @@ def test_a_null_that_is_better() -> None:
     assert found["bought"]["adjacency"]["low"] > 0.3
 
 
+def test_a_method_below_the_largest_class_is_named_so() -> None:
+    """As RGNN on a graph whose neighbours differ in class: 10 % where the largest class has 34 %."""
+    found = verdict_of(repeats({**HOGS, "own": 0.1, "chance": 0.34}))
+    assert found is not None and found["above_chance"] is False
+    assert found["text"].startswith("The method is below chance: always the largest class is 24.0 +- ")
+
+
 def test_a_method_above_all_nulls_names_the_best() -> None:
     found = verdict_of(repeats({**HOGS, "own": 0.9}))
     assert found is not None and found["above_nulls"] is True
