@@ -15,6 +15,7 @@ from devices.mechanisms.base import Loss, Mechanism, Reporting, round_up
 from devices.mechanisms.clear import ClearAdjacency, ClearFeatures, ClearLabel
 from devices.mechanisms.degree import Degree
 from devices.mechanisms.features import FeatureGrid, FeatureRange
+from devices.mechanisms.graded_vote import GradedVote
 from devices.mechanisms.group_degrees import GroupDegrees
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.grr_fs import GRRFS
@@ -26,7 +27,7 @@ from devices.mechanisms.one_bit import OneBit
 from devices.mechanisms.randomized_response import RandomizedResponse
 
 _ALL: tuple[type[Mechanism], ...] = (
-    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, ClearAdjacency,
+    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, GradedVote, ClearAdjacency,
     OneBit, MultiBit, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
     GRR, ClearLabel,
 )  # fmt: skip
@@ -34,9 +35,9 @@ BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism 
 
 __all__ = [
     "BUILT_IN", "GRR", "GRRFS", "AdjacencyBits", "AdjacencyMechanism", "AnalyticGaussian", "ClearAdjacency",
-    "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GroupDegrees", "Laplace", "Loss",
-    "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "RandomizedResponse", "Reporting", "every",
-    "find", "round_up",
+    "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GradedVote", "GroupDegrees", "Laplace",
+    "Loss", "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "RandomizedResponse", "Reporting",
+    "every", "find", "round_up",
 ]  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from devices.mechanisms import (
     ClearFeatures,
     ClearLabel,
     Degree,
+    GradedVote,
     GroupDegrees,
     Laplace,
     Mechanism,
@@ -45,6 +46,7 @@ EXAMPLES: list[Mechanism] = [
     RandomizedResponse.from_epsilon(1.0, n=N), Degree.from_epsilon(0.3, n=N),
     GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=5), NoisyRow.from_epsilon(1.0, n=N),
     NeighbourhoodVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8, candidates=C),
+    GradedVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8, slope=0.1),
     ClearAdjacency(N),
     OneBit.from_epsilon(1.0, d=D), MultiBit.from_epsilon(4.0, d=D), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
     Laplace.from_epsilon(1.0, d=D), AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D), ClearFeatures(D),
@@ -91,6 +93,7 @@ def test_the_defaults_of_the_parameters() -> None:
         "randomized_response": both, "degree": both, "group_degrees": both | {"seed": -1},
         "noisy_row": both | {"grid": 64},
         "neighbourhood_vote": both | {"own": True, "form": "full", "widths": ""},
+        "graded_vote": both | {"own": True, "form": "full"},
         "clear_adjacency": both, "one_bit": unit | {"grid": 1 << 16},
         "multi_bit": unit | {"grid": 1 << 16}, "grr_fs": {"block": 1}, "laplace": unit | {"grid": 256},
         "analytic_gaussian": unit | {"grid": 256}, "clear_features": unit, "grr": {}, "clear_label": {},
@@ -192,7 +195,14 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
     data = mechanism.respond(people()[0], NoiseStream(bytes(range(32))), device=4)
     report = mechanism.decode(data, device=4)
     found = mechanism.evidence(report)
-    if mechanism.name in ("degree", "group_degrees", "neighbourhood_vote", "grr_fs", "analytic_gaussian"):
+    if mechanism.name in (
+        "degree",
+        "group_degrees",
+        "neighbourhood_vote",
+        "graded_vote",
+        "grr_fs",
+        "analytic_gaussian",
+    ):
         assert found is None and mechanism.weight is None
         return
     assert found is not None
