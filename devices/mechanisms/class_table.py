@@ -28,6 +28,7 @@ from devices.fixed_point import UNIT_BITS, falling_powers, logarithm
 
 FORMS = ("full", "likeliest")
 UNKNOWN = 255
+MOST_BYTES = 3_000_000  # as base64 it fits into a question (:data:`devices.query.MAX_BYTES`) with room for the rest
 STEPS_PER_NAT = 16
 LARGEST_AFFINITY = 1 << 16
 MOST_CLASSES = 255
@@ -45,13 +46,18 @@ def quantised(probabilities: FloatArray, form: str = "full") -> str:
         form: ``full`` or ``likeliest`` (the first of the largest).
 
     Raises:
-        ValueError: for another shape or form, or a number that is negative or not finite.
+        ValueError: for another shape or form, a number that is negative or not finite, or a table that no question
+            can hold.
     """
     q = np.asarray(probabilities, np.float64)
     if q.ndim != 2 or form not in FORMS:
         raise ValueError(f"a table has a row for each person and a form of {', '.join(FORMS)}, not {q.shape}, {form}")
     if not (np.isfinite(q).all() and (q >= 0).all()):
         raise ValueError("a class probability is negative or not finite")
+    size = len(q) if form == "likeliest" else q.size
+    if size > MOST_BYTES:
+        other = "" if form == "likeliest" else "; of the form likeliest it takes one byte a person"
+        raise ValueError(f"a table of {size:,} bytes is longer than a question may be ({MOST_BYTES:,}){other}")
     most = q.max(axis=1, initial=0.0)
     unknown = most == 0
     if form == "likeliest":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devices.mechanisms.class_table import UNKNOWN, ClassTable, as_text, from_text, quantised
+from devices.mechanisms import NeighbourhoodVote
+from devices.mechanisms.class_table import MOST_BYTES, UNKNOWN, ClassTable, as_text, from_text, quantised
+from devices.query import MAX_BYTES, Ask, Query
 
 Q = np.array([[0.7, 0.2, 0.1], [0, 0, 0], [0, 0, 3.0], [0.3, 0.3, 0.4]])
 OM = np.array([[30000, 5000, 7000], [1, 65536, 9], [800, 900, 1000]])
@@ -63,3 +65,14 @@ def test_probabilities_that_are_none_are_refused(q: list) -> None:
         quantised(np.array(q))
     with pytest.raises(ValueError):
         quantised(Q, "half")
+
+
+def test_a_table_that_no_question_can_hold_is_not_made() -> None:
+    largest = NeighbourhoodVote.from_probabilities(
+        np.broadcast_to(np.arange(1.0, 11), (MOST_BYTES // 10, 10)), 1.0, homophily=0.5, candidates=10
+    )
+    assert len(Query("c" * 64, ((Ask("adjacency", (largest,)),),)).to_bytes()) < MAX_BYTES
+    many = np.broadcast_to(np.ones(10), (MOST_BYTES // 10 + 1, 10))
+    with pytest.raises(ValueError, match="likeliest it takes one byte a person"):
+        quantised(many)
+    assert len(quantised(many, "likeliest")) < 500_000
