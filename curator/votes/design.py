@@ -30,17 +30,22 @@ from devices.array_types import DoubleArray, IntArray
 
 HIT_RATE = 0.85
 MEASURES = ("hits", "information")
-_COMMON = ((1.5, 2), (3.5, 3), (5.0, 4))  # largest epsilon, candidates of everybody
+_COMMON = ((1.5, 2), (3.5, 3))  # largest epsilon, candidates of everybody
 _TIE = 1e-6  # weight of information beside hits
 
 
 def common_width(epsilon: float, classes: int) -> int:
     """Return the number of candidates where everybody has the same, by a rule measured on four graphs.
 
+    All classes are candidates if GRR over them tells the truth in 7 of 8 cases: then votes of people whose friends
+    are of other classes can be read as well.
+
     >>> [common_width(epsilon, 7) for epsilon in (1, 2, 4, 8)]
-    [2, 3, 4, 7]
+    [2, 3, 7, 7]
     """
-    return min(classes, next((width for largest, width in _COMMON if epsilon <= largest), classes))
+    if math.exp(min(epsilon, 700.0)) >= 7 * (classes - 1):
+        return classes
+    return min(classes, next((width for largest, width in _COMMON if epsilon <= largest), 4))
 
 
 def designed_widths(rows: DoubleArray, epsilon: float, measure: str = "hits") -> IntArray:

@@ -10,7 +10,7 @@ from torch import nn
 
 from curator.graph import Graph
 from curator.learning.training import NO_LABEL, TrainedNetwork
-from curator.votes.knowledge import VOTE, Knowledge, posterior
+from curator.votes.knowledge import Knowledge, posterior
 
 
 class FittedPool(nn.Module):
@@ -42,9 +42,6 @@ def fitted(graph: Graph, classes: int) -> TrainedNetwork:
     predictions = log_p.argmax(axis=1).astype(np.int64)
     right = predictions[graph.val] == graph.labels[graph.val]
     return TrainedNetwork(
-        FittedPool({"vote": 0.0, **exponents}), predictions, 1, float(right.mean()) if len(right) else float("nan"),
+        FittedPool(dict(exponents)), predictions, 1, float(right.mean()) if len(right) else float("nan"),
         time.perf_counter() - started,
     )  # fmt: skip
-
-
-__all__ = ["VOTE", "FittedPool", "fitted"]

@@ -1,11 +1,11 @@
 """Knowledge of the curator between the batches: class evidence, votes so far, and the pool of both.
 
-    ln P_i(c) = a ln Q_i(c) + b ln M[place of c, report of i] + constant,    a, b >= 0,
+    ln P_i(c) = a ln Q_i(c) + b ln M[place of c, report of i] + b' ln M'[c, class that i reports] + constant
 
-with Q from public features (:mod:`curator.learning.node_evidence`), the law M of :mod:`curator.votes.law` and the
-exponents of the smallest negative log-likelihood of the labels of validation people. b is 0 where the votes say
-nothing. The votes are dropped altogether where they do not lower this measure for people who were not
-used for the exponents.
+with Q from public features (:mod:`curator.learning.node_evidence`), the laws M and M' of :mod:`curator.votes.law` and
+the exponents a, b, b' >= 0 of the smallest negative log-likelihood of the known labels. b and b' are 0 where the
+votes say nothing. The votes are dropped altogether where they do not lower this measure for people who were
+not used for the exponents.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import numpy as np
 from curator.learning.node_evidence import node_evidence
 from curator.learning.pool import cross_fitted, fit_pool, told_classes
 from curator.reports.reports import Reports
-from curator.votes.law import Ballots, log_likelihood, places_of
+from curator.votes.law import Ballots, by_class, log_likelihood, places_of
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import PublicKnowledge, Split
 from devices.mechanisms import GRR, NeighbourhoodVote
 
-FEATURES, VOTE = "features", "vote"
+FEATURES, VOTE, CLASS = "features", "vote", "class"
+PRIOR = {FEATURES: 1.0, VOTE: 1.0, CLASS: 0.0}  # exponents before a label is seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +60,13 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> Knowledge:
     components, voted = {FEATURES: evidence}, np.zeros(facts.n, np.bool_)
     ballots = [] if reports is None else ballots_of(reports, public.split)
     if ballots:
-        votes = np.zeros_like(evidence)
+        votes, classes = np.zeros_like(evidence), np.zeros_like(evidence)
         for cast in ballots:
-            voted[cast.people] = True
-            votes[cast.people] = log_likelihood(cast, told[cast.people])
-        components[VOTE] = votes
+            people = cast.people
+            voted[people] = True
+            votes[people] = log_likelihood(cast, told[people])
+            classes[people] = log_likelihood(by_class(cast), told[people])
+        components |= {VOTE: votes, CLASS: classes}
     return Knowledge(labels, told, soft, components, voted)
 
 
@@ -72,17 +75,16 @@ def posterior(known: Knowledge, nodes: IntArray) -> tuple[DoubleArray, Mapping[s
     if VOTE not in known.components:
         return known.components[FEATURES], {FEATURES: 1.0}
     parts = dict(known.components)
-    prior = dict.fromkeys(parts, 1.0)
     if len(nodes):
         truth = told_classes(known.labels, nodes, known.soft, parts[FEATURES].shape[1])
         alone = {FEATURES: parts[FEATURES]}
         with_votes, without = (
-            cross_fitted(some, known.labels, nodes, soft=known.soft, prior=prior)[nodes] for some in (parts, alone)
+            cross_fitted(some, known.labels, nodes, soft=known.soft, prior=PRIOR)[nodes] for some in (parts, alone)
         )
         if _surprise(with_votes, truth) > _surprise(without, truth):
             parts = alone
-    pool = fit_pool(parts, known.labels, nodes, soft=known.soft, prior=prior)
-    return pool.log_probability, {VOTE: 0.0, **pool.exponents}
+    pool = fit_pool(parts, known.labels, nodes, soft=known.soft, prior=PRIOR)
+    return pool.log_probability, {VOTE: 0.0, CLASS: 0.0, **pool.exponents}
 
 
 def ballots_of(reports: Reports, split: Split) -> list[Ballots]:

@@ -9,6 +9,9 @@ counts labelled people, with k prior counts that say nothing about the class. Th
 same kind as everybody's, so M holds the noise and the homophily at once. Nothing is inverted, and a law of people who
 vote against their class is learned as well. (Prior counts that follow GRR with a fitted hit rate were no better.)
 
+Places say how far the neighbours agree with what is published of a person. Where friends are of other classes,
+they say nothing, and the same table of class and *reported class* does (:func:`by_class`).
+
 The row of a labelled person leaves its own count out: nobody's label reaches its own evidence.
 Where only a noisy report of the label is known, the counts are expectations over the class.
 """
@@ -51,6 +54,18 @@ def places_of(ranked: NDArray[np.uint8], width: int) -> IntArray:
     [[1, 2, 0]]
     """
     return np.asarray(np.minimum(np.argsort(ranked, axis=1, kind="stable"), width), np.int64)
+
+
+def by_class(ballots: Ballots) -> Ballots:
+    """Return the same votes with classes in the stead of places: all are candidates, in the order of their numbers.
+
+    A report of "nobody known" is the value after the classes.
+    """
+    rows, classes = ballots.places.shape
+    named = (ballots.places == ballots.reports[:, None]) & (ballots.reports < ballots.width)[:, None]
+    reported = np.where(named.any(axis=1), named.argmax(axis=1), classes)
+    places = np.broadcast_to(np.arange(classes), (rows, classes))
+    return Ballots(ballots.people, places, reported, classes, classes + 1)
 
 
 def log_likelihood(ballots: Ballots, told: DoubleArray, *, prior: float = PRIOR_COUNT) -> DoubleArray:

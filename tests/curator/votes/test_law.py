@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from curator.votes.law import Ballots, log_likelihood, places_of
+from curator.votes.law import Ballots, by_class, log_likelihood, places_of
 from devices.array_types import DoubleArray, IntArray
 
 WIDTH, CLASSES, KEPT = 3, 4, 0.7
@@ -89,3 +89,10 @@ def test_nobody_known_is_a_value_of_its_own() -> None:
     at_first = replace(ballots, values=WIDTH + 1, reports=reports, places=np.tile(np.arange(CLASSES), (400, 1)))
     rows = log_likelihood(at_first, _one_hot(labels))
     assert (rows[lonely].argmax(axis=1) == 0).all()
+
+
+def test_by_class_names_the_reported_class() -> None:
+    places = places_of(np.array([[2, 0, 3, 1], [0, 1, 2, 3], [3, 2, 1, 0]], np.uint8), 2)
+    named = by_class(Ballots(np.arange(3), places, np.array([1, 0, 2]), 2, 3))
+    assert named.reports.tolist() == [0, 0, 4]  # the third knows nobody
+    assert named.places.tolist() == [[0, 1, 2, 3]] * 3 and (named.width, named.values) == (4, 5)

@@ -18,7 +18,7 @@ from curator.methods import Budget, Question, Vote
 from curator.reports.parts import joined
 from curator.reports.reports import Reports
 from curator.votes import knowledge as module
-from curator.votes.knowledge import FEATURES, VOTE, ballots_of, batches_so_far, knowledge, posterior
+from curator.votes.knowledge import CLASS, FEATURES, VOTE, ballots_of, batches_so_far, knowledge, posterior
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, NeighbourhoodVote
@@ -136,24 +136,25 @@ def test_nobodys_own_label_reaches_its_own_row(batches: int) -> None:
             rows.append((mechanism.table, mechanism.widths))
     assert len(rows) in (0, 2) and len(set(rows)) <= 1
     reports = _collect(method)
-    components = [knowledge(reports, _public(labels)).components[VOTE][person] for labels in (TRUTH, other)]
-    assert np.array_equal(components[0], components[1])
+    for name in (VOTE, CLASS):
+        components = [knowledge(reports, _public(labels)).components[name][person] for labels in (TRUTH, other)]
+        assert np.array_equal(components[0], components[1])
 
 
 def test_the_vote_raises_the_accuracy_and_useless_votes_do_no_harm() -> None:
     alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
     told, exponents = _accuracy(Vote(), _collect(Vote(), rate=0.8))
-    assert told > alone + 0.1 and exponents[VOTE] > 0.5
+    assert told > alone + 0.1 and exponents[VOTE] + exponents[CLASS] > 0.5
     for seed in range(3):
         useless, _ = _accuracy(Vote(), _collect(Vote(), rate=0.0, seed=50 * seed))
         assert useless >= alone - 0.05
 
 
-def test_votes_for_another_class_are_read_with_all_candidates() -> None:
-    """The neighbours are of the next class. Places alone cannot tell that; the guard keeps what features say."""
+def test_votes_for_another_class_are_read_by_class() -> None:
+    """Friends are of the next class. Places cannot tell that, and the law of reported classes does."""
     alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
-    against, _ = _accuracy(Vote(candidates="4"), _collect(Vote(candidates="4"), shift=1))
-    assert against >= alone - 0.05
+    against, exponents = _accuracy(Vote(candidates="4"), _collect(Vote(candidates="4"), shift=1))
+    assert against >= alone + 0.1 and exponents[CLASS] > 0.5
 
 
 def test_private_labels_come_first_and_are_learned_from() -> None:
@@ -204,7 +205,7 @@ def test_the_fit_is_plain_tensors() -> None:
     method = Vote()
     graph = method.reconstruct(_collect(method), _public())
     trained = method.train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu")
-    assert set(trained.model.state_dict()) == {FEATURES, VOTE}
+    assert set(trained.model.state_dict()) == {FEATURES, VOTE, CLASS}
     assert trained.predictions.dtype == np.int64 and 0.5 < trained.val_accuracy <= 1
     rows: DoubleArray = graph.features
-    assert rows.shape == (N, 2 * CLASSES) and graph.edge_index.shape == (2, 0)
+    assert rows.shape == (N, 3 * CLASSES) and graph.edge_index.shape == (2, 0)
