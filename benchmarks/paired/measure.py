@@ -14,10 +14,12 @@ import numpy as np
 
 from benchmarks import ROOT
 from benchmarks.paired.rows import Row, words
+from benchmarks.paired.strong_null import strong_null
 from curator.methods import Question, Reference
 from curator.nulls.known import Known, known_from_graph, known_from_reports
 from curator.nulls.models import chance, features_alone, graph_alone
-from devices.array_types import IntArray
+from curator.votes.knowledge import knowledge
+from devices.array_types import DoubleArray, IntArray
 from devices.data.population import Population
 from strategies.experiments.trial import Trial, gather_for
 from strategies.people.owned_graph import own
@@ -29,6 +31,7 @@ from strategies.setup.run_setup import RunSetup
 
 CHANCE, GRAPH_ALONE, FEATURES_ALONE = "chance", "graph alone", "features alone"
 NULLS = (CHANCE, GRAPH_ALONE, FEATURES_ALONE)
+STRONG_NULL = "strong null"
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,14 @@ def _nulls(first: Trial, asked: RunSetup) -> Iterator[tuple[str, Callable[[], In
     yield CHANCE, lambda: _largest(known)
     yield GRAPH_ALONE, lambda: graph_alone(known)
     yield FEATURES_ALONE, lambda: features_alone(known, seed=first.seed, device=asked.options.device)
+    yield STRONG_NULL, lambda: strong_null(known, first.population, seed=first.seed, soft=_label_reports(first))
+
+
+def _label_reports(first: Trial) -> DoubleArray | None:
+    """Return the ln-likelihood of reported labels, float64 (n, classes); None for public ones."""
+    if first.reports is None or first.reports.labels is None:
+        return None
+    return knowledge(first.reports, first.public).soft
 
 
 def _largest(known: Known) -> IntArray:

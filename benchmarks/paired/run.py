@@ -12,7 +12,7 @@ import argparse
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.paired.cells import large_cells, pilot_cells, small_cells
@@ -24,9 +24,21 @@ from strategies.setup.run_setup import load_population
 GROUPS = {"small": small_cells, "large": large_cells, "pilot": pilot_cells}
 ROWS = "rows.csv"
 
+Load = Callable[[Cell], Population]
+
+
+def load_cell(cell: Cell) -> Population:
+    """Return the people of the data set that a cell's options name."""
+    return load_population(cell.readers[0].options)
+
 
 def run(
-    cells: Iterable[Cell], seeds: Iterable[int], file: Path, until: float = math.inf, home: Path | None = None
+    cells: Iterable[Cell],
+    seeds: Iterable[int],
+    file: Path,
+    until: float = math.inf,
+    load: Load = load_cell,
+    home: Path | None = None,
 ) -> Iterator[Row]:
     """Measure what is missing, append each row to the file and yield it.
 
@@ -35,6 +47,7 @@ def run(
         seeds: The seeds of each.
         file: Table of the rows.
         until: No cell starts after this time (``time.monotonic``).
+        load: Returns the people of a cell.
         home: Folder of kept reports; None keeps none.
     """
     done = {row.key for row in read_rows(file)}
@@ -47,9 +60,9 @@ def run(
                 continue
             if time.monotonic() > until:
                 return
-            dataset = cell.readers[0].options.dataset
+            dataset = cell.shown_dataset
             if dataset not in people:
-                people = {dataset: load_population(cell.readers[0].options)}  # one at a time: they can be large
+                people = {dataset: load(cell)}  # one at a time: they can be large
             for row in measure(wanted, seed, people[dataset], skip=done, home=home):
                 append(file, row)
                 done.add(row.key)
