@@ -18,6 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from devices.data.population import Record
+from devices.mechanisms import GRR
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 
@@ -58,23 +61,27 @@ def test_its_code_is_about_forty_lines() -> None:
 
 
 def test_its_commands_work(installed: Path, tmp_path: Path) -> None:
-    """Every command of the page, as it stands there."""
+    """Every command of the page, as it stands there, with the figures that the page shows."""
     for command in _block("sh").splitlines():
         words = command.split()
         assert words[0] == "ldpsim"
-        out = ["--out", str(tmp_path / "runs"), "--json", "--set", "epochs=5"] if words[1] == "run" else []
+        out = ["--out", str(tmp_path / "runs"), "--json"] if words[1] == "run" else []
         printed = _ldpsim(installed, *words[1:], *out)
         if words[1] == "methods":
-            assert any(line.startswith("mine ") and "feature" in line for line in printed.splitlines())
+            assert any(line.startswith("mine ") and "untrusted" in line for line in printed.splitlines())
             continue
         record = json.loads(printed)
-        assert record["method"] == "mine" and record["devices"]["reported"] == 200
+        assert record["method"] == "mine" and record["devices"]["reported"] == 1000
         holds = record["privacy"]["holds"]
-        assert holds["bit_adjacency"]["value"] == pytest.approx(0.8 * 8)
-        assert holds["bit_feature"]["value"] == pytest.approx(0.2 * 8)
-        assert holds["vector"]["value"] == pytest.approx(0.2 * 8 * record["dataset"]["features"])
-        life = record["privacy"]["lifetime_per_device"]
-        assert life["vector"]["max"] == holds["vector"]["value"]
+        for level in ("bit_adjacency", "user"):
+            assert holds[level]["value"] == pytest.approx(4) and holds[level]["value"] <= 4
+        assert holds["relationship"]["value"] == pytest.approx(8)
+        assert record["privacy"]["lifetime_per_device"]["vector"]["max"] == holds["user"]["value"]
+        found = {"test": record["accuracy"]["test"], "chance": record["nulls"]["chance"]["test"]}
+        shown = dict(re.findall(r"^(test|chance) +([\d.]+) %", _block("text"), flags=re.MULTILINE))
+        for name, accuracy in found.items():
+            assert accuracy == pytest.approx(float(shown[name]) / 100, abs=0.03)
+        assert found["test"] > found["chance"] + 0.3  # it works
 
 
 def _module(installed: Path) -> ModuleType:
@@ -90,17 +97,26 @@ def _module(installed: Path) -> ModuleType:
 
 
 def test_its_mechanism_loses_what_it_says(installed: Path) -> None:
-    """By enumeration: probabilities sum to 1, and the worst ratios are ``loss()``."""
-    mechanism: Any = _module(installed).FeatureCount(3, 2, 4)
-    people = [np.array(bits, np.float32) for bits in itertools.product((0, 1), repeat=4)]
-    reports = [np.array([count]) for count in range(-60, 65)]
-    table = np.array([[mechanism.log_probability(report, value) for report in reports] for value in people])
+    """By enumeration of all lists and answers: probabilities sum to 1, and the worst ratios are ``loss()``."""
+    module: Any = _module(installed)
+    response = GRR.from_epsilon(1.5, categories=4)
+    mechanism = module.FrequentClass(response.lie, 3, (0, 1, 1, 2, -1))
+    lists = [np.array(ids, np.int32) for size in range(6) for ids in itertools.combinations(range(5), size)]
+    reports = [mechanism.decode(bytes([answer]), device=0) for answer in range(4)]
+    values = [mechanism.value_of(Record(np.zeros(0, np.int32), np.zeros(0, np.float32), near, 0), device=0)
+              for near in lists]  # fmt: skip
+    table = np.array([[mechanism.log_probability(report, value) for report in reports] for value in values])
     np.testing.assert_allclose(np.exp(table).sum(axis=1), 1, atol=1e-12)
-    worst = dict.fromkeys(range(1, 5), 0.0)
-    for (i, one), (j, other) in itertools.combinations(enumerate(people), 2):
-        moved = int((one != other).sum())
-        worst[moved] = max(worst[moved], float(np.abs(table[i] - table[j]).max()))
-    assert math.isclose(worst[1], mechanism.loss().bit, rel_tol=1e-8)
-    assert math.isclose(worst[4], mechanism.loss().vector, rel_tol=1e-8)
+    worst = {"bit": 0.0, "vector": 0.0}
+    for (i, one), (j, other) in itertools.combinations(enumerate(lists), 2):
+        ratio = float(np.abs(table[i] - table[j]).max())
+        worst["vector"] = max(worst["vector"], ratio)
+        if len(np.setxor1d(one, other)) == 1:
+            worst["bit"] = max(worst["bit"], ratio)
+    assert math.isclose(worst["bit"], mechanism.loss().bit, rel_tol=1e-8)
+    assert math.isclose(worst["vector"], mechanism.loss().vector, rel_tol=1e-8)
+    assert values[0] == 3 and values[-1] == 1  # nobody; everybody
     for report in reports:
         assert np.array_equal(mechanism.decode(mechanism.encode(report), device=0), report)
+    with pytest.raises(ValueError, match="not a report"):
+        mechanism.decode(bytes([4]), device=0)
