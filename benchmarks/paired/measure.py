@@ -56,17 +56,19 @@ class Cell:
         budget: The budget as text; empty for references, which ask nobody.
         readers: The curators; the first one's question is asked.
         nulls: Null models to take from the same knowledge.
+        dataset: Name in the tables; empty for the name of the options.
     """
 
     setting: str
     budget: str
     readers: tuple[Reader, ...]
     nulls: tuple[str, ...] = ()
+    dataset: str = ""
 
     @property
     def shown_dataset(self) -> str:
         """Name of the data set in the tables; of a file, its name without the folder and the ending."""
-        return Path(self.readers[0].options.dataset).stem
+        return self.dataset or Path(self.readers[0].options.dataset).stem
 
     def missing(self, done: Collection[tuple[Any, ...]], seed: int) -> Cell | None:
         """Return the cell with the curators and nulls that have no row; None if all have one.

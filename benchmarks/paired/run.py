@@ -96,7 +96,8 @@ def main() -> None:
     until = time.monotonic() + 60 * given.minutes
     cells = [cell for group in given.groups for cell in GROUPS[group]() if all(word in line_of(cell)
              for word in given.only)]  # fmt: skip
-    for row in run(cells, given.seeds, given.home / ROWS, until, given.home / "reports" if given.keep else None):
+    kept = given.home / "reports" if given.keep else None
+    for row in run(cells, given.seeds, given.home / ROWS, until, home=kept):
         print(f"{time.strftime('%H:%M:%S')} {row.dataset} {row.setting} {row.budget} {row.seed} {row.method} "
               f"{row.test:.2f} {row.cpu:.1f} s", flush=True)  # fmt: skip
 
