@@ -1,4 +1,4 @@
-"""Nearest people by brute force; the strong null reads no edge and no test label, and is above its own parts' chance."""
+"""Nearest people by brute force; the strong null reads no edge and no test label, and is above its parts' chance."""
 
 from __future__ import annotations
 
