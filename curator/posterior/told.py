@@ -1,8 +1,9 @@
 """All that reports and public knowledge tell a curator, in the form that the posterior reads.
 
 Whatever was asked, there are four kinds of evidence: about pairs (adjacency reports, or a public graph), about a
-person from features (public, reported bits, or none), about a person from the own label (public, or reported under
-GRR), and public scores of pairs by features.
+person from features (public, or a reported bit for each), about a person from the own label (public, or reported
+under GRR), and scores of pairs by features. Other reports of features, with one budget for the whole vector, say next
+to nothing about one person and are not read.
 """
 
 from __future__ import annotations
@@ -78,9 +79,11 @@ def told(reports: Reports, public: PublicKnowledge) -> Told:
     truth, soft = 1.0, None
     labels = public.labels
     if reports.labels is not None:
-        channel = reports.mechanism("label", GRR)
-        truth, labels = channel.truth_probability, reports.labels
-        soft = np.where(labels[:, None] == np.arange(classes), channel.weight, 0.0)
+        labels = reports.labels
+        if not reports.source("labels").in_clear:
+            channel = reports.mechanism("label", GRR)
+            truth = channel.truth_probability
+            soft = np.where(labels[:, None] == np.arange(classes), channel.weight, 0.0)
     known = np.full(len(labels), -1, np.int64)
     known[split.labelled] = labels[split.labelled]
     if soft is not None:
@@ -88,7 +91,7 @@ def told(reports: Reports, public: PublicKnowledge) -> Told:
     train, val = (nodes[known[nodes] >= 0] for nodes in (split.train, split.val))
     features = public.features
     bits, flip, answered, scores = None, 0.0, None, None
-    if features is None and reports.features is not None:
+    if features is None and reports.features is not None and isinstance(reports.source("features"), OneBit):
         one_bit = reports.mechanism("features", OneBit)
         flip, answered = one_bit.flip_probability, reports.reported("features")
         scores = reported_scores(reports.features, flip, one_bit.d, answered)

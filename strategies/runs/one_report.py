@@ -75,6 +75,7 @@ class OneReportRun(Run):
             reconstruction={
                 **evaluation.reconstruction(graph, population, own_features=own_features),
                 "degrees": degrees,
+                **{name: graph.notes[name] for name in ("posterior",) if name in graph.notes},
             },
             known=known,
             reports=kept,

@@ -25,8 +25,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports
+from curator.methods.local.blink import Blink
+from curator.methods.local.dprr import DPRR
 from curator.methods.local.hogs import HoGS
 from curator.methods.local.links import LocalMethod, both_ways
+from curator.methods.local.lpgnn import LPGNN
+from curator.methods.local.rgnn import RGNN
+from curator.methods.local.rr import RR
+from curator.methods.local.solitude import FPSolitude, Solitude
+from curator.methods.local.symrr import SymRR
 from curator.privacy.guarantee import Claim, Guarantee
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
@@ -35,7 +42,8 @@ if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
     from curator.posterior.estimate import Estimate
 
-ASKERS: Mapping[str, type[LocalMethod]] = {"hogs": HoGS}
+_ASKERS = (HoGS, RGNN, LPGNN, Solitude, FPSolitude, Blink, RR, SymRR, DPRR)
+ASKERS: Mapping[str, type[LocalMethod]] = {kind.name: kind for kind in _ASKERS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +58,8 @@ class SBP(LocalMethod):
     """The posterior.
 
     Args:
-        asks: Method whose question is asked.
+        asks: Method whose question is asked, with its defaults: ``hogs``, ``rgnn`` or ``lpgnn`` (a public graph, noisy
+            labels), ``solitude``, ``fp-solitude``, ``blink``, ``rr``, ``symrr`` or ``dprr``.
 
     Raises:
         ValueError: for an unknown method.
@@ -109,7 +118,7 @@ class SBP(LocalMethod):
         weights = np.tile(found.probability.astype(np.float32), 2)
         return PosteriorGraph(
             features, both_ways(found.left, found.right), weights, evidence.labels, evidence.train, evidence.val,
-            found.notes(), found,
+            {"posterior": found.notes()}, found,
         )  # fmt: skip
 
     def train(

@@ -8,7 +8,8 @@ import pytest
 from curator.links.evidence import CERTAIN
 from curator.posterior.told import told
 from curator.reports.agreed_pairs import agreed_pairs
-from devices.mechanisms import GRR
+from devices.mechanisms import GRR, ClearLabel
+from devices.query import Ask
 from tests.curator.posterior.worlds import CLASSES, SPLIT, N, world
 
 
@@ -55,6 +56,16 @@ def test_reported_labels_have_the_exact_likelihood_of_their_report() -> None:
         found = dataclasses.replace(evidence, labels=labels).class_estimates(np.array([person]))[person]
         mean += np.exp(channel.log_probability(report, 1)) * found
     np.testing.assert_allclose(mean, [0, 1, 0], atol=1e-12)
+
+
+def test_labels_in_clear_are_certain() -> None:
+    reports, public, labels = world(private_labels=True)
+    clear = ClearLabel(CLASSES)
+    asks = {**reports.asks, "label": Ask("label", (clear,))}
+    said = np.where(np.isin(np.arange(N), SPLIT.labelled), labels, -1)
+    evidence = told(dataclasses.replace(reports, asks=asks, labels=said), public)
+    assert evidence.soft is None and evidence.truth == 1
+    assert np.isneginf(evidence.own(evidence.train)).sum() == 75 * 2
 
 
 def test_features_not_asked_leave_the_class_shares() -> None:

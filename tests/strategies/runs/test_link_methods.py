@@ -37,6 +37,19 @@ def test_each_runs_on_the_generated_graph(name: str, tmp_path: Path) -> None:
     assert holds["relationship"]["value"] == pytest.approx(ends * holds["bit_adjacency"]["value"])
 
 
+@pytest.mark.parametrize("asks", ["rgnn", "lpgnn", "solitude", "fp-solitude", "blink", "symrr", "dprr"])
+def test_sbp_reads_the_answers_to_any_question(asks: str, tmp_path: Path) -> None:
+    options = RunOptions(
+        method="sbp", clients=60, settings={"asks": asks}, epsilon=12.0, public_features=asks in PUBLIC,
+        reference=False, nulls=False, out=tmp_path / "runs",
+    )  # fmt: skip
+    record = simulate(options).record
+    assert record["devices"]["reported"] == 60 and 0 <= record["accuracy"]["test"] <= 1
+    assert (
+        record["reconstruction"]["posterior"]["answer"] in record["reconstruction"]["posterior"]["validation_accuracy"]
+    )
+
+
 @pytest.mark.parametrize("variant", ["soft", "hybrid"])
 def test_variants_and_silent_devices(variant: str, tmp_path: Path) -> None:
     options = RunOptions(

@@ -8,7 +8,7 @@ import pytest
 
 from curator.learning.training import TrainingSettings
 from curator.methods import Budget, HoGS
-from curator.methods.local.sbp import SBP
+from curator.methods.local.sbp import ASKERS, SBP
 from devices.facts import PublicFacts, PublicKnowledge
 from tests.curator.posterior.worlds import CLASSES, SPLIT, D, N, world
 
@@ -38,6 +38,17 @@ def test_question_and_guarantee_are_those_of_hogs(budget: Budget) -> None:
     assert guarantee == wanted and SBP().claim(budget) == HoGS().claim(budget)
 
 
+@pytest.mark.parametrize("name", [name for name in ASKERS if name != "hogs"])
+def test_the_question_of_any_other_method_is_asked_as_it_is(name: str) -> None:
+    budget = Budget(epsilon=6, public_features=name in ("blink", "rr", "symrr", "dprr"))
+    other = ASKERS[name]()
+    own, theirs = (method.questions(FACTS, SPLIT, budget, "c") for method in (SBP(asks=name), other))
+    assert [q.query.to_bytes() for q in own] == [q.query.to_bytes() for q in theirs]
+    assert SBP(asks=name).guarantee(FACTS, own, budget) == other.guarantee(FACTS, theirs, budget)
+    assert SBP(asks=name).knows_graph() == other.knows_graph()
+    assert SBP(asks=name).asks_for_labels() == other.asks_for_labels()
+
+
 def test_scrambled_test_labels_change_nothing() -> None:
     """Only a simulation has them. The curator's knowledge never does, so they are put where it would look."""
     reports, public, labels = world(epsilon=3.0)
@@ -57,7 +68,7 @@ def test_the_answer_is_a_network_of_plain_tensors() -> None:
     assert state["affinity"].shape == (CLASSES, CLASSES) and set(state) == {"exponents", "affinity", "edge_prior"}
     assert trained.predictions.dtype == np.int64 and 0.5 < trained.val_accuracy <= 1
     assert graph.edge_weight.dtype == np.float32 and len(graph.edge_weight) == graph.edge_index.shape[1]
-    assert graph.notes["answer"] in ("pool", "features", "label propagation on S")
+    assert graph.notes["posterior"]["answer"] in ("pool", "features", "label propagation on S", "largest class")
 
 
 def test_the_same_reports_give_the_same_bytes() -> None:
