@@ -29,6 +29,7 @@ from curator.methods.local.blink import Blink
 from curator.methods.local.dprr import DPRR
 from curator.methods.local.hogs import HoGS
 from curator.methods.local.links import LocalMethod, both_ways
+from curator.methods.local.lp_and import LPAnd
 from curator.methods.local.lpgnn import LPGNN
 from curator.methods.local.rgnn import RGNN
 from curator.methods.local.rr import RR
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
     from curator.posterior.estimate import Estimate
 
-_ASKERS = (HoGS, RGNN, LPGNN, Solitude, FPSolitude, Blink, RR, SymRR, DPRR)
+_ASKERS = (HoGS, RGNN, LPGNN, Solitude, FPSolitude, Blink, RR, SymRR, DPRR, LPAnd)
 ASKERS: Mapping[str, type[LocalMethod]] = {kind.name: kind for kind in _ASKERS}
 
 
@@ -59,7 +60,7 @@ class SBP(LocalMethod):
 
     Args:
         asks: Method whose question is asked, with its defaults: ``hogs``, ``rgnn`` or ``lpgnn`` (a public graph, noisy
-            labels), ``solitude``, ``fp-solitude``, ``blink``, ``rr``, ``symrr`` or ``dprr``.
+            labels), ``solitude``, ``fp-solitude``, ``blink``, ``rr``, ``symrr``, ``dprr`` or ``lp-and``.
 
     Raises:
         ValueError: for an unknown method.
@@ -73,6 +74,8 @@ class SBP(LocalMethod):
     search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
     query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"]}
     common_selection: ClassVar[bool] = False
+    auto_share: ClassVar[bool] = True
+    takes_over: ClassVar[str] = "asks"
 
     def __post_init__(self) -> None:
         self.check_choices(asks=tuple(ASKERS))
@@ -89,6 +92,10 @@ class SBP(LocalMethod):
     def asks_for_labels(self) -> bool:
         """Return whether the question always asks for labels."""
         return self.asker.asks_for_labels()
+
+    def chooses_share(self) -> bool:
+        """Return whether the question is HoGS's, in which the features may go unasked."""
+        return self.asks == HoGS.name
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return the questions of the other method."""

@@ -47,6 +47,7 @@ def test_the_question_of_any_other_method_is_asked_as_it_is(name: str) -> None:
     assert SBP(asks=name).guarantee(FACTS, own, budget) == other.guarantee(FACTS, theirs, budget)
     assert SBP(asks=name).knows_graph() == other.knows_graph()
     assert SBP(asks=name).asks_for_labels() == other.asks_for_labels()
+    assert SBP().chooses_share() and not SBP(asks=name).chooses_share()
 
 
 def test_scrambled_test_labels_change_nothing() -> None:
