@@ -89,6 +89,10 @@ class SBP(LocalMethod):
         """Return whether the graph is public in the setting of the question."""
         return self.asker.knows_graph()
 
+    def chooses_share(self) -> bool:
+        """Return whether the share is chosen; the rule is for the question of HoGS."""
+        return self.asks == "hogs"
+
     def asks_for_labels(self) -> bool:
         """Return whether the question always asks for labels."""
         return self.asker.asks_for_labels()

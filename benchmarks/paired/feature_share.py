@@ -1,0 +1,199 @@
+"""Fit the rule of ``--feature-share auto`` on generated graphs, and write its page.
+
+    python -m benchmarks.paired.feature_share measure [--minutes 25]
+    python -m benchmarks.paired.feature_share check --data-dir DIR
+    python -m benchmarks.paired.feature_share page
+
+``measure`` runs sbp with fixed shares on graphs of several sizes, degrees, homophilies and feature strengths.
+``page`` fits the two constants of :class:`curator.methods.feature_share.ShareRule` on these rows: least mean
+regret, the accuracy that the best measured share has beyond the rule's. Between measured shares the accuracy is
+interpolated. ``check`` measures Cora and CiteSeer, which the fit never sees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import RESULTS
+from benchmarks.paired.measure import Cell, Reader, measure
+from benchmarks.paired.rows import Row, append, read_rows
+from curator.methods.feature_share import ShareRule
+from devices.data.population import Population
+from devices.data.splits import make_split
+from devices.datasets.generated import generate
+from devices.datasets.generated_kinds import clique_rich, dense, edges_decide, features_decide, heterophilous
+from devices.facts import PublicFacts
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import load_population
+
+ROWS = RESULTS / "feature-share.csv"
+FITTED, CHECKED = "fit", "check"  # the rows' setting
+# (epsilon, share), the telling ones first; a share of 0 is quick
+PAIRS = (
+    *((epsilon, 0.0) for epsilon in (8.0, 5.0, 6.0, 4.0, 3.0, 10.0, 2.0)),
+    *((8.0, 0.3), (5.0, 0.1), (6.0, 0.3), (8.0, 0.5), (5.0, 0.3), (10.0, 0.5), (4.0, 0.1), (6.0, 0.1), (3.0, 0.1)),
+    *((6.0, 0.2), (10.0, 0.3), (8.0, 0.2), (5.0, 0.2), (4.0, 0.2), (6.0, 0.5), (8.0, 0.1), (10.0, 0.2), (5.0, 0.03)),
+    *((3.0, 0.03), (4.0, 0.03), (6.0, 0.03), (8.0, 0.03), (10.0, 0.1), (2.0, 0.03), (2.0, 0.1), (3.0, 0.2), (4.0, 0.3)),
+)
+GRAPHS: Mapping[str, Callable[..., Population]] = {
+    "default": partial(generate, 2000),
+    "plain words": partial(generate, 2500, 1400, 7, mean_degree=4.0, homophily=0.8, class_words=0.35, topic_words=0.4),
+    "many columns": partial(generate, 2000, 3000, 6, mean_degree=2.8, homophily=0.74, class_words=0.3, topic_words=0.4),
+    "few columns": partial(generate, 3000, 100, 4, mean_degree=8.0, homophily=0.7, class_words=0.3, topic_words=0.3),
+    "dense": partial(dense, 1500),
+    "cliques": partial(clique_rich, 1500),
+    "features decide": partial(features_decide, 2000),
+    "edges decide": partial(edges_decide, 1500),
+    "heterophilous": partial(heterophilous, 1500, class_words=0.3, topic_words=0.3),
+}
+REAL, REAL_SEEDS = ("cora", "citeseer"), (100, 101)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A graph to measure.
+
+    Args:
+        name: Name in the rows.
+        seed: Derives split, noise and training; of a generated graph also the people.
+        people: Its people.
+        setting: :data:`FITTED` or :data:`CHECKED`.
+    """
+
+    name: str
+    seed: int
+    people: Population
+    setting: str
+
+
+@dataclass(frozen=True)
+class ShareCurve:
+    """Accuracy of one graph at one budget by feature share.
+
+    Args:
+        name: Graph.
+        facts: Its public facts.
+        labels: Number of training labels.
+        epsilon: The budget.
+        shares, tests: The measured shares, rising, and their test accuracy in percent.
+    """
+
+    name: str
+    facts: PublicFacts
+    labels: int
+    epsilon: float
+    shares: tuple[float, ...]
+    tests: tuple[float, ...]
+
+    def at(self, share: float) -> float:
+        """Return the accuracy at a share, interpolated; beyond the last share it is that share's."""
+        return float(np.interp(share, self.shares, self.tests))
+
+    def chosen(self, rule: ShareRule) -> float:
+        """Return the share of a rule."""
+        return rule.share(self.facts, self.labels, self.epsilon)
+
+    def regret(self, rule: ShareRule) -> float:
+        """Return the points that the best measured share is above the rule's."""
+        return max(self.tests) - self.at(self.chosen(rule))
+
+
+def cells(name: str, setting: str) -> Iterator[Cell]:
+    """Yield sbp with each share at each budget; a share is a question of its own."""
+    for epsilon, share in PAIRS:
+        options = RunOptions(method="sbp", epsilon=epsilon, feature_share=share, out=None, device="cpu", engine="local",
+                             reference=False, nulls=False)  # fmt: skip
+        yield Cell(setting, f"{epsilon:g}", (Reader(f"share {share:g}", options),), dataset=name)
+
+
+def measured(graphs: Iterable[Scored], file: Path, until: float) -> Iterator[Row]:
+    """Measure what is missing, append each row to the file and yield it; no cell starts after ``until``.
+
+    All graphs have their first cell, then their second one, and so on: what there is no time for is missing everywhere.
+    """
+    done = {row.key for row in read_rows(file)}
+    several = [[(graph, cell) for cell in cells(graph.name, graph.setting)] for graph in graphs]
+    for together in zip(*several, strict=True):
+        for graph, cell in together:
+            wanted = cell.missing(done, graph.seed)
+            if wanted is not None and time.monotonic() < until:
+                for row in measure(wanted, graph.seed, graph.people):
+                    append(file, row)
+                    yield row
+
+
+def made() -> Iterator[Scored]:
+    """Yield the generated graphs, each with a seed of its own."""
+    for seed, (name, make) in enumerate(GRAPHS.items(), 100):
+        yield Scored(name, seed, make(seed=seed), FITTED)
+
+
+def real(data_dir: Path | None) -> Iterator[Scored]:
+    """Yield the real graphs of the check."""
+    for name in REAL:
+        people = load_population(RunOptions(dataset=name, data_dir=data_dir))
+        yield from (Scored(name, seed, people, CHECKED) for seed in REAL_SEEDS)
+
+
+def curves(rows: Iterable[Row], graphs: Iterable[Scored]) -> list[ShareCurve]:
+    """Return the curves of these graphs; the seeds of one graph are averaged."""
+    found: dict[tuple[str, float], dict[float, list[float]]] = {}
+    known: dict[str, tuple[PublicFacts, int]] = {}
+    rows = list(rows)
+    for graph in graphs:
+        known[graph.name] = graph.people.facts, len(make_split("random", graph.people, graph.seed).train)
+        for row in rows:
+            if (row.dataset, row.seed, row.setting) == (graph.name, graph.seed, graph.setting):
+                tests = found.setdefault((graph.name, float(row.budget)), {})
+                tests.setdefault(float(row.method.removeprefix("share ")), []).append(row.test)
+    return [
+        ShareCurve(name, *known[name], epsilon, tuple(sorted(tests)),
+                   tuple(float(np.mean(tests[share])) for share in sorted(tests)))
+        for (name, epsilon), tests in sorted(found.items()) if len(tests) > 1
+    ]  # fmt: skip
+
+
+def fitted(several: Iterable[ShareCurve]) -> ShareRule:
+    """Return the rule of least mean regret; of equal ones the one that asks least for features."""
+    several = list(several)
+    rules = [ShareRule(margin, evidence) for margin in np.arange(-4, 8.25, 0.25).tolist()
+             for evidence in np.round(np.geomspace(1, 300, 60), 1).tolist()]  # fmt: skip
+
+    def cost(rule: ShareRule) -> tuple[float, float]:
+        regrets = [curve.regret(rule) for curve in several]
+        return round(float(np.mean(regrets)), 3), sum(curve.chosen(rule) for curve in several)
+
+    return min(rules, key=cost)
+
+
+def main() -> None:
+    """Measure, check, or fit and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("measure", "check", "page"))
+    parser.add_argument("--minutes", type=float, default=25.0, help="no cell starts after this time")
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--file", type=Path, default=ROWS)
+    given = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if given.what == "page":
+        from benchmarks.paired.feature_share_page import write_page
+
+        rows = read_rows(given.file)
+        fit = curves(rows, made())
+        write_page(given.file.with_suffix(".md"), fitted(fit), fit, curves(rows, real(given.data_dir)))
+        return
+    graphs = made() if given.what == "measure" else real(given.data_dir)
+    for row in measured(graphs, given.file, time.monotonic() + 60 * given.minutes):
+        print(f"{row.dataset} {row.budget} {row.seed} {row.method} {row.test:.2f} {row.cpu:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
