@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 BINS = 10
+_COLUMNS = ("case", "kind", "predicted", "true", "count", "missed")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,47 @@ def calibration(predicted: ArrayLike, true: ArrayLike) -> Calibration:
     return Calibration(tuple(mean.tolist()), tuple(share.tolist()), tuple(count[full].tolist()))
 
 
+def write_bins(path: Path, case: str, kinds: Mapping[str, Calibration], *, missed: int = 0) -> None:
+    """Write the bins of one case to a table, in place of its earlier ones.
+
+    Args:
+        path: The table.
+        case: Name of the case.
+        kinds: Kind (edges, classes) -> its bins.
+        missed: True cases that no bin holds, of the first kind.
+    """
+    rows = [row for row in _read(path) if row["case"] != case]
+    for place, (kind, found) in enumerate(kinds.items()):
+        lost = missed if place == 0 else 0
+        for mean, share, count in zip(found.predicted, found.true, found.count, strict=True):
+            rows.append({"case": case, "kind": kind, "predicted": f"{mean:.5f}", "true": f"{share:.5f}",
+                         "count": str(count), "missed": str(lost)})  # fmt: skip
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def read_bins(path: Path) -> dict[str, dict[str, tuple[Calibration, int]]]:
+    """Return kind -> case -> bins, and the true cases that no bin holds; empty if there is no table."""
+    grouped: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in _read(path):
+        grouped.setdefault((row["kind"], row["case"]), []).append(row)
+    found: dict[str, dict[str, tuple[Calibration, int]]] = {}
+    for (kind, case), rows in grouped.items():
+        means, shares = (tuple(float(row[name]) for row in rows) for name in ("predicted", "true"))
+        bins = Calibration(means, shares, tuple(int(row["count"]) for row in rows))
+        found.setdefault(kind, {})[case] = (bins, int(rows[0]["missed"]))
+    return found
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    if not path.is_file():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def draw(panels: Mapping[str, Mapping[str, Calibration]], where: Path) -> None:
     """Draw a panel for edges, classes and so on: predicted against true, a line a case.
 
@@ -91,9 +134,3 @@ def draw(panels: Mapping[str, Mapping[str, Calibration]], where: Path) -> None:
     where.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(where, dpi=90)
     pyplot.close(figure)
-
-
-def table_lines(found: Mapping[str, Calibration]) -> Sequence[tuple[str, ...]]:
-    """Return a line a case: cases, expected true ones, true ones and the error."""
-    return [(name, f"{sum(one.count):,}", f"{one.expected:,.0f}", f"{one.happened:,.0f}", f"{one.error:.3f}")
-            for name, one in found.items()]  # fmt: skip

@@ -99,16 +99,7 @@ def measure(
     Raises:
         ValueError: for a curator that would ask more than the first one.
     """
-    asked = _set_up(cell.readers[0], seed, population)
-    questions = _questions(asked)
-    question = hashlib.sha256(b"".join(each.query.digest for each in questions)).hexdigest()[:12] if questions else ""
-    kept = home / f"{cell.shown_dataset}-{question}-{seed}" if home is not None and question else None
-    first = gather_for(asked, kept=kept)
-    base = Row(
-        dataset=cell.shown_dataset, setting=cell.setting, budget=cell.budget, seed=seed, method="", parameters="",
-        test=0, val=0, cpu=0, threads=_threads(), question=question,
-        reports=first.digest[:12], commit=commit(),
-    )  # fmt: skip
+    base, first, asked = asked_once(cell, seed, population, home)
     for reader in cell.readers:
         named = replace(base, method=reader.name, parameters=_parameters(reader))
         if named.key not in skip:
@@ -116,6 +107,24 @@ def measure(
     for name, predict in _nulls(first, asked):
         if name in cell.nulls:
             yield _scored(replace(base, method=name), first, predict)
+
+
+def asked_once(cell: Cell, seed: int, population: Population, home: Path | None = None) -> tuple[Row, Trial, RunSetup]:
+    """Ask the question of a cell, or read the kept reports.
+
+    Returns:
+        The row of the cell without a curator, the collection, and the set-up of the first curator.
+    """
+    asked = _set_up(cell.readers[0], seed, population)
+    questions = _questions(asked)
+    question = hashlib.sha256(b"".join(each.query.digest for each in questions)).hexdigest()[:12] if questions else ""
+    kept = home / f"{cell.shown_dataset}-{question}-{seed}" if home is not None and question else None
+    first = gather_for(asked, kept=kept)
+    base = Row(
+        dataset=cell.shown_dataset, setting=cell.setting, budget=cell.budget, seed=seed, method="", parameters="",
+        test=0, val=0, cpu=0, threads=_threads(), question=question, reports=first.digest[:12], commit=commit(),
+    )  # fmt: skip
+    return base, first, asked
 
 
 def same_question(asked: Sequence[Question], wanted: Sequence[Question]) -> bool:

@@ -9,10 +9,13 @@ written again.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import RESULTS
+from benchmarks.paired.calibration import Calibration, read_bins
+from benchmarks.paired.calibration import draw as draw_calibration
 from benchmarks.paired.cells import LPGNN, PRIVATE, PUBLIC, RGNN, SOLITUDE
 from benchmarks.paired.goals import GOALS, SAFETY
 from benchmarks.paired.picture import draw
@@ -22,6 +25,8 @@ from benchmarks.paired.summary import NOT_RUN, Place, Results, in_words, table
 from strategies.results.averages import spread
 
 NAME, TABLE, PICTURE = "sbp.md", "sbp.csv", "figures/sbp.png"
+BINS, CALIBRATION_PICTURE = "sbp-calibration.csv", "figures/sbp-calibration.png"
+Bins = Mapping[str, Mapping[str, tuple[Calibration, int]]]
 NOTES = Path(__file__).parent / "notes"
 METHOD = "sbp"
 DATASETS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "facebook": "Facebook", "dblp": "DBLP"}
@@ -53,8 +58,8 @@ Written by `python -m benchmarks.paired.sbp_page` from [sbp.csv](sbp.csv), which
 every curator, cell and seed."""
 
 
-def page(results: Results) -> str:
-    """Return the page."""
+def page(results: Results, bins: Bins) -> str:
+    """Return the page of the rows and the bins of the calibration."""
     parts = ["# `sbp`: a posterior from the same reports", HEAD, *_note("summary")]
     parts += ["## Goals and what was reached", headline(results), _goals(results)]
     parts += ["## Public features", f"![Accuracy against epsilon]({PICTURE})"]
@@ -70,12 +75,10 @@ def page(results: Results) -> str:
         parts += [f"### {title}", _table(results, places, methods, budget) if places else NOT_RUN.capitalize() + "."]
     parts += ["## Paired differences", "`sbp` minus the other, in points.", _differences(results)]
     parts += ["## Never worse than asking nobody", _safety(results), *_note("safety")]
-    for title, name in (("Ablation", "ablation"), ("Calibration", "calibration"), ("CPU time", "cpu"),
-                        ("What failed, and why", "failed")):  # fmt: skip
-        found = list(_note(name))
-        parts += [f"## {title}", *(found or [NOT_RUN.capitalize() + "."])]
-        if name == "cpu":
-            parts += [_seconds(results)]
+    parts += ["## Ablation", *_ablation(results), *_note("ablation")]
+    parts += ["## Calibration", *_calibration(bins), *_note("calibration")]
+    parts += ["## CPU time", *_note("cpu"), _seconds(results)]
+    parts += ["## What failed, and why", *(_note("failed"))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -120,6 +123,49 @@ def _table(results: Results, places: Sequence[Place], methods: Sequence[str], bu
     heads = [f"{place[0] + ', ' if several else ''}{budget} {place[2]}" for place in places]
     lines = [(method, *(results.shown(place, method) for place in places)) for method in methods]
     return table(("", *heads), [line for line in lines if line[0] == METHOD or set(line[1:]) != {NOT_RUN}])
+
+
+def _ablation(results: Results) -> Iterator[str]:
+    """Yield accuracy of the parts of the method, and their difference to its answer."""
+    places = [place for place in _places(results) if any(results.of(place, name) for name in _parts(results))]
+    if not places:
+        yield NOT_RUN.capitalize() + "."
+        return
+    heads = [
+        "",
+        *(
+            text
+            for place in places
+            for text in (f"{DATASETS.get(place[0], place[0])}, epsilon {place[2]}", "minus `sbp`")
+        ),
+    ]
+    lines = []
+    for name in (METHOD, *_parts(results)):
+        cells = []
+        for place in places:
+            less = "-" if name == METHOD else in_words(results.difference(place, name, METHOD))
+            cells += [results.shown(place, name), less]
+        lines.append((name.removeprefix("sbp: "), *cells))
+    yield table(heads, lines)
+
+
+def _parts(results: Results) -> list[str]:
+    names = dict.fromkeys(row.method for row in results.rows if row.method.startswith("sbp: "))
+    return sorted(names, key=lambda name: not name.endswith(" alone"))
+
+
+def _calibration(bins: Bins) -> Iterator[str]:
+    """Yield the picture of the calibration and a table of expected against true."""
+    if not bins:
+        yield NOT_RUN.capitalize() + "."
+        return
+    yield f"![Predicted probability against what is true]({CALIBRATION_PICTURE})"
+    lines = []
+    for kind, cases in bins.items():
+        for case, (found, missed) in cases.items():
+            lines.append((kind, case, f"{sum(found.count):,}", f"{found.expected:,.0f}", f"{found.happened:,.0f}",
+                          f"{missed:,}" if missed else "-", f"{found.error:.3f}"))  # fmt: skip
+    yield table(("of", "cell", "cases", "expected", "true", "true, but outside", "calibration error"), lines)
 
 
 def _places(results: Results) -> list[Place]:
@@ -175,10 +221,13 @@ def _seconds(results: Results) -> str:
 
 
 def write(rows: Sequence[Row], where: Path = RESULTS) -> None:
-    """Write the table, the page and the picture."""
+    """Write the table, the page and the pictures; the bins of the calibration are read from their table there."""
     write_rows(where / TABLE, rows)
-    results = Results(rows)
-    (where / NAME).write_text(page(results))
+    results, bins = Results(rows), read_bins(where / BINS)
+    (where / NAME).write_text(page(results, bins))
+    if bins:
+        drawn = {kind: {case: one for case, (one, _) in cases.items()} for kind, cases in bins.items()}
+        draw_calibration(drawn, where / CALIBRATION_PICTURE)
     panels = [(dataset, PUBLIC, f"{title}, public features") for dataset, title in DATASETS.items()
               if any(results.of((dataset, PUBLIC, budget), "hogs") for budget in BUDGETS)]  # fmt: skip
     if panels:
@@ -194,7 +243,10 @@ def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", type=Path, default=Path("runs") / "paired")
-    write(joined(RESULTS / TABLE, parser.parse_args().home / ROWS))
+    home = parser.parse_args().home
+    if (home / "calibration.csv").is_file():
+        shutil.copy(home / "calibration.csv", RESULTS / BINS)
+    write(joined(RESULTS / TABLE, home / ROWS))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.paired.calibration import calibration, draw, table_lines
+from benchmarks.paired.calibration import calibration, draw, read_bins, write_bins
 
 
 def test_bins_hold_every_case_once() -> None:
@@ -29,10 +29,15 @@ def test_the_error_is_the_mean_distance_over_all_cases() -> None:
     assert calibration([], []).error == 0
 
 
-def test_the_picture_and_the_lines(tmp_path: Path) -> None:
-    found = {
-        "cora, epsilon 3": calibration([0.1] * 10 + [0.8] * 1000, [True] + [False] * 9 + [True] * 800 + [False] * 200)
-    }
-    draw({"edges": found, "classes": found}, tmp_path / "figures" / "c.png")
-    assert (tmp_path / "figures" / "c.png").stat().st_size > 5000
-    assert table_lines(found) == [("cora, epsilon 3", "1,010", "801", "801", "0.000")]
+def test_bins_are_kept_by_case_and_drawn(tmp_path: Path) -> None:
+    first = calibration([0.1] * 10 + [0.8] * 1000, [True] + [False] * 9 + [True] * 800 + [False] * 200)
+    second = calibration([0.5] * 4, [True, True, False, False])
+    write_bins(tmp_path / "b.csv", "cora", {"edges": second, "classes": second}, missed=3)
+    write_bins(tmp_path / "b.csv", "citeseer", {"edges": second, "classes": second})
+    write_bins(tmp_path / "b.csv", "cora", {"edges": first, "classes": second}, missed=7)
+    found = read_bins(tmp_path / "b.csv")
+    assert found["edges"] == {"citeseer": (second, 0), "cora": (first, 7)}
+    assert found["classes"] == {"citeseer": (second, 0), "cora": (second, 0)}
+    assert read_bins(tmp_path / "absent.csv") == {}
+    draw({kind: {case: one for case, (one, _) in cases.items()} for kind, cases in found.items()}, tmp_path / "c.png")
+    assert (tmp_path / "c.png").stat().st_size > 5000

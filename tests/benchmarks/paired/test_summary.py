@@ -9,9 +9,10 @@ import pytest
 from scipy import stats
 
 from benchmarks import RESULTS
+from benchmarks.paired.calibration import read_bins
 from benchmarks.paired.cells import NOBODY, PRIVATE, PUBLIC
 from benchmarks.paired.rows import Row, append, read_rows, write_rows
-from benchmarks.paired.sbp_page import NAME, TABLE, is_safe, joined, page, write
+from benchmarks.paired.sbp_page import BINS, NAME, TABLE, is_safe, joined, page, write
 from benchmarks.paired.summary import NOT_RUN, Results, in_words
 
 OURS, THEIRS = (86.0, 85.0, 87.5, 84.0, 86.5, 85.5), (75.0, 76.0, 75.5, 74.0, 77.0, 76.5)
@@ -59,7 +60,7 @@ def test_safety_is_half_a_point_or_two_standard_errors() -> None:
 
 
 def test_the_page_says_what_was_reached_and_what_was_not_run(tmp_path: Path) -> None:
-    text = page(Results(ROWS))
+    text = page(Results(ROWS), {})
     assert "Of 27 goals 0 were reached, 1 were missed and 26 were not run." in text
     assert "in 1 of 1 cells" in text
     assert "| Cora | public features | 3 | 86 | 85.8 ± 1.2 (6) | no, -0.2 |" in text
@@ -80,4 +81,4 @@ def test_rows_of_several_files_are_joined_and_the_last_one_counts(tmp_path: Path
 
 def test_the_committed_page_is_written_from_its_table() -> None:
     if (RESULTS / TABLE).is_file():
-        assert (RESULTS / NAME).read_text() == page(Results(read_rows(RESULTS / TABLE)))
+        assert (RESULTS / NAME).read_text() == page(Results(read_rows(RESULTS / TABLE)), read_bins(RESULTS / BINS))
