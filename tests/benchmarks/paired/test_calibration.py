@@ -30,7 +30,7 @@ def test_the_error_is_the_mean_distance_over_all_cases() -> None:
 
 
 def test_bins_are_kept_by_case_and_drawn(tmp_path: Path) -> None:
-    first = calibration([0.1] * 10 + [0.8] * 1000, [True] + [False] * 9 + [True] * 800 + [False] * 200)
+    first = calibration([0.125] * 8 + [0.75] * 1000, [True] + [False] * 7 + [True] * 750 + [False] * 250)
     second = calibration([0.5] * 4, [True, True, False, False])
     write_bins(tmp_path / "b.csv", "cora", {"edges": second, "classes": second}, missed=3)
     write_bins(tmp_path / "b.csv", "citeseer", {"edges": second, "classes": second})

