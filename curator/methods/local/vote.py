@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
 
 MOST_BATCHES = 16
+FEW_LABELS = 0.08  # share of training people
 CHOICES = ("auto", *MEASURES)
 MANY = "others who list a person vote on it too: the row 'node' counts all of them"
 
@@ -59,7 +60,7 @@ class Vote(LocalMethod):
             person by ``hits`` or ``information`` (:mod:`curator.votes.design`). Without features ``auto`` is
             all classes.
         homophily: h, the share of neighbours that are of one's own class beyond chance, in [0, 1).
-        batches: Number of batches.
+        batches: Number of batches; 0 for :meth:`Vote.batches_of`, which depends on what is public.
         table: Form of the published table: ``full`` distributions, or the ``likeliest`` class of each person.
 
     Raises:
@@ -71,7 +72,7 @@ class Vote(LocalMethod):
 
     candidates: str = "auto"
     homophily: float = 0.8
-    batches: int = 1
+    batches: int = 0
     table: str = "full"
 
     name: ClassVar[str] = "vote"
@@ -84,7 +85,7 @@ class Vote(LocalMethod):
 
     def __post_init__(self) -> None:
         self.check_choices(table=FORMS)
-        self.check_range("batches", least=1, most=MOST_BATCHES)
+        self.check_range("batches", least=0, most=MOST_BATCHES)
         if not 0 <= self.homophily < 1:
             raise ValueError(f"--set homophily={self.homophily:g}: must be 0 or more and below 1")
         if self.candidates not in CHOICES and not (self.candidates.isascii() and self.candidates.isdigit()):
@@ -98,7 +99,7 @@ class Vote(LocalMethod):
         self._check(facts, budget)
         rows = np.eye(facts.classes)[np.arange(facts.n) % facts.classes]
         everybody = np.arange(facts.n)
-        batches = np.array_split(everybody, min(self.batches, facts.n))
+        batches = np.array_split(everybody, min(self.batches_of(split, facts, budget), facts.n))
         votes = tuple(self._question(rows, facts, budget, collection, people) for people in batches)
         return (*votes, *self._labels(facts, split, budget, collection))
 
@@ -118,13 +119,21 @@ class Vote(LocalMethod):
         known = knowledge(earlier, public)
         log_p, _ = posterior(known, split.labelled)
         number = 0 if earlier is None else batches_so_far(earlier, split)
-        folds, others = people_of_batch(split, log_p.max(axis=1), asked, batches=self.batches, number=number)
+        batches = self.batches_of(split, facts, budget)
+        folds, others = people_of_batch(split, log_p.max(axis=1), asked, batches=batches, number=number)
         made = []
         for people in (*folds, others):
             if len(people):
                 rows = self._rows(public, known, np.exp(log_p), people)
                 made.append(self._question(rows, facts, budget, collection, people))
         return tuple(made)
+
+    def batches_of(self, split: Split, facts: PublicFacts, budget: Budget) -> int:
+        """Return the number of batches: 3 where little is known of most people, else 1 (measured)."""
+        if self.batches:
+            return self.batches
+        little = not budget.public_features or len(split.train) < FEW_LABELS * facts.n
+        return 3 if little else 1
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return a graph without edges; its features are the components of the pool, one beside the other."""

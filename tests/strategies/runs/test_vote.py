@@ -21,7 +21,7 @@ from strategies.rounds.collect_once import Collected
 PEOPLE = 120
 SETTINGS: dict[str, dict[str, Any]] = {
     "public features": {"public_features": True},
-    "no features": {},
+    "no features": {"settings": {"batches": "1"}},
     "batches": {"public_features": True, "settings": {"batches": "3"}},
     "no features, batches": {"settings": {"batches": "2"}},
     "private labels": {"public_features": True, "private_labels": True, "eps_labels": 3.0},
@@ -154,7 +154,7 @@ def test_silent_people_and_null_models() -> None:
         ({"settings": {"candidates": "1"}}, "--set candidates=1: must be 2.."),
         ({"settings": {"candidates": "most"}}, "--set candidates=most: must be auto, hits, information or"),
         ({"settings": {"homophily": "1"}}, "--set homophily=1: must be 0 or more and below 1"),
-        ({"settings": {"batches": "0"}}, "--set batches=0: must be 1..16"),
+        ({"settings": {"batches": "-1"}}, "--set batches=-1: must be 0..16"),
         ({"private_labels": True}, "--private-labels needs --eps-labels: vote's epsilon has no share for labels"),
         ({"epsilon": 50.0}, "--epsilon 50: epsilon 50 is beyond what a 64-bit threshold can hold"),
     ],

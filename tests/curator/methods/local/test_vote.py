@@ -105,7 +105,7 @@ def _tables(questions: tuple[Question, ...]) -> list[tuple[IntArray, Neighbourho
 def test_the_table_tells_all_training_labels_but_those_of_its_people(features: bool) -> None:
     public = _public() if features else replace(_public(), features=None)
     budget = replace(BUDGET, public_features=features)
-    tables = _tables(Vote().next_questions(public, budget, "c", None))
+    tables = _tables(Vote(batches=1).next_questions(public, budget, "c", None))
     assert len(tables) == 11
     assert sorted(np.concatenate([people for people, _ in tables])) == list(range(N))
     for people, mechanism in tables:
@@ -178,6 +178,16 @@ def test_each_batch_has_a_law_of_its_own() -> None:
     assert sorted(np.concatenate([cast.people for cast in ballots])) == list(range(N))
     for cast in ballots:
         assert 0 < np.isin(cast.people, SPLIT.labelled).sum() < len(cast.people)
+
+
+def test_batches_are_asked_where_little_is_known() -> None:
+    few = replace(SPLIT, train=SPLIT.train[:15])
+    private = replace(BUDGET, public_features=False)
+    method = Vote()
+    assert method.batches_of(SPLIT, FACTS, BUDGET) == 1
+    assert method.batches_of(few, FACTS, BUDGET) == method.batches_of(SPLIT, FACTS, private) == 3
+    assert Vote(batches=2).batches_of(few, FACTS, private) == 2
+    assert len(method.questions(FACTS, SPLIT, private, "c")) == 3
 
 
 def test_without_votes_features_decide() -> None:
