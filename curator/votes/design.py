@@ -28,24 +28,21 @@ import numpy as np
 
 from devices.array_types import DoubleArray, IntArray
 
-HIT_RATE = 0.85
+HIT_RATE = 0.7
 MEASURES = ("hits", "information")
-_COMMON = ((1.5, 2), (3.5, 3))  # largest epsilon, candidates of everybody
 _TIE = 1e-6  # weight of information beside hits
 
 
-def common_width(epsilon: float, classes: int) -> int:
-    """Return the number of candidates where everybody has the same, by a rule measured on four graphs.
+def all_classes(epsilon: float, classes: int) -> bool:
+    """Return whether GRR over all classes tells the truth in 7 of 8 cases.
 
-    All classes are candidates if GRR over them tells the truth in 7 of 8 cases: then votes of people whose friends
-    are of other classes can be read as well.
+    Then everybody has all classes as candidates. It is as good as the best number where friends are of one's own
+    class, and votes of people whose friends are of other classes can be read as well.
 
-    >>> [common_width(epsilon, 7) for epsilon in (1, 2, 4, 8)]
-    [2, 3, 7, 7]
+    >>> [all_classes(epsilon, 7) for epsilon in (1, 2, 4, 8)]
+    [False, False, True, True]
     """
-    if math.exp(min(epsilon, 700.0)) >= 7 * (classes - 1):
-        return classes
-    return min(classes, next((width for largest, width in _COMMON if epsilon <= largest), 4))
+    return math.exp(min(epsilon, 700.0)) >= 7 * (classes - 1)
 
 
 def designed_widths(rows: DoubleArray, epsilon: float, measure: str = "hits") -> IntArray:

@@ -10,18 +10,22 @@ not used for the exponents.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from curator.learning.node_evidence import node_evidence
 from curator.learning.pool import cross_fitted, fit_pool, told_classes
 from curator.reports.reports import Reports
+from curator.votes.affinity import learned_affinity
 from curator.votes.law import Ballots, by_class, log_likelihood, places_of
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import PublicKnowledge, Split
 from devices.mechanisms import GRR, NeighbourhoodVote
+from devices.mechanisms.neighbour_scores import NeighbourScores
 
 FEATURES, VOTE, CLASS = "features", "vote", "class"
 PRIOR = {FEATURES: 1.0, VOTE: 1.0, CLASS: 0.0}  # exponents before a label is seen
@@ -36,7 +40,7 @@ class Knowledge:
         told: float64 (n, classes): what is known of the label of a labelled person without its vote; else zeros.
         soft: float64 (n, classes): ln-likelihood of reported labels; None for public labels.
         components: ln-probabilities by name, float64 (n, classes).
-        voted: bool (n,): people whose vote is known.
+        voted: bool (n,): people whose vote is known; answers to the question for an affinity are no votes.
     """
 
     labels: IntArray = field(repr=False)
@@ -71,9 +75,10 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> Knowledge:
 
 
 def posterior(known: Knowledge, nodes: IntArray) -> tuple[DoubleArray, Mapping[str, float]]:
-    """Return ln P, float64 (n, classes), and the exponents, fitted on the labels of ``nodes``."""
+    """Return ln P, float64 (n, classes), and the exponents, fitted on the labels of those of ``nodes`` who voted."""
     if VOTE not in known.components:
         return known.components[FEATURES], {FEATURES: 1.0}
+    nodes = nodes[known.voted[nodes]]
     parts = dict(known.components)
     if len(nodes):
         truth = told_classes(known.labels, nodes, known.soft, parts[FEATURES].shape[1])
@@ -94,17 +99,20 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
     """
     found: list[Ballots] = []
     batch: dict[int, list[Ballots]] = {}
-    for part in reports.parts or (reports,):
-        if part.votes is None:
-            continue
-        mechanism = part.mechanism("adjacency", NeighbourhoodVote)
+    for part in _with_votes(reports):
+        mechanism = _vote_of(part)
+        if not mechanism.own:
+            continue  # the question for an affinity
         voters = np.flatnonzero(part.reported("adjacency"))
-        values = np.array([mechanism.values_of(person) for person in voters.tolist()], np.int64)
+        unseen = isinstance(mechanism, NeighbourhoodVote) and mechanism.unseen
+        values = np.full(len(voters), 2)  # of a graded vote
+        if isinstance(mechanism, NeighbourhoodVote):
+            values = np.array([mechanism.values_of(person) for person in voters.tolist()], np.int64)
         for number in np.unique(values).tolist():
             people = voters[values == number]
-            width = number - mechanism.unseen
+            width = number - unseen
             places = places_of(mechanism.ranked[people], width)
-            batch.setdefault(number, []).append(Ballots(people, places, part.votes[people], width, number))
+            batch.setdefault(number, []).append(Ballots(people, places, part.needed("votes")[people], width, number))
         if _ends_batch(part, split):
             found += [_together(cast) for cast in batch.values()]
             batch = {}
@@ -112,8 +120,30 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
 
 
 def batches_so_far(reports: Reports, split: Split) -> int:
-    """Return the number of batches of votes in the reports."""
-    return sum(part.votes is not None and _ends_batch(part, split) for part in reports.parts or (reports,))
+    """Return the number of batches of votes in the reports; the question for an affinity is none."""
+    return sum(_ends_batch(part, split) and _vote_of(part).own for part in _with_votes(reports))
+
+
+def affinity_of(reports: Reports, known: Knowledge) -> DoubleArray | None:
+    """Return the affinity that the people who were asked first have told; None where a homophily does as well."""
+    for part in _with_votes(reports):
+        mechanism = _vote_of(part)
+        if not mechanism.own:
+            people = np.flatnonzero(part.reported("adjacency"))
+            values = mechanism.classes + mechanism.unseen
+            places = places_of(mechanism.ranked[people], mechanism.classes)
+            named = by_class(Ballots(people, places, part.needed("votes")[people], mechanism.classes, values)).reports
+            odds = math.expm1(min(mechanism.loss().vector, 700.0))
+            return learned_affinity(named, known.told[people], odds / (odds + values))
+    return None
+
+
+def _with_votes(reports: Reports) -> list[Reports]:
+    return [part for part in reports.parts or (reports,) if part.votes is not None]
+
+
+def _vote_of(part: Reports) -> Any:
+    return part.mechanism("adjacency", NeighbourScores)
 
 
 def _ends_batch(part: Reports, split: Split) -> bool:

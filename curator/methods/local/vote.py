@@ -33,12 +33,13 @@ from curator.methods.base import Budget, Graph, Grid, Question, require_reports,
 from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, labelled_graph
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
-from curator.votes.design import MEASURES, common_width, designed_widths
-from curator.votes.knowledge import Knowledge, batches_so_far, knowledge, posterior
+from curator.votes.affinity import first_people, without
+from curator.votes.design import MEASURES, all_classes, designed_widths
+from curator.votes.knowledge import Knowledge, affinity_of, batches_so_far, knowledge, posterior
 from curator.votes.rounds import people_of_batch
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, NeighbourhoodVote
+from devices.mechanisms import GRR, GradedVote, Mechanism, NeighbourhoodVote
 from devices.mechanisms.class_table import FORMS
 from devices.query import Ask, Query
 
@@ -56,11 +57,17 @@ class Vote(LocalMethod):
     """Vote.
 
     Args:
-        candidates: Number of candidates: ``auto`` for the same for everybody by epsilon, a number, or of each
-            person by ``hits`` or ``information`` (:mod:`curator.votes.design`). Without features ``auto`` is
-            all classes.
+        candidates: Number of candidates: one for everybody, or of each person by ``hits`` or ``information``
+            (:mod:`curator.votes.design`). ``auto`` is ``hits``, and all classes without features or where
+            GRR over them tells the truth often.
         homophily: h, the share of neighbours that are of one's own class beyond chance, in [0, 1).
         batches: Number of batches; 0 for :meth:`Vote.batches_of`, which depends on what is public.
+        affinity: ``asked``: a quarter of the labelled people say first of which class most of their neighbours are, and
+            the others vote with the affinity between classes that follows, unless h fits as well
+            (:mod:`curator.votes.affinity`). ``homophily``: h for everybody.
+        slope: 0 for the vote. Above 0 everybody has two candidates and answers by a graded vote
+            (:mod:`devices.mechanisms.graded_vote`) with these log-odds for each nat of difference: one entry of the
+            list then loses less than the list.
         table: Form of the published table: ``full`` distributions, or the ``likeliest`` class of each person.
 
     Raises:
@@ -73,18 +80,21 @@ class Vote(LocalMethod):
     candidates: str = "auto"
     homophily: float = 0.8
     batches: int = 0
+    affinity: str = "asked"
+    slope: float = 0.0
     table: str = "full"
 
     name: ClassVar[str] = "vote"
     paper: ClassVar[str] = "this project: one vote of each neighbourhood"
     private: ClassVar[tuple[str, ...]] = ("adjacency",)
-    mechanisms: ClassVar[tuple[str, ...]] = ("neighbourhood_vote", "grr")
+    mechanisms: ClassVar[tuple[str, ...]] = ("neighbourhood_vote", "graded_vote", "grr")
     in_batches: ClassVar[bool] = True
     search_grid: ClassVar[tuple[Grid, ...]] = ()
     query_grid: ClassVar[Grid] = {"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)}
 
     def __post_init__(self) -> None:
-        self.check_choices(table=FORMS)
+        self.check_choices(table=FORMS, affinity=("asked", "homophily"))
+        self.check_numbers("slope")
         self.check_range("batches", least=0, most=MOST_BATCHES)
         if not 0 <= self.homophily < 1:
             raise ValueError(f"--set homophily={self.homophily:g}: must be 0 or more and below 1")
@@ -118,14 +128,19 @@ class Vote(LocalMethod):
             return ()
         known = knowledge(earlier, public)
         log_p, _ = posterior(known, split.labelled)
+        first = first_people(split, facts.classes) if self._asks_affinity else np.zeros(0, np.int64)
+        if len(first) and not asked.any():
+            rows = self._rows(public, known, np.exp(log_p), first)
+            return (self._question(rows, facts, budget, collection, first, first=True),)
+        affinity = affinity_of(earlier, known) if len(first) and earlier is not None else None
         number = 0 if earlier is None else batches_so_far(earlier, split)
-        batches = self.batches_of(split, facts, budget)
-        folds, others = people_of_batch(split, log_p.max(axis=1), asked, batches=batches, number=number)
+        batches, left = self.batches_of(split, facts, budget), without(split, first)
+        folds, others = people_of_batch(left, log_p.max(axis=1), asked, batches=batches, number=number)
         made = []
         for people in (*folds, others):
             if len(people):
                 rows = self._rows(public, known, np.exp(log_p), people)
-                made.append(self._question(rows, facts, budget, collection, people))
+                made.append(self._question(rows, facts, budget, collection, people, affinity))
         return tuple(made)
 
     def batches_of(self, split: Split, facts: PublicFacts, budget: Budget) -> int:
@@ -140,7 +155,7 @@ class Vote(LocalMethod):
         require_reports(reports, self.name)
         known = knowledge(reports, public)
         parts = known.components
-        notes: dict[str, Any] = {"components": tuple(parts), "soft": known.soft, "edges": 0}
+        notes: dict[str, Any] = {"components": tuple(parts), "soft": known.soft, "voted": known.voted, "edges": 0}
         features = np.concatenate(list(parts.values()), axis=1)
         return labelled_graph(features, np.zeros((2, 0), np.int64), None, notes, reports, public)
 
@@ -169,8 +184,14 @@ class Vote(LocalMethod):
             raise ValueError(f"vote needs two classes or more, not {facts.classes}")
         if self.candidates not in CHOICES and not 2 <= int(self.candidates) <= facts.classes:
             raise ValueError(f"--set candidates={self.candidates}: must be 2..{facts.classes}, the number of classes")
+        if self.slope and (self.candidates not in ("auto", "2") or not budget.public_features):
+            raise ValueError(f"--set slope={self.slope:g}: a graded vote has two candidates, and needs public features")
         if budget.private_labels and budget.eps_labels is None:
             raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
+
+    @property
+    def _asks_affinity(self) -> bool:
+        return self.affinity == "asked" and not self.slope  # the loss of an entry of a graded vote hangs on it
 
     def _epsilon(self, budget: Budget) -> float:
         return budget.eps_adjacency or budget.epsilon
@@ -184,21 +205,30 @@ class Vote(LocalMethod):
         return (Question(Query(collection, ((Ask("label", (truth,)),),)), split.labelled),)
 
     def _question(
-        self, rows: DoubleArray, facts: PublicFacts, budget: Budget, collection: str, people: IntArray
-    ) -> Question:
+        self, rows: DoubleArray, facts: PublicFacts, budget: Budget, collection: str, people: IntArray,
+        affinity: DoubleArray | None = None, *, first: bool = False,
+    ) -> Question:  # fmt: skip
         epsilon, features = self._epsilon(budget), budget.public_features
         width: int | IntArray = facts.classes
-        if self.candidates in MEASURES:
-            width = designed_widths(rows, epsilon, self.candidates)
-        elif self.candidates != "auto":
-            width = int(self.candidates)
-        elif features:
-            width = common_width(epsilon, facts.classes)
+        measure = self.candidates
+        if measure == "auto" and features and not all_classes(epsilon, facts.classes):
+            measure = "hits"
+        if first:
+            pass
+        elif measure in MEASURES:
+            width = designed_widths(np.asarray(rows, np.float64), epsilon, measure)
+        elif measure != "auto":
+            width = int(measure)
+        common: dict[str, Any] = {"form": self.table, "reporting": budget.reporting}
+        common |= {"homophily": self.homophily} if affinity is None else {"affinity": affinity}
+        vote: Mechanism
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
-            vote = NeighbourhoodVote.from_probabilities(
-                rows, epsilon, candidates=width, homophily=self.homophily, unseen=not features, form=self.table,
-                reporting=budget.reporting,
-            )  # fmt: skip
+            if self.slope:
+                vote = GradedVote.from_probabilities(rows, epsilon, slope=self.slope, **common)
+            else:
+                vote = NeighbourhoodVote.from_probabilities(
+                    rows, epsilon, candidates=width, unseen=not features, own=not first, **common
+                )
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 
     def _rows(

@@ -18,10 +18,11 @@ from curator.methods import Budget, Question, Vote
 from curator.reports.parts import joined
 from curator.reports.reports import Reports
 from curator.votes import knowledge as module
+from curator.votes.affinity import first_people
 from curator.votes.knowledge import CLASS, FEATURES, VOTE, ballots_of, batches_so_far, knowledge, posterior
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, NeighbourhoodVote
+from devices.mechanisms import GRR, GradedVote, NeighbourhoodVote
 
 N, CLASSES = 240, 4
 FACTS = PublicFacts(N, 1, CLASSES)
@@ -66,8 +67,9 @@ def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int 
                 true = rng.random() < mechanism.truth_probability
                 reports[person] = TRUTH[person] if true else (TRUTH[person] + rng.integers(1, CLASSES)) % CLASSES
                 continue
-            assert isinstance(mechanism, NeighbourhoodVote)
-            candidates = mechanism.candidates_of(person).tolist()
+            assert isinstance(mechanism, NeighbourhoodVote | GradedVote)
+            graded = isinstance(mechanism, GradedVote)
+            candidates = mechanism.ranked[person, :2].tolist() if graded else mechanism.candidates_of(person).tolist()
             voted = (TRUTH[person] + shift) % CLASSES
             hit = voted in candidates and rng.random() < rate
             reports[person] = candidates.index(voted) if hit else rng.integers(0, len(candidates))
@@ -105,7 +107,8 @@ def _tables(questions: tuple[Question, ...]) -> list[tuple[IntArray, Neighbourho
 def test_the_table_tells_all_training_labels_but_those_of_its_people(features: bool) -> None:
     public = _public() if features else replace(_public(), features=None)
     budget = replace(BUDGET, public_features=features)
-    tables = _tables(Vote(batches=1).next_questions(public, budget, "c", None))
+    method = Vote(batches=1, affinity="homophily")
+    tables = _tables(method.next_questions(public, budget, "c", None))
     assert len(tables) == 11
     assert sorted(np.concatenate([people for people, _ in tables])) == list(range(N))
     for people, mechanism in tables:
@@ -141,6 +144,29 @@ def test_nobodys_own_label_reaches_its_own_row(batches: int) -> None:
         assert np.array_equal(components[0], components[1])
 
 
+def test_the_first_people_are_asked_for_the_affinity() -> None:
+    """Neither their labels nor what is published of them plays a part in their answer."""
+    first = first_people(SPLIT, CLASSES)
+    assert len(first) == 40 and np.isin(first, SPLIT.labelled).all()
+    ((people, mechanism),) = _tables(Vote().next_questions(_public(), BUDGET, "c", None))
+    assert np.array_equal(people, first) and not mechanism.own and mechanism.candidates == CLASSES
+    told = np.setdiff1d(SPLIT.train, first)
+    spread = np.ptp(mechanism._read.own, axis=1)
+    assert (spread[told] > 15 * 2**16).all() and spread[np.setdiff1d(np.arange(N), told)].max() < 3 * 2**16
+    for shift, diagonal in ((0, True), (1, False)):
+        parts = _answer(Vote().next_questions(_public(), BUDGET, "c", None), 0.9, 3, shift)
+        later = _tables(Vote().next_questions(_public(), BUDGET, "c", parts[0]))
+        assert len(later) == 11 and not np.isin(first, np.concatenate([people for people, _ in later])).any()
+        affinity = np.array(later[0][1].affinity).reshape(CLASSES, CLASSES)
+        assert len({mechanism.affinity for _, mechanism in later}) == 1
+        best = affinity.argmax(axis=1)
+        assert (
+            np.array_equal(best, (np.arange(CLASSES) + shift) % CLASSES) and (best == range(CLASSES)).all() == diagonal
+        )
+    few = replace(SPLIT, train=SPLIT.train[:20], val=SPLIT.val[:20])
+    assert not len(first_people(few, CLASSES))
+
+
 def test_the_vote_raises_the_accuracy_and_useless_votes_do_no_harm() -> None:
     alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
     told, exponents = _accuracy(Vote(), _collect(Vote(), rate=0.8))
@@ -172,10 +198,10 @@ def test_private_labels_come_first_and_are_learned_from() -> None:
 
 def test_each_batch_has_a_law_of_its_own() -> None:
     reports = _collect(Vote(batches=3))
-    assert batches_so_far(reports, SPLIT) == 3
+    assert batches_so_far(reports, SPLIT) == 3 and reports.asked["adjacency"].all()
     ballots = ballots_of(reports, SPLIT)
-    assert [len(cast.people) for cast in ballots] == [len(cast.people) for cast in ballots]
-    assert sorted(np.concatenate([cast.people for cast in ballots])) == list(range(N))
+    voters = np.sort(np.concatenate([cast.people for cast in ballots]))
+    assert np.array_equal(voters, np.setdiff1d(np.arange(N), first_people(SPLIT, CLASSES)))
     for cast in ballots:
         assert 0 < np.isin(cast.people, SPLIT.labelled).sum() < len(cast.people)
 
@@ -188,6 +214,19 @@ def test_batches_are_asked_where_little_is_known() -> None:
     assert method.batches_of(few, FACTS, BUDGET) == method.batches_of(SPLIT, FACTS, private) == 3
     assert Vote(batches=2).batches_of(few, FACTS, private) == 2
     assert len(method.questions(FACTS, SPLIT, private, "c")) == 3
+
+
+def test_a_graded_vote_has_two_candidates_and_loses_less_for_an_entry() -> None:
+    method = Vote(slope=0.25)
+    questions = method.next_questions(_public(), BUDGET, "c", None)
+    holds = method.guarantee(FACTS, questions, BUDGET).holds
+    bit, edge = holds["bit_adjacency"].value, holds["relationship"].value
+    assert bit is not None and 0 < bit < 1 and edge == pytest.approx(2 * bit)
+    reports = _collect(method, rate=0.9)
+    assert {cast.width for cast in ballots_of(reports, SPLIT)} == {2}
+    assert _accuracy(method, reports)[0] > float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test])) + 0.03
+    with pytest.raises(ValueError, match="a graded vote has two candidates, and needs public features"):
+        method.questions(FACTS, SPLIT, Budget(), "c")
 
 
 def test_without_votes_features_decide() -> None:

@@ -1,0 +1,73 @@
+"""Affinity between classes, from the first answers of a collection.
+
+A quarter of the labelled people are asked before all others: of which class are most of your neighbours? All
+classes are candidates, and what is published of a person plays no part in the answer. N[c, k] of them are of class
+c and report k. GRR keeps an answer with probability 1 - l and otherwise draws a class, so
+
+    Om[c, k] = (P[c, k] - l / C) / (1 - l),    P[c, k] = (N[c, k] + k0 N[., k] / N) / (N[c, .] + k0),
+
+at least .01 / C. Its rows sum to 1. Everybody else votes with Om in the place of a homophily.
+
+Om is taken only if it predicts the same answers better than one number does, each answer by the counts of the
+others. The one number is a homophily: all rows are h [c = k] + (1 - h) N[., k] / N after GRR, with the best h.
+This is a choice by likelihood from answers that were given anyway; nobody is asked twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from curator.learning.naive_bayes import folds_of
+from devices.array_types import DoubleArray, IntArray
+from devices.facts import Split
+
+QUARTER = 4
+LEAST_PEOPLE = 10  # for each class, among those who are asked first
+_PRIOR_COUNT = 5.0
+_FLOOR = 0.01
+_SHARES = tuple(step / 20 for step in range(20))
+
+
+def first_people(split: Split, classes: int) -> IntArray:
+    """int64: the labelled people who are asked first, sorted; nobody where they would be too few to learn from."""
+    labelled = split.labelled
+    first = labelled[folds_of(len(labelled), QUARTER, seed=1) == 0]
+    return first if len(first) >= LEAST_PEOPLE * classes else first[:0]
+
+
+def without(split: Split, people: IntArray) -> Split:
+    """Return the division without these people."""
+    train, val = (np.setdiff1d(nodes, people) for nodes in (split.train, split.val))
+    return Split(train, val, split.test)
+
+
+def learned_affinity(named: IntArray, told: DoubleArray, kept: float) -> DoubleArray | None:
+    """Return Om, float64 (classes, classes); None where a homophily predicts the answers as well.
+
+    Args:
+        named: int64 (m,): reported classes; other values, of people who know nobody, are left out.
+        told: float64 (m, classes): what is known of each label (:class:`curator.votes.knowledge.Knowledge`).
+        kept: 1 - l.
+    """
+    classes = told.shape[1]
+    some = (named >= 0) & (named < classes) & (told.sum(axis=1) > 0)
+    named, told = named[some], told[some]
+    counts = np.zeros((classes, classes))
+    np.add.at(counts.T, named, told)
+    overall = (counts.sum(axis=0) + 1) / (counts.sum() + classes)
+    own = counts[:, named].T - told  # (m, classes): the counts of the others
+    others = counts.sum(axis=1) - told
+    by_counts = (own + _PRIOR_COUNT * overall[named][:, None]) / (others + _PRIOR_COUNT)
+    hit = np.eye(classes)[named]
+    by_one_number = (_score(share * kept * hit + (1 - share * kept) * overall[named][:, None], told)
+                     for share in _SHARES)  # fmt: skip
+    if not _score(by_counts, told) > max(by_one_number):
+        return None
+    probability = (counts + _PRIOR_COUNT * overall) / (counts.sum(axis=1, keepdims=True) + _PRIOR_COUNT)
+    inverted = np.maximum((probability - (1 - kept) / classes) / kept, _FLOOR / classes)
+    return np.asarray(inverted / inverted.sum(axis=1, keepdims=True))
+
+
+def _score(chance: DoubleArray, told: DoubleArray) -> float:
+    """Log-likelihood of the answers: sum of ln sum_c told(c) chance(c)."""
+    return float(np.log((told * chance).sum(axis=1) / told.sum(axis=1)).sum())
