@@ -15,6 +15,8 @@ This is a choice by likelihood from answers that were given anyway; nobody is as
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from curator.learning.naive_bayes import folds_of
@@ -22,17 +24,32 @@ from devices.array_types import DoubleArray, IntArray
 from devices.facts import Split
 
 QUARTER = 4
+LEAST_KEPT = 0.3
 LEAST_PEOPLE = 10  # for each class, among those who are asked first
 _PRIOR_COUNT = 5.0
 _FLOOR = 0.01
 _SHARES = tuple(step / 20 for step in range(20))
 
 
-def first_people(split: Split, classes: int) -> IntArray:
-    """int64: the labelled people who are asked first, sorted; nobody where they would be too few to learn from."""
+def first_people(split: Split, classes: int, epsilon: float) -> IntArray:
+    """int64: the labelled people who are asked first, sorted; nobody where too little could be learned from them.
+
+    That is where they are few for the number of classes, or where GRR keeps few answers.
+    """
     labelled = split.labelled
     first = labelled[folds_of(len(labelled), QUARTER, seed=1) == 0]
-    return first if len(first) >= LEAST_PEOPLE * classes else first[:0]
+    enough = len(first) >= LEAST_PEOPLE * classes and kept_share(epsilon, classes) >= LEAST_KEPT
+    return first if enough else first[:0]
+
+
+def kept_share(epsilon: float, values: int) -> float:
+    """Return 1 - l of GRR over this many values.
+
+    >>> round(kept_share(2.0, 7), 2)
+    0.48
+    """
+    odds = math.expm1(min(epsilon, 700.0))
+    return odds / (odds + values)
 
 
 def without(split: Split, people: IntArray) -> Split:

@@ -10,7 +10,6 @@ not used for the exponents.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +19,7 @@ import numpy as np
 from curator.learning.node_evidence import node_evidence
 from curator.learning.pool import cross_fitted, fit_pool, told_classes
 from curator.reports.reports import Reports
-from curator.votes.affinity import learned_affinity
+from curator.votes.affinity import kept_share, learned_affinity
 from curator.votes.law import Ballots, by_class, log_likelihood, places_of
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import PublicKnowledge, Split
@@ -133,8 +132,7 @@ def affinity_of(reports: Reports, known: Knowledge) -> DoubleArray | None:
             values = mechanism.classes + mechanism.unseen
             places = places_of(mechanism.ranked[people], mechanism.classes)
             named = by_class(Ballots(people, places, part.needed("votes")[people], mechanism.classes, values)).reports
-            odds = math.expm1(min(mechanism.loss().vector, 700.0))
-            return learned_affinity(named, known.told[people], odds / (odds + values))
+            return learned_affinity(named, known.told[people], kept_share(mechanism.loss().vector, values))
     return None
 
 

@@ -128,7 +128,9 @@ class Vote(LocalMethod):
             return ()
         known = knowledge(earlier, public)
         log_p, _ = posterior(known, split.labelled)
-        first = first_people(split, facts.classes) if self._asks_affinity else np.zeros(0, np.int64)
+        first = (
+            first_people(split, facts.classes, self._epsilon(budget)) if self._asks_affinity else np.zeros(0, np.int64)
+        )
         if len(first) and not asked.any():
             rows = self._rows(public, known, np.exp(log_p), first)
             return (self._question(rows, facts, budget, collection, first, first=True),)

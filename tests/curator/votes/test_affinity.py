@@ -55,9 +55,11 @@ def test_who_knows_nobody_is_left_out() -> None:
 
 def test_a_quarter_of_the_labelled_people_is_first_if_they_are_enough() -> None:
     split = Split(np.arange(0, 200), np.arange(200, 300), np.arange(300, 400))
-    first = first_people(split, CLASSES)
+    first = first_people(split, CLASSES, 4.0)
     assert len(first) == 75 and np.isin(first, split.labelled).all()
     rest = without(split, first)
     assert len(rest.train) + len(rest.val) == 225 and not np.isin(first, rest.labelled).any()
     assert np.array_equal(rest.test, split.test)
-    assert len(first_people(split, 75 // LEAST_PEOPLE)) and not len(first_people(split, 75 // LEAST_PEOPLE + 1))
+    most = len(first) // LEAST_PEOPLE
+    assert len(first_people(split, most, 4.0)) and not len(first_people(split, most + 1, 4.0))
+    assert not len(first_people(split, CLASSES, 0.8))  # GRR keeps a quarter of the answers

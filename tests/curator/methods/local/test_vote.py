@@ -146,7 +146,7 @@ def test_nobodys_own_label_reaches_its_own_row(batches: int) -> None:
 
 def test_the_first_people_are_asked_for_the_affinity() -> None:
     """Neither their labels nor what is published of them plays a part in their answer."""
-    first = first_people(SPLIT, CLASSES)
+    first = first_people(SPLIT, CLASSES, 4.0)
     assert len(first) == 40 and np.isin(first, SPLIT.labelled).all()
     ((people, mechanism),) = _tables(Vote().next_questions(_public(), BUDGET, "c", None))
     assert np.array_equal(people, first) and not mechanism.own and mechanism.candidates == CLASSES
@@ -164,7 +164,7 @@ def test_the_first_people_are_asked_for_the_affinity() -> None:
             np.array_equal(best, (np.arange(CLASSES) + shift) % CLASSES) and (best == range(CLASSES)).all() == diagonal
         )
     few = replace(SPLIT, train=SPLIT.train[:20], val=SPLIT.val[:20])
-    assert not len(first_people(few, CLASSES))
+    assert not len(first_people(few, CLASSES, 4.0))
 
 
 def test_the_vote_raises_the_accuracy_and_useless_votes_do_no_harm() -> None:
@@ -201,7 +201,7 @@ def test_each_batch_has_a_law_of_its_own() -> None:
     assert batches_so_far(reports, SPLIT) == 3 and reports.asked["adjacency"].all()
     ballots = ballots_of(reports, SPLIT)
     voters = np.sort(np.concatenate([cast.people for cast in ballots]))
-    assert np.array_equal(voters, np.setdiff1d(np.arange(N), first_people(SPLIT, CLASSES)))
+    assert np.array_equal(voters, np.setdiff1d(np.arange(N), first_people(SPLIT, CLASSES, 4.0)))
     for cast in ballots:
         assert 0 < np.isin(cast.people, SPLIT.labelled).sum() < len(cast.people)
 
