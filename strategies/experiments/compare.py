@@ -18,13 +18,15 @@ from typing import Any
 
 from curator.methods import Budget, find
 from devices.atomic_files import write_atomically
-from strategies.experiments.match_budgets import match
+from devices.data.population import Population
+from strategies.experiments.match_budgets import guarantee_before, match
 from strategies.experiments.shared_question import differences, share, taken_over
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell
 from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
 from strategies.results.levels import level_named
+from strategies.runs.set_up import set_up
 from strategies.setup.fingerprint import config_hash, hashed_options
 from strategies.setup.options import GNNS, RunOptions
 from strategies.setup.run_setup import load_population
@@ -88,7 +90,8 @@ def compare(
 
     Args:
         methods: Names, in the order of display.
-        options: Options of every method; ``settings`` and ``gnn`` go to the methods that have them.
+        options: Options of every method; ``settings``, ``gnn`` and ``public_features`` go to the methods that have
+            them.
         matching: (level, loss) that shall hold for every method that can have it.
         same_reports: Whether methods that ask the same question read the reports of one collection.
         engine, workers, ray_address: As in :func:`strategies.experiments.sweep.run_sweep`.
@@ -103,6 +106,8 @@ def compare(
     if options.out is None:
         raise ValueError("a comparison needs a folder to write to")
     cells = _cells(methods, options, taken_over(methods) if same_reports else {})
+    if options.public_features:
+        cells = _with_features_of_their_own(cells)
     made = sharing = None
     if matching is not None:
         progress("matching", 0.0)
@@ -151,6 +156,28 @@ def _cells(methods: Sequence[str], options: RunOptions, taken: Mapping[str, Mapp
         own_options = replace(options, method=name, settings=kept, gnn=gnn, feature_share=share)
         cells.append(Cell(replace(own_options, engine="local", workers=None, ray_address=None, out=None), name))
     return cells
+
+
+def _with_features_of_their_own(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells; a method that is about private features keeps them private.
+
+    A method that cannot be asked either way keeps its options, and its run says why.
+    """
+    population = load_population(cells[0].options)
+    made = []
+    for cell in cells:
+        private = Cell(replace(cell.options, public_features=False), cell.label)
+        fits = _can_be_asked(cell.options, population) or not _can_be_asked(private.options, population)
+        made.append(cell if fits else private)
+    return made
+
+
+def _can_be_asked(options: RunOptions, population: Population) -> bool:
+    try:
+        guarantee_before(set_up(options, population=population))
+    except ValueError:
+        return False
+    return True
 
 
 def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cell], Match]:

@@ -95,6 +95,16 @@ def test_a_mistake_is_one_line_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
+def test_public_features_go_to_the_methods_that_have_them(tmp_path: Path) -> None:
+    """One about private features runs with private ones. At a person's level it has no bound, and a vote has."""
+    found = small(tmp_path, "vote", "rgnn", "mlp", matching=("user", 4.0), public_features=True, repeats=1)
+    vote, rgnn, mlp = found.records
+    assert vote["config"]["public_features"] and not rgnn["config"]["public_features"]
+    assert mlp["config"]["public_features"]
+    assert vote["config"]["epsilon"] == pytest.approx(4) and "list in clear" in found.match.unmatched["rgnn"]
+    assert not found.failures
+
+
 def test_a_parameter_goes_to_the_methods_that_have_it(tmp_path: Path) -> None:
     found = small(tmp_path, "hogs", "raw", settings={"tau": "0.5", "epochs": "2"}, gnn="sage")
     hogs, raw = (record["config"]["parameters"] for record in found.records)
