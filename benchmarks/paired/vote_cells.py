@@ -14,8 +14,9 @@ from strategies.setup.run_setup import load_population
 VOTE, BATCHES = "vote", "vote, three batches"
 NO_FEATURES, FEW, FEW_LABELS = "no features", "a tenth labelled", "few labels"
 PRIVATE_LABELS = "private labels, eps_y 2"
-ABLATION, HOMOPHILY = "ablation", "homophily"
+OTHER_TRUST = "other protection"  # the graph, the record or the updates are in clear to somebody
 BUDGETS = (4.0, 1.0, 2.0, 8.0)
+OF_A_PERSON = 4 / 2707  # epsilon of a bit of a list of Cora: all 2,707 bits together lose 4
 KINDS = ("partnered", "heterophilous")  # generated graphs whose neighbours mostly differ in class
 SHARES = (0.2, 0.35, 0.5, 0.65, 0.8, 0.95)  # homophily of the generated graphs of the curve
 RATES = (0.02, 0.05, 0.1, 0.2, 0.5)  # training people as a share of all
@@ -90,10 +91,15 @@ def large_cells() -> Iterator[Cell]:
             yield public_cell(dataset, epsilon)
 
 
+def homophily_name(share: float) -> str:
+    """Return the name of a generated graph of the curve."""
+    return f"{_GRAPH}{share:g}"
+
+
 def curve_cells() -> Iterator[Cell]:
     """Yield the curves over homophily and over the share of people whose label is known."""
     for share in SHARES:
-        shown = f"{_GRAPH}{share:g}"
+        shown = homophily_name(share)
         yield nobody("generated", shown)
         yield public_cell("generated", 4.0, shown)
     for rate in RATES:
@@ -102,12 +108,26 @@ def curve_cells() -> Iterator[Cell]:
 
 
 def axis_cells() -> Iterator[Cell]:
-    """Yield the votes that only the picture's axis needs."""
-    for epsilon in (0.5, 16.0):
+    """Yield votes at the budgets of the other methods, and the ends of the picture's axis."""
+    for epsilon in (3.0, 5.0, 0.5, 16.0):
         yield public_cell("cora", epsilon)
+    for epsilon in (3.0, 5.0):
+        yield public_cell("citeseer", epsilon)
 
 
-GROUPS: Mapping[str, Any] = {"main": main_cells, "large": large_cells, "curves": curve_cells, "axis": axis_cells}
+def rival_cells() -> Iterator[Cell]:
+    """Yield other methods whose figures the picture needs: at a person's epsilon of 4, or with another protection."""
+    for name in ("rgnn", "lpgnn", "fedavg-mlp", "dp-fedavg"):
+        yield Cell(OTHER_TRUST, "", (reader(name, name, "cora"),))
+    given: dict[str, Any] = {"epsilon": OF_A_PERSON, "public_features": True}
+    for name in ("sbp", "hogs"):
+        yield Cell(PUBLIC, f"{OF_A_PERSON:g}", (reader(name, name, "cora", **given),))
+    soft = reader("blink-soft", "blink", "cora", settings={"variant": "soft"}, **given)
+    yield Cell(PUBLIC, f"{OF_A_PERSON:g}", (soft,))
+
+
+GROUPS: Mapping[str, Any] = {"main": main_cells, "large": large_cells, "curves": curve_cells, "axis": axis_cells,
+                                 "rivals": rival_cells}  # fmt: skip
 
 
 def load(cell: Cell) -> Population:
