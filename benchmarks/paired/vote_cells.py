@@ -20,6 +20,8 @@ OF_A_PERSON = 4 / 2707  # epsilon of a bit of a list of Cora: all 2,707 bits tog
 KINDS = ("partnered", "heterophilous")  # generated graphs whose neighbours mostly differ in class
 SHARES = (0.2, 0.35, 0.5, 0.65, 0.8, 0.95)  # homophily of the generated graphs of the curve
 RATES = (0.02, 0.05, 0.1, 0.2, 0.5)  # training people as a share of all
+LIARS, LIARS_ANYWHERE, LIARS_UNLABELLED = "liars", "liars anywhere", "liars without a label"
+LYING = (0.0, 0.05, 0.1, 0.2, 0.4)  # share of the devices that lie
 _GRAPH = "generated, homophily "
 _OF_PUBLIC = (CHANCE, FEATURES_ALONE, STRONG_NULL)
 

@@ -23,6 +23,10 @@ from benchmarks.paired.vote_cells import (
     FEW,
     FEW_LABELS,
     KINDS,
+    LIARS,
+    LIARS_ANYWHERE,
+    LIARS_UNLABELLED,
+    LYING,
     NO_FEATURES,
     OF_A_PERSON,
     PRIVATE_LABELS,
@@ -68,7 +72,7 @@ def page(results: Results) -> str:
     parts += ["## What it cannot do", *note("cannot"), _homophily(results), *note("rates"), _rates(results)]
     parts += ["## Never worse than asking nobody", safe_line(results), _safety(results)]
     for name, title in _PARTS:
-        found = list(note(name))
+        found = [*note(name), *([_liars(results)] if name == "stress" else [])]
         parts += [f"## {title}", *found] if found else []
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -199,6 +203,14 @@ def _rates(results: Results) -> str:
                           in_words(results.difference(place, VOTE, FEATURES_ALONE))))  # fmt: skip
     heads = ("training share", VOTE, BATCHES, *NULLS, "vote minus features alone")
     return table(heads, lines) if lines else NOT_RUN.capitalize() + "."
+
+
+def _liars(results: Results) -> str:
+    places = [("cora", LIARS, f"{share:g}") for share in LYING]
+    if not any(results.of(place, LIARS_ANYWHERE) for place in places):
+        return ""
+    lines = [(name, *(results.shown(place, name) for place in places)) for name in (LIARS_ANYWHERE, LIARS_UNLABELLED)]
+    return table(("Cora, epsilon 4: share of liars", *(f"{share:g}" for share in LYING)), lines)
 
 
 def _safe(results: Results) -> list[tuple[Place, str, int, bool]]:
