@@ -97,10 +97,6 @@ class SBP(LocalMethod):
         """Return whether the question always asks for labels."""
         return self.asker.asks_for_labels()
 
-    def chooses_share(self) -> bool:
-        """Return whether the question is HoGS's, in which the features may go unasked."""
-        return self.asks == HoGS.name
-
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return the questions of the other method."""
         return self.asker.questions(facts, split, budget, collection)

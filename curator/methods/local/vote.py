@@ -18,7 +18,7 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
   more answer, and all classes are candidates.
 - Private labels are reported first, under GRR with ``--eps-labels``; the losses of label and vote add.
 
-Close to it: LPGNet (https://arxiv.org/abs/2203.11239 reports degrees towards classes with noise) and the group
+Close to it: LPGNet (https://arxiv.org/abs/2205.03105 reports degrees towards classes with noise) and the group
 degrees of LDPGen (Qin et al., CCS 2017).
 """
 
