@@ -35,7 +35,7 @@ EDGES, CLASSES = "edges", "classes"
 
 @dataclass(frozen=True, eq=False)
 class Inside:
-    """What one estimate says beside its answer.
+    """Parts of one estimate beside its answer.
 
     Args:
         rows: Accuracy of its parts.

@@ -18,7 +18,7 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
   more answer, and all classes are candidates.
 - Private labels are reported first, under GRR with ``--eps-labels``; the losses of label and vote add.
 
-Close to it: LPGNet (https://arxiv.org/abs/2205.03105 reports degrees towards classes with noise) and the group
+Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which reports degrees towards classes with noise, and the group
 degrees of LDPGen (Qin et al., CCS 2017).
 """
 
@@ -89,7 +89,7 @@ class Vote(LocalMethod):
     private: ClassVar[tuple[str, ...]] = ("adjacency",)
     mechanisms: ClassVar[tuple[str, ...]] = ("neighbourhood_vote", "graded_vote", "grr")
     in_batches: ClassVar[bool] = True
-    search_grid: ClassVar[tuple[Grid, ...]] = ()
+    search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
     query_grid: ClassVar[Grid] = {"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)}
 
     def __post_init__(self) -> None:
