@@ -26,8 +26,8 @@ from scipy.optimize import minimize
 from curator.links.evidence import LinkEvidence
 from devices.array_types import FloatArray, IntArray
 
-SAMPLE = 120_000
-_STEPS = 50
+SAMPLE = 60_000
+_STEPS = 25
 _RIDGE = 1e-3
 _MOST = 15.0  # of a log-odds
 
@@ -153,6 +153,6 @@ def fit_edge_prior(ones: Scored, zeros: Scored, density: float, start: EdgePrior
         gradient[1:] += penalty
         return (-value + 0.5 * float(penalty @ parameters[1:])) / edges, gradient / edges
 
-    found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS, "ftol": 1e-7})
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS, "ftol": 1e-6})
     gain = marginal_likelihood(found.x, *standard)[0]
     return EdgePrior(float(found.x[0]), found.x[1:], centre, scale, gain)
