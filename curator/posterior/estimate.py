@@ -8,14 +8,15 @@ are the sources. Validation labels guard; both fit exponents. Nothing is random:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
 
 from curator.learning.graph_components import BY_HEART, graph_components
-from curator.posterior.answer import GuardedAnswer, answer
+from curator.learning.pool import pooled
+from curator.posterior.answer import POOL, GuardedAnswer, answer
 from curator.posterior.block_model import SparsePosterior, fit_block_model, symmetric
 from curator.posterior.told import Told
 from devices.array_types import DoubleArray, IntArray
@@ -57,35 +58,55 @@ class Estimate:
         }
 
 
-def estimate(evidence: Told) -> Estimate:
+def estimate(evidence: Told, sources: str = "train") -> Estimate:
     """Return the posterior of the evidence.
 
-    Raises:
-        ValueError: if no training person has a label.
+    Args:
+        evidence: What the curator was told.
+        sources: ``train``: labels of training people alone are sources. ``labelled``: once validation has chosen and
+            fitted the answer, validation labels are sources too, for everybody but validation people.
     """
     people = evidence.people.log_probability
-    own, labels = evidence.own(evidence.train), evidence.class_estimates(evidence.train)
-    model = fit_block_model(evidence.links, people, own, labels, evidence.scores, seed=SEED)
-    kept = model.probability >= LIKELY
-    left, right, probability = model.pairs.left[kept], model.pairs.right[kept], model.probability[kept]
-    n = evidence.links.n
-    likely = symmetric(left, right, probability, n)
-    agreed = symmetric(model.pairs.left, model.pairs.right, np.ones(len(kept)), n)
-    found = graph_components(
-        evidence.rows, likely, agreed, evidence.labels, evidence.train, evidence.classes, soft=evidence.soft
-    )
-    late = {name: rows for name, rows in found.items() if name in BY_HEART}
-    components = {_BELIEFS: log_softmax(model.beliefs.total, axis=1)}
-    components |= {name: rows for name, rows in found.items() if name not in BY_HEART}
-    simpler = {}
-    if evidence.people.components:
-        components[_FEATURES] = simpler[_FEATURES] = people
+    model, components, late = _read(evidence, evidence.train)
+    simpler = {_FEATURES: people} if _FEATURES in components else {}
     if _AGREED in late:
         simpler[_AGREED] = late[_AGREED]
-    simpler[_LARGEST] = np.tile(np.log(labels.clip(0).sum(axis=0) + 1), (n, 1))
+    shares = evidence.class_estimates(evidence.train).sum(axis=0)
+    simpler[_LARGEST] = np.tile(np.log(np.maximum(shares, 0) + 1), (len(people), 1))
     prior = {name: float(name == _BELIEFS) for name in components}
     published = answer(
         components, simpler, evidence.labels, evidence.val,
         train=evidence.train, late=late, soft=evidence.soft, prior=prior,
     )  # fmt: skip
+    if sources == "labelled" and published.chosen == POOL and len(evidence.val):
+        model, components, late = _read(evidence, np.union1d(evidence.train, evidence.val))
+        parts = {**components, **late}
+        rows = pooled(parts, np.array([published.exponents[name] for name in parts]))
+        rows[evidence.val] = published.log_probability[evidence.val]
+        published = replace(published, log_probability=rows)
+    kept = model.probability >= LIKELY
+    left, right, probability = model.pairs.left[kept], model.pairs.right[kept], model.probability[kept]
     return Estimate(published, model, {**components, **late}, left, right, probability)
+
+
+_Parts = dict[str, DoubleArray]
+
+
+def _read(evidence: Told, sources: IntArray) -> tuple[SparsePosterior, _Parts, _Parts]:
+    """Return the posterior, the components of the pool and its late ones, with the labels of these people."""
+    people = evidence.people.log_probability
+    own, labels = evidence.own(sources), evidence.class_estimates(sources)
+    model = fit_block_model(evidence.links, people, own, labels, evidence.scores, seed=SEED)
+    left, right, n = model.pairs.left, model.pairs.right, len(people)
+    kept = model.probability >= LIKELY
+    likely = symmetric(left[kept], right[kept], model.probability[kept], n)
+    agreed = symmetric(left, right, np.ones(len(left)), n)
+    found = graph_components(
+        evidence.rows, likely, agreed, evidence.labels, sources, evidence.classes, soft=evidence.soft
+    )
+    late = {name: rows for name, rows in found.items() if name in BY_HEART}
+    components = {_BELIEFS: log_softmax(model.beliefs.total, axis=1)}
+    components |= {name: rows for name, rows in found.items() if name not in BY_HEART}
+    if evidence.people.components:
+        components[_FEATURES] = people
+    return model, components, late

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
     from curator.posterior.estimate import Estimate
 
+SOURCES = ("train", "labelled")
 _ASKERS = (HoGS, RGNN, LPGNN, Solitude, FPSolitude, Blink, RR, SymRR, DPRR, LPAnd)
 ASKERS: Mapping[str, type[LocalMethod]] = {kind.name: kind for kind in _ASKERS}
 
@@ -61,12 +62,15 @@ class SBP(LocalMethod):
     Args:
         asks: Method whose question is asked, with its defaults: ``hogs``, ``rgnn`` or ``lpgnn`` (a public graph, noisy
             labels), ``solitude``, ``fp-solitude``, ``blink``, ``rr``, ``symrr``, ``dprr`` or ``lp-and``.
+        sources: People whose labels spread over the links: ``train``, or ``labelled`` for validation people too, once
+            validation has chosen the answer.
 
     Raises:
-        ValueError: for an unknown method.
+        ValueError: for an unknown choice.
     """
 
     asks: str = "hogs"
+    sources: str = "train"
 
     name: ClassVar[str] = "sbp"
     paper: ClassVar[str] = "this project: sparse block-model posterior of the reports of another method"
@@ -78,7 +82,7 @@ class SBP(LocalMethod):
     takes_over: ClassVar[str] = "asks"
 
     def __post_init__(self) -> None:
-        self.check_choices(asks=tuple(ASKERS))
+        self.check_choices(asks=tuple(ASKERS), sources=SOURCES)
 
     @property
     def asker(self) -> LocalMethod:
@@ -118,7 +122,7 @@ class SBP(LocalMethod):
 
         require_reports(reports, self.name)
         evidence = told(reports, public)
-        found = estimate(evidence)
+        found = estimate(evidence, self.sources)
         features: Any = public.features
         if features is None:
             features = csr_array((reports.facts.n, 0), dtype=np.float32)
@@ -131,12 +135,18 @@ class SBP(LocalMethod):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Return the answer of :meth:`reconstruct`; settings, seed and device have no effect."""
+        """Return the answer of :meth:`reconstruct`; settings, seed and device have no effect.
+
+        Raises:
+            ValueError: if no training node has a label.
+        """
         import torch
         from torch import nn
 
-        from curator.learning.training import TrainedNetwork
+        from curator.learning.training import NO_LABEL, TrainedNetwork
 
+        if not len(graph.train):
+            raise ValueError(NO_LABEL)
         assert isinstance(graph, PosteriorGraph) and graph.estimate is not None
         started = time.perf_counter()
         found, model = graph.estimate.answer, nn.Module()
