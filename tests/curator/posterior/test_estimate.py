@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from curator.posterior.estimate import LIKELY, estimate
+from curator.posterior.estimate import LIKELY, Estimate, estimate
 from curator.posterior.told import told
-from tests.curator.posterior.worlds import SPLIT, world
+from tests.curator.posterior.worlds import CLASSES, SPLIT, world
 
 SETTINGS: dict[str, dict] = {
     "public features": {"epsilon": 3.0},
@@ -53,3 +55,21 @@ def test_validation_labels_may_be_sources_too() -> None:
     assert one.answer.exponents == both.answer.exponents
     right = [(found.answer.log_probability.argmax(axis=1) == labels)[SPLIT.test].mean() for found in (one, both)]
     assert right[1] > right[0] - 0.05 and not np.array_equal(one.answer.log_probability, both.answer.log_probability)
+
+
+def test_flipping_one_label_has_no_special_effect_on_its_owner() -> None:
+    """A validation label moves everybody's exponents. A training label reaches neighbours, not its own row."""
+    reports, public, labels = world(epsilon=3.0)
+    before = estimate(told(reports, public))
+
+    def after(person: int) -> Estimate:
+        known = public.labels.copy()
+        known[person] = (labels[person] + 1) % CLASSES
+        return estimate(told(reports, dataclasses.replace(public, labels=known)))
+
+    val, train = int(SPLIT.val[3]), int(SPLIT.train[3])
+    change = np.abs(np.exp(after(val).answer.log_probability) - np.exp(before.answer.log_probability)).max(axis=1)
+    assert change[val] <= np.quantile(change, 0.95) + 1e-9
+    rows = [np.exp(found.components["beliefs"]) for found in (before, after(train))]
+    change = np.abs(rows[1] - rows[0]).max(axis=1)
+    assert change[train] < 0.2 * np.sort(change)[-5:].mean()  # power: its neighbours' rows move
