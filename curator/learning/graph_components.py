@@ -22,13 +22,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, eye_array, issparse
+from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from curator.learning.node_evidence import ln_scores, reported_labels, ridge_scores
+from curator.learning.node_evidence import SMOOTHED_PENALTIES, ln_scores, reported_labels, ridge_scores
 from curator.learning.ridge import ridge
 from curator.learning.tfidf import standardised_rows
-from curator.linear.propagation import mean_matrix, spread_rows
+from curator.linear.propagation import smoothed_rows, spread_rows
 from devices.array_types import DoubleArray, IntArray
 
 EIGENVECTORS = 48
@@ -36,9 +36,7 @@ _ON_LINKS, _ON_PAIRS = "label propagation on P", "label propagation on S"
 BY_HEART = frozenset({_ON_LINKS, _ON_PAIRS})
 _TOLERANCE = 1e-2  # of an eigenvalue: the space of the eigenvectors counts, not each of them
 _MOST_ITERATIONS = 200
-_PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)  # smoothed rows are shorter than 1
 _LARGEST = 2048  # rows of a matrix to invert for each penalty
-_DENSE = 0.1  # share of entries from which a dense matrix is faster
 
 
 def graph_components(
@@ -77,15 +75,6 @@ def graph_components(
     if pairs is not None:
         found[_ON_PAIRS] = _propagated(pairs, known, train)
     return found
-
-
-def smoothed_rows(rows: Any, links: csr_array) -> Any:
-    """float32 (n, d): D^-1 (P + I) Z; numpy where more than a tenth of the entries are not 0."""
-    mean = mean_matrix(csr_array(links + eye_array(links.shape[0], dtype=np.float32, format="csr")))
-    found = mean @ rows
-    if issparse(found) and found.nnz > _DENSE * np.prod(found.shape):
-        return found.toarray()
-    return csr_array(found) if issparse(found) else found
 
 
 def spectrum(links: csr_array, count: int = EIGENVECTORS) -> Any:
@@ -132,6 +121,6 @@ def _propagated(graph: csr_array, known: DoubleArray, sources: IntArray) -> Doub
 def _few(rows: Any, train: IntArray, labels: IntArray, classes: int) -> tuple[float, ...]:
     """Return the penalties, or where a large matrix must be inverted the best one for a part of the people."""
     if min(rows.shape[1], len(train)) <= _LARGEST:
-        return _PENALTIES
+        return SMOOTHED_PENALTIES
     part = train[:: -(-len(train) // _LARGEST)]
-    return (ridge(rows, part, labels, classes, _PENALTIES).penalty,)
+    return (ridge(rows, part, labels, classes, SMOOTHED_PENALTIES).penalty,)

@@ -5,6 +5,7 @@ Components, each (n, classes):
     naive Bayes         ln-probabilities of shrunk naive Bayes on bits, out of fold for training people
     ridge, ln ridge     5 times the scores of ridge regression, and ln of the scores, those below .01 taken as .01;
                         leave-one-out for training people
+    near, ln near       the same on the mean of the person's row and those of 30 similar people; for public text
     kernel, ln kernel   the same on the rows of a Gaussian kernel; for public features that are no text
 
 Their exponents minimise the negative log-likelihood of training and validation labels. The label of a training
@@ -34,6 +35,8 @@ from curator.learning.pool import fit_pool, joined
 from curator.learning.ridge import PENALTIES, Ridge, ridge
 from curator.learning.tfidf import is_text, standardised_rows, weighted_rows
 from curator.linear.kernel_rows import kernel_rows, landmarks_of
+from curator.linear.near_rows import near_rows
+from curator.linear.propagation import smoothed_rows
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import Split
 
@@ -41,7 +44,8 @@ _LEAST_SCORE = 0.01
 _RIDGE_SCALE = 5.0
 _PRIOR = {"naive Bayes": 0.1, "ridge": 1.0}  # 0 for the others
 _WIDTHS = (0.5, 2.0)  # of the kernel, for rows of length 1
-_KERNEL_PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
+SMOOTHED_PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)  # smoothed rows are shorter than 1
+_LARGEST, _FREQUENT = 2048, 1024  # rows of a matrix to invert; columns that are left of more
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +103,10 @@ def node_evidence(
         bits_of(features) if bits is None else bits, train, weights, flip=flip, answered=answered, seed=seed
     )
     components = {"naive Bayes": bayes, "ridge": _RIDGE_SCALE * scores, "ln ridge": ln_scores(scores)}
-    if features is not None and not is_text(features):
-        scores = _kernel_scores(rows, train, labels, classes, truth)
-        components |= {"kernel": _RIDGE_SCALE * scores, "ln kernel": ln_scores(scores)}
+    if features is not None:
+        name, add = ("near", _near_scores) if is_text(features) else ("kernel", _kernel_scores)
+        scores = add(rows, train, labels, classes, truth)
+        components |= {name: _RIDGE_SCALE * scores, f"ln {name}": ln_scores(scores)}
     prior = {name: _PRIOR.get(name, 0.0) for name in components}
     pool = fit_pool(components, labels, val, others=train, soft=soft, prior=prior)
     if features is None or not len(val):
@@ -114,10 +119,19 @@ def node_evidence(
     return NodeEvidence(rows, components, both.exponents)
 
 
+def _near_scores(rows: Any, train: IntArray, labels: IntArray, classes: int, truth: float) -> DoubleArray:
+    """float64 (n, classes): ridge's scores on rows smoothed over similar people; at most 1,024 frequent columns."""
+    near = near_rows(rows)
+    if min(rows.shape[1], len(train)) > _LARGEST:
+        weight = np.square(rows).sum(axis=0) if not issparse(rows) else rows.power(2).sum(axis=0)
+        rows = rows[:, np.sort(np.argsort(-np.asarray(weight).ravel(), kind="stable")[:_FREQUENT])]
+    return ridge_scores(smoothed_rows(rows, near), train, labels, classes, truth, SMOOTHED_PENALTIES)
+
+
 def _kernel_scores(rows: Any, train: IntArray, labels: IntArray, classes: int, truth: float) -> DoubleArray:
     """float64 (n, classes): ridge's scores on kernel rows of the width with the smallest leave-one-out error."""
     landmarks = landmarks_of(train, rows.shape[0])
-    fits = [ridge(kernel_rows(rows, landmarks, width), train, labels, classes, _KERNEL_PENALTIES) for width in _WIDTHS]
+    fits = [ridge(kernel_rows(rows, landmarks, width), train, labels, classes, SMOOTHED_PENALTIES) for width in _WIDTHS]
     return _left_out(min(fits, key=lambda fit: fit.error), train, truth)
 
 

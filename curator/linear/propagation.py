@@ -17,6 +17,7 @@ from devices.array_types import IntArray
 
 _COLUMNS_AT_ONCE = 128
 _LABEL_STEPS = 50
+_DENSE = 0.1  # share of entries from which a dense matrix is faster
 
 
 def adjacency_matrix(n: int, edge_index: IntArray, edge_weight: Any = None) -> csr_array:
@@ -83,6 +84,15 @@ def propagate(matrix: csr_array, features: Any, hops: int = 1) -> Any:
             strip = matrix @ strip
         result[:, start : start + _COLUMNS_AT_ONCE] = strip
     return result
+
+
+def smoothed_rows(rows: Any, links: csr_array) -> Any:
+    """float32 (n, d): D^-1 (P + I) Z, D the row sums of P + I; numpy if more than a tenth of the entries are not 0."""
+    mean = mean_matrix(csr_array(links + eye_array(links.shape[0], dtype=np.float32, format="csr")))
+    found = mean @ rows
+    if issparse(found) and found.nnz > _DENSE * np.prod(found.shape):
+        return found.toarray()
+    return csr_array(found) if issparse(found) else found
 
 
 def bit_strips(packed: NDArray[np.uint8], d: int) -> Iterator[tuple[slice, NDArray[np.float32]]]:

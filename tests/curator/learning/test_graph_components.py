@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.graph_components import graph_components, known_rows, smoothed_rows, spectrum
+from curator.learning.graph_components import graph_components, known_rows, spectrum
 from curator.learning.node_evidence import ln_scores, rows_of
-from curator.linear.propagation import label_propagation
+from curator.linear.propagation import label_propagation, smoothed_rows
 
 N, D, CLASSES = 200, 30, 3
 RNG = np.random.Generator(np.random.PCG64(8))
