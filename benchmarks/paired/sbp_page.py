@@ -29,7 +29,13 @@ BINS, CALIBRATION_PICTURE = "sbp-calibration.csv", "figures/sbp-calibration.png"
 Bins = Mapping[str, Mapping[str, tuple[Calibration, int]]]
 NOTES = Path(__file__).parent / "notes"
 METHOD = "sbp"
-DATASETS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "facebook": "Facebook", "dblp": "DBLP"}
+DATASETS = {
+    "cora": "Cora",
+    "citeseer": "CiteSeer",
+    "pubmed": "PubMed",
+    "facebook": "Facebook",
+    "generated": "Generated",
+}
 BUDGETS = ("1", "2", "3", "5")
 PRIVATE_BUDGETS = ("2", "3", "4", "5")
 PUBLIC_METHODS = ("hogs", "hogs, stored settings", "blink-soft", "blink-hard", "lp-and", "features alone", "chance",
@@ -65,6 +71,7 @@ def page(results: Results, bins: Bins) -> str:
     parts += ["## Public features", f"![Accuracy against epsilon]({PICTURE})"]
     for dataset, title in DATASETS.items():
         parts += list(_block(results, dataset, title, PUBLIC, BUDGETS, PUBLIC_METHODS))
+    parts += list(_other_graphs(results))
     parts += ["## Private features", *_note("private")]
     for dataset in ("cora", "citeseer"):
         parts += list(_block(results, dataset, DATASETS[dataset], PRIVATE, PRIVATE_BUDGETS, PRIVATE_METHODS))
@@ -116,6 +123,17 @@ def _block(
 ) -> Iterator[str]:
     yield f"### {title}"
     yield _table(results, [(dataset, setting, budget) for budget in budgets], (METHOD, *methods), "epsilon")
+
+
+def _other_graphs(results: Results) -> Iterator[str]:
+    """Yield a table of the graphs without a block of their own."""
+    places = [place for place in results.places(PUBLIC) if place[0] not in DATASETS and results.of(place, METHOD)]
+    if places:
+        yield "### Other graphs"
+        yield from _note("graphs")
+        names = (METHOD, "features alone", "lp-and", "chance")
+        lines = [(place[0], place[2], *(results.shown(place, name) for name in names)) for place in sorted(places)]
+        yield table(("graph", "epsilon", *names), lines)
 
 
 def _table(results: Results, places: Sequence[Place], methods: Sequence[str], budget: str) -> str:
