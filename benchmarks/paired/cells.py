@@ -95,13 +95,23 @@ def small_cells() -> Iterator[Cell]:
     yield lpgnn("cora", 1.0, 1.0)
 
 
-def large_cells(epsilons: tuple[float, ...] = EPSILONS) -> Iterator[Cell]:
-    """Yield the cells of the large graphs with public features."""
-    for dataset in LARGE:
+def public_cells(datasets: tuple[str, ...]) -> Iterator[Cell]:
+    """Yield the cells of data sets with public features."""
+    for dataset in datasets:
         yield references(dataset)
-    for epsilon in epsilons:
-        for dataset in LARGE:
+    for epsilon in EPSILONS:
+        for dataset in datasets:
             yield from public(dataset, epsilon)
+
+
+def large_cells() -> Iterator[Cell]:
+    """Yield the cells of the large graphs."""
+    return public_cells(LARGE)
+
+
+def generated_cells() -> Iterator[Cell]:
+    """Yield the cells of one generated graph."""
+    return public_cells(("generated",))
 
 
 OTHER_GRAPHS = ("dblp", "computers", "citeseer-full", "generated", "german", "student")

@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from benchmarks.paired.cells import large_cells, pilot_cells, small_cells
+from benchmarks.paired.cells import generated_cells, large_cells, pilot_cells, small_cells
 from benchmarks.paired.measure import Cell, measure
 from benchmarks.paired.rows import Row, append, read_rows
 from devices.data.population import Population
 from strategies.setup.run_setup import load_population
 
-GROUPS = {"small": small_cells, "large": large_cells, "pilot": pilot_cells}
+GROUPS = {"small": small_cells, "large": large_cells, "generated": generated_cells, "pilot": pilot_cells}
 ROWS = "rows.csv"
 
 Load = Callable[[Cell], Population]
