@@ -17,7 +17,7 @@ from benchmarks import RESULTS
 from benchmarks.paired.calibration import Calibration, read_bins
 from benchmarks.paired.calibration import draw as draw_calibration
 from benchmarks.paired.cells import LPGNN, PRIVATE, PUBLIC, RGNN, SOLITUDE
-from benchmarks.paired.goals import GOALS, SAFETY
+from benchmarks.paired.goals import GOALS, PROTOTYPE, SAFETY
 from benchmarks.paired.picture import draw
 from benchmarks.paired.rows import Row, read_rows, write_rows
 from benchmarks.paired.run import ROWS
@@ -114,8 +114,10 @@ def _goals(results: Results) -> str:
         dataset, setting, budget = place
         found = results.accuracy(place, METHOD)
         reached = "-" if found is None else "yes" if found >= goal else f"no, {found - goal:+.1f}"
-        lines.append((DATASETS[dataset], setting, budget, f"{goal:g}", results.shown(place, METHOD), reached))
-    return table(("data set", "setting", "epsilon", "goal", "sbp", "reached"), lines)
+        before = f"{PROTOTYPE[place]:g}" if place in PROTOTYPE else "-"
+        shown = (DATASETS[dataset], setting, budget, f"{goal:g}", results.shown(place, METHOD), reached, before)
+        lines.append(shown)
+    return table(("data set", "setting", "epsilon", "goal", "sbp", "reached", "prototype, other seeds"), lines)
 
 
 def _block(

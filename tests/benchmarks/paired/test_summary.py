@@ -63,8 +63,8 @@ def test_the_page_says_what_was_reached_and_what_was_not_run(tmp_path: Path) -> 
     text = page(Results(ROWS), {})
     assert "Of 27 goals 0 were reached, 1 were missed and 26 were not run." in text
     assert "in 1 of 1 cells" in text
-    assert "| Cora | public features | 3 | 86 | 85.8 ± 1.2 (6) | no, -0.2 |" in text
-    assert "| Cora | public features | 1 | 79 | not run | - |" in text
+    assert "| Cora | public features | 3 | 86 | 85.8 ± 1.2 (6) | no, -0.2 | 85.3 |" in text
+    assert "| Cora | public features | 1 | 79 | not run | - | - |" in text
     assert "| cora, public features, 3 | features alone | +6.2" in text
     write(ROWS, tmp_path)
     assert read_rows(tmp_path / TABLE) == ROWS and (tmp_path / "figures" / "sbp.png").stat().st_size > 10_000
