@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.paired.measure import CHANCE, FEATURES_ALONE, NULLS, Cell, Reader
 from curator.methods.base import Budget
 from curator.tuned import stored
+from devices.data.population import Population
+from devices.datasets import generated_kinds
 from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import load_population
 
 PUBLIC, PRIVATE, RGNN, LPGNN, SOLITUDE = "public features", "private features", "rgnn", "lpgnn", "solitude"
 NOBODY = "nobody asked"
@@ -89,10 +93,6 @@ def small_cells() -> Iterator[Cell]:
     for epsilon in PRIVATE_EPSILONS:
         for dataset in SMALL:
             yield from private(dataset, epsilon)
-    for eps_y in (3.0, 2.0):
-        yield rgnn("cora", eps_y)
-    yield solitude("cora", 7.0)
-    yield lpgnn("cora", 1.0, 1.0)
 
 
 def public_cells(datasets: tuple[str, ...]) -> Iterator[Cell]:
@@ -114,24 +114,63 @@ def generated_cells() -> Iterator[Cell]:
     return public_cells(("generated",))
 
 
-OTHER_GRAPHS = ("dblp", "computers", "citeseer-full", "generated", "german", "student")
-GRAPH_ONLY = "lastfm-graph"  # LastFM Asia: its graph and countries, no features
+KINDS = ("clique-rich", "heterophilous", "partnered", "features-decide", "edges-decide", "dense")
+_KIND_PEOPLE, _KIND_SEED = 2000, 7
+REAL = ("german", "student", "citeseer-full")
 
 
-def sbp(dataset: str, name: str = "sbp", **given: Any) -> Reader:
-    """Return the posterior of the block model, with its defaults."""
-    return reader(name, "sbp", dataset, **given)
+def sbp(dataset: str, **given: Any) -> Reader:
+    """Return the posterior of the block model, with its defaults; it reads whatever was asked."""
+    return replace(reader("sbp", "sbp", dataset, **given), reads_any=True)
 
 
-def pilot_cells(datasets: tuple[str, ...] = (*SMALL, *LARGE, *OTHER_GRAPHS)) -> Iterator[Cell]:
-    """Yield ``sbp`` beside its null models alone, for development seeds."""
-    for dataset in datasets:
-        yield references(dataset)
-    for epsilon in (3.0, 1.0, 5.0, 2.0, 8.0):
-        for dataset in datasets:
-            common: dict[str, Any] = {"epsilon": epsilon, "public_features": True}
-            curators = (reader("lp-and", "lp-and", dataset, **common), sbp(dataset, **common))
-            yield Cell(PUBLIC, f"{epsilon:g}", curators)
-        for dataset in datasets:
-            yield Cell(PRIVATE, f"{epsilon:g}", (reader("lp-and", "lp-and", dataset, epsilon=epsilon),), (CHANCE,))
-            yield Cell(PRIVATE, f"{epsilon:g}", (sbp(dataset, epsilon=epsilon),), (FEATURES_ALONE,))
+def public_sbp(dataset: str, epsilon: float, shown: str = "") -> Cell:
+    """Return the posterior beside label propagation on the same reports."""
+    common: dict[str, Any] = {"epsilon": epsilon, "public_features": True}
+    curators = (sbp(dataset, **common), reader("lp-and", "lp-and", dataset, **common))
+    return Cell(PUBLIC, f"{epsilon:g}", curators, dataset=shown)
+
+
+def sbp_cells() -> Iterator[Cell]:
+    """Yield the posterior alone in the cells of the small graphs, most important first."""
+    for epsilon in EPSILONS:
+        for dataset in SMALL:
+            yield public_sbp(dataset, epsilon)
+    for epsilon in PRIVATE_EPSILONS:
+        for dataset in SMALL:
+            yield Cell(PRIVATE, f"{epsilon:g}", (sbp(dataset, epsilon=epsilon),))
+    yield from other_questions()
+    for epsilon in EPSILONS:
+        yield public_sbp("generated", epsilon)
+
+
+def other_questions() -> Iterator[Cell]:
+    """Yield the questions of other papers, on Cora, with their own curators and the posterior."""
+    for eps_y in (3.0, 2.0):
+        yield rgnn("cora", eps_y, (sbp("cora", settings={"asks": "rgnn"}, eps_features=1.0, eps_labels=eps_y),))
+    yield solitude("cora", 7.0, (sbp("cora", settings={"asks": "solitude"}, eps_adjacency=7.0, eps_features=1.0),))
+    yield lpgnn("cora", 1.0, 1.0, (sbp("cora", settings={"asks": "lpgnn"}, eps_features=1.0, eps_labels=1.0),))
+
+
+def sbp_large_cells() -> Iterator[Cell]:
+    """Yield the posterior alone on the large graphs."""
+    for epsilon in EPSILONS:
+        for dataset in LARGE:
+            yield public_sbp(dataset, epsilon)
+
+
+def sbp_other_cells() -> Iterator[Cell]:
+    """Yield the posterior and its null models on other graphs."""
+    for dataset, shown in [*(("generated", kind) for kind in KINDS), *((name, "") for name in REAL)]:
+        yield replace(references(dataset), dataset=shown)
+        for epsilon in (3.0, 1.0):
+            yield public_sbp(dataset, epsilon, shown)
+
+
+def load(cell: Cell) -> Population:
+    """Return the people of a cell: a kind of the generated graph, or the data set that its options name."""
+    if cell.shown_dataset in KINDS:
+        make = getattr(generated_kinds, cell.shown_dataset.replace("-", "_"))
+        found: Population = make(_KIND_PEOPLE, seed=_KIND_SEED)
+        return found
+    return load_population(cell.readers[0].options)

@@ -1,4 +1,4 @@
-"""Goals that were set before the measurement, and a prototype's figures: test accuracy of ``sbp`` in percent, by place."""
+"""Goals that were set before the measurement, and a prototype's figures: test accuracy of ``sbp`` in percent."""
 
 from __future__ import annotations
 

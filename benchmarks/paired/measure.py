@@ -41,10 +41,12 @@ class Reader:
     Args:
         name: Name in the tables.
         options: Its run, without a seed.
+        reads_any: Whether it reads the answers to any question; its own is then not compared with the one asked.
     """
 
     name: str
     options: RunOptions
+    reads_any: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def _read(row: Row, reader: Reader, first: Trial, asked: RunSetup, seed: int) ->
     setup = _set_up(reader, seed, first.population)
     trial = first
     if not isinstance(setup.method, Reference):
-        if not same_question(_questions(asked), _questions(setup)):
+        if not (reader.reads_any or same_question(_questions(asked), _questions(setup))):
             raise ValueError(f"{reader.name} asks another question than {asked.options.method}")
         public = public_knowledge(first.population, first.split, setup.options, setup.method)
         trial = replace(first, public=public)

@@ -15,21 +15,26 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from benchmarks.paired.cells import generated_cells, large_cells, pilot_cells, small_cells
+from benchmarks.paired.cells import (
+    generated_cells,
+    large_cells,
+    load,
+    sbp_cells,
+    sbp_large_cells,
+    sbp_other_cells,
+    small_cells,
+)
 from benchmarks.paired.measure import Cell, measure
 from benchmarks.paired.rows import Row, append, read_rows
 from devices.data.population import Population
-from strategies.setup.run_setup import load_population
 
-GROUPS = {"small": small_cells, "large": large_cells, "generated": generated_cells, "pilot": pilot_cells}
+GROUPS = {
+    "small": small_cells, "large": large_cells, "generated": generated_cells, "sbp": sbp_cells,
+    "sbp-large": sbp_large_cells, "sbp-other": sbp_other_cells,
+}  # fmt: skip
 ROWS = "rows.csv"
 
 Load = Callable[[Cell], Population]
-
-
-def load_cell(cell: Cell) -> Population:
-    """Return the people of the data set that a cell's options name."""
-    return load_population(cell.readers[0].options)
 
 
 def run(
@@ -37,7 +42,7 @@ def run(
     seeds: Iterable[int],
     file: Path,
     until: float = math.inf,
-    load: Load = load_cell,
+    people_of: Load = load,
     home: Path | None = None,
 ) -> Iterator[Row]:
     """Measure what is missing, append each row to the file and yield it.
@@ -47,7 +52,7 @@ def run(
         seeds: The seeds of each.
         file: Table of the rows.
         until: No cell starts after this time (``time.monotonic``).
-        load: Returns the people of a cell.
+        people_of: Returns the people of a cell.
         home: Folder of kept reports; None keeps none.
     """
     done = {row.key for row in read_rows(file)}
@@ -62,7 +67,7 @@ def run(
                 return
             dataset = cell.shown_dataset
             if dataset not in people:
-                people = {dataset: load(cell)}  # one at a time: they can be large
+                people = {dataset: people_of(cell)}  # one at a time: they can be large
             for row in measure(wanted, seed, people[dataset], skip=done, home=home):
                 append(file, row)
                 done.add(row.key)
