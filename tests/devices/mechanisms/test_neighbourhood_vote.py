@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -213,3 +214,16 @@ def test_isolated_people_answer_their_own_best_guess() -> None:
     for device in range(12):
         assert asked.value_of(person(), device=device) == BestCandidate(0, 4)
         assert len(asked.respond(person(), NoiseStream(bytes(32)), device=device)) == 1
+
+
+def test_the_answers_are_the_same_for_ever() -> None:
+    """Whole numbers alone: this digest holds on any processor, with any library for sums and with any threads."""
+    draw = np.random.default_rng(7)
+    table = as_text(draw.integers(0, 255, (300, 6)).astype(np.uint8))
+    affinity = tuple(int(a) for a in draw.integers(1, (1 << 16) + 1, 36))
+    asked = NeighbourhoodVote(1 << 62, 6, False, 300, 6, table, affinity)
+    answers = bytes(
+        asked.value_of(person(*draw.choice(300, draw.integers(0, 60), replace=False)), device=device).answer
+        for device in range(300)
+    )
+    assert hashlib.sha256(answers).hexdigest() == "4810a9ed71bc291cf3cf14dbf8d2b7568d2da1e6a8e7c68c636cac4031710def"
