@@ -4,13 +4,13 @@ A quarter of the labelled people are asked before all others: of which class are
 classes are candidates, and what is published of a person plays no part in the answer. N[c, k] of them are of class
 c and report k. GRR keeps an answer with probability 1 - l and otherwise draws a class, so
 
-    Om[c, k] = (P[c, k] - l / C) / (1 - l),    P[c, k] = (N[c, k] + k0 N[., k] / N) / (N[c, .] + k0),
+    Om[c, k] = (P[c, k] - l / C) / (1 - l),    P[c, k] = (N[c, k] + k0 B[c, k]) / (N[c, .] + k0),
 
-at least .01 / C. Its rows sum to 1. Everybody else votes with Om in the place of a homophily.
+at least .01 / C. Its rows sum to 1. Everybody else votes with Om in the place of a homophily. B is what one number,
+a homophily h, says of these answers: h (1 - l) [c = k] + (1 - h (1 - l)) N[., k] / N, with the likeliest h.
 
-Om is taken only if it predicts the same answers better than one number does, each answer by the counts of the
-others. The one number is a homophily: all rows are h [c = k] + (1 - h) N[., k] / N after GRR, with the best h.
-This is a choice by likelihood from answers that were given anyway; nobody is asked twice.
+Om is taken only if P predicts the answers better than B does, each answer by the counts of the others. This is a
+choice by likelihood from answers that were given anyway; nobody is asked twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from devices.facts import Split
 QUARTER = 4
 LEAST_KEPT = 0.3
 LEAST_PEOPLE = 10  # for each class, among those who are asked first
-_PRIOR_COUNT = 5.0
+_PRIOR_COUNT = 20.0
 _FLOOR = 0.01
 _SHARES = tuple(step / 20 for step in range(20))
 
@@ -74,13 +74,13 @@ def learned_affinity(named: IntArray, told: DoubleArray, kept: float) -> DoubleA
     overall = (counts.sum(axis=0) + 1) / (counts.sum() + classes)
     own = counts[:, named].T - told  # (m, classes): the counts of the others
     others = counts.sum(axis=1) - told
-    by_counts = (own + _PRIOR_COUNT * overall[named][:, None]) / (others + _PRIOR_COUNT)
-    hit = np.eye(classes)[named]
-    by_one_number = (_score(share * kept * hit + (1 - share * kept) * overall[named][:, None], told)
-                     for share in _SHARES)  # fmt: skip
-    if not _score(by_counts, told) > max(by_one_number):
+    plain = [share * kept * np.eye(classes) + (1 - share * kept) * overall for share in _SHARES]
+    scores = [_score(law.T[named], told) for law in plain]
+    base = plain[int(np.argmax(scores))]
+    by_counts = (own + _PRIOR_COUNT * base.T[named]) / (others + _PRIOR_COUNT)
+    if not _score(by_counts, told) > max(scores):
         return None
-    probability = (counts + _PRIOR_COUNT * overall) / (counts.sum(axis=1, keepdims=True) + _PRIOR_COUNT)
+    probability = (counts + _PRIOR_COUNT * base) / (counts.sum(axis=1, keepdims=True) + _PRIOR_COUNT)
     inverted = np.maximum((probability - (1 - kept) / classes) / kept, _FLOOR / classes)
     return np.asarray(inverted / inverted.sum(axis=1, keepdims=True))
 

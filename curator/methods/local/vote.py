@@ -18,8 +18,8 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
   more answer, and all classes are candidates.
 - Private labels are reported first, under GRR with ``--eps-labels``; the losses of label and vote add.
 
-Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which reports degrees towards classes with noise, and the group
-degrees of LDPGen (Qin et al., CCS 2017).
+Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
+group degrees of LDPGen (Qin et al., CCS 2017, https://doi.org/10.1145/3133956.3134086).
 """
 
 from __future__ import annotations
@@ -108,9 +108,11 @@ class Vote(LocalMethod):
         """
         self._check(facts, budget)
         rows = np.eye(facts.classes)[np.arange(facts.n) % facts.classes]
-        everybody = np.arange(facts.n)
-        batches = np.array_split(everybody, min(self.batches_of(split, facts, budget), facts.n))
-        votes = tuple(self._question(rows, facts, budget, collection, people) for people in batches)
+        first = self._first(split, facts, budget)
+        batches = np.array_split(np.setdiff1d(np.arange(facts.n), first), self.batches_of(split, facts, budget))
+        votes = [self._question(rows, facts, budget, collection, people) for people in batches if len(people)]
+        if len(first):
+            votes.append(self._question(rows, facts, budget, collection, first, first=True))
         return (*votes, *self._labels(facts, split, budget, collection))
 
     def next_questions(
@@ -128,9 +130,7 @@ class Vote(LocalMethod):
             return ()
         known = knowledge(earlier, public)
         log_p, _ = posterior(known, split.labelled)
-        first = (
-            first_people(split, facts.classes, self._epsilon(budget)) if self._asks_affinity else np.zeros(0, np.int64)
-        )
+        first = self._first(split, facts, budget)
         if len(first) and not asked.any():
             rows = self._rows(public, known, np.exp(log_p), first)
             return (self._question(rows, facts, budget, collection, first, first=True),)
@@ -191,9 +191,11 @@ class Vote(LocalMethod):
         if budget.private_labels and budget.eps_labels is None:
             raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
 
-    @property
-    def _asks_affinity(self) -> bool:
-        return self.affinity == "asked" and not self.slope  # the loss of an entry of a graded vote hangs on it
+    def _first(self, split: Split, facts: PublicFacts, budget: Budget) -> IntArray:
+        """Return the people who are asked for the affinity; on it hangs the loss of an entry of a graded vote."""
+        if self.affinity == "homophily" or self.slope:
+            return np.zeros(0, np.int64)
+        return first_people(split, facts.classes, self._epsilon(budget))
 
     def _epsilon(self, budget: Budget) -> float:
         return budget.eps_adjacency or budget.epsilon

@@ -213,7 +213,7 @@ def test_batches_are_asked_where_little_is_known() -> None:
     assert method.batches_of(SPLIT, FACTS, BUDGET) == 1
     assert method.batches_of(few, FACTS, BUDGET) == method.batches_of(SPLIT, FACTS, private) == 3
     assert Vote(batches=2).batches_of(few, FACTS, private) == 2
-    assert len(method.questions(FACTS, SPLIT, private, "c")) == 3
+    assert len(method.questions(FACTS, SPLIT, private, "c")) == 4  # and the question for an affinity
 
 
 def test_a_graded_vote_has_two_candidates_and_loses_less_for_an_entry() -> None:
@@ -242,6 +242,8 @@ def test_the_planned_questions_lose_what_the_asked_ones_do(choose: Callable[[], 
     ours, theirs = (method.guarantee(FACTS, questions, BUDGET).holds for questions in (planned, asked))
     for level in ("bit_adjacency", "relationship", "node", "user"):
         assert ours[level] == theirs[level]
+    most = {name: max(q.query.loss(name).vector for q in planned) for name in ("adjacency",)}
+    assert all(question.query.loss("adjacency").vector <= most["adjacency"] for question in asked)
     assert ours["relationship"].value == pytest.approx(8.0)
 
 
