@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
 
 MOST_BATCHES = 16
-FEW_LABELS = 0.08  # share of training people
+FEW_LABELS = 0.3  # share of training people
 CHOICES = ("auto", *MEASURES)
 MANY = "others who list a person vote on it too: the row 'node' counts all of them"
 
