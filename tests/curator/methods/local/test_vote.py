@@ -50,6 +50,7 @@ def constant_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
         return NodeEvidence(known, {}, {})
 
     monkeypatch.setattr(module, "node_evidence", evidence)
+    monkeypatch.setattr(module, "_KEPT", {})
 
 
 def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int = 0) -> list[Reports]:
@@ -227,6 +228,23 @@ def test_a_graded_vote_has_two_candidates_and_loses_less_for_an_entry() -> None:
     assert _accuracy(method, reports)[0] > float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test])) + 0.03
     with pytest.raises(ValueError, match="a graded vote has two candidates, and needs public features"):
         method.questions(FACTS, SPLIT, Budget(), "c")
+
+
+def test_what_features_say_is_worked_out_once_for_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    made = module.node_evidence
+
+    def counting(features: Any, labels: IntArray, *rest: Any, **named: Any) -> NodeEvidence:
+        asked.append(int(labels.sum()))
+        return made(features, labels, *rest, **named)
+
+    monkeypatch.setattr(module, "node_evidence", counting)
+    _accuracy(Vote(batches=3), _collect(Vote(batches=3)))
+    assert len(asked) == 1
+    other = TRUTH.copy()
+    other[0] = (other[0] + 1) % CLASSES
+    knowledge(None, _public(other))
+    assert len(asked) == 2 and asked[0] != asked[1]
 
 
 def test_without_votes_features_decide() -> None:
