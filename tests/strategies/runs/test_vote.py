@@ -33,7 +33,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def _options(**given: Any) -> RunOptions:
-    plain = {"method": "vote", "clients": PEOPLE, "epsilon": 4.0, "reference": False, "nulls": False, "engine": "local"}
+    plain: dict[str, Any] = {"method": "vote", "clients": PEOPLE, "epsilon": 4.0, "engine": "local", "out": None}
+    plain |= {"reference": False, "nulls": False}
     return RunOptions(**{**plain, **given})
 
 
