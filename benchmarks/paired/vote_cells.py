@@ -78,7 +78,9 @@ def main_cells() -> Iterator[Cell]:
     for epsilon in (4.0, 8.0):
         yield without_features("citeseer", epsilon)
     yield private_labels("cora", 2.0, 2.0)
-    yield without_features("cora", 4.0, 3)
+    for dataset, epsilons in (("cora", (4.0, 8.0, 2.0)), ("citeseer", (4.0, 8.0))):
+        for epsilon in epsilons:
+            yield without_features(dataset, epsilon, 3)
     for kind in KINDS:
         yield nobody("generated", kind)
         yield public_cell("generated", 4.0, kind)
