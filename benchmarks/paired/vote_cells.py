@@ -45,14 +45,14 @@ def without_features(dataset: str, epsilon: float, batches: int = 1) -> Cell:
     """Return a vote on the labels of the neighbours alone."""
     return Cell(
         NO_FEATURES if batches == 1 else f"{NO_FEATURES}, three batches", f"{epsilon:g}",
-        (vote(dataset, epsilon=epsilon, settings={"batches": batches} if batches > 1 else {}),), (CHANCE,),
+        (vote(dataset, epsilon=epsilon, settings={"batches": batches}),), (CHANCE,),
     )  # fmt: skip
 
 
 def few_labels(dataset: str, rate: float, epsilon: float, setting: str, batches: int = 1) -> Cell:
     """Return a vote where few people have told their label."""
-    settings: Mapping[str, Any] = {"batches": batches} if batches > 1 else {}
-    given: dict[str, Any] = {"epsilon": epsilon, "public_features": True, "label_rate": rate, "settings": settings}
+    given: dict[str, Any] = {"epsilon": epsilon, "public_features": True, "label_rate": rate,
+                             "settings": {"batches": batches}}  # fmt: skip
     name = VOTE if batches == 1 else BATCHES
     budget = f"{epsilon:g}" if setting == FEW else f"{rate:g}"
     return Cell(setting, budget, (vote(dataset, name, **given),), (FEATURES_ALONE, STRONG_NULL))
