@@ -73,6 +73,10 @@ LINES = (
               r"^\| generated \|(?:[^|]*\|){4} ([\d.]+) \| ([\d.]+) \| ([\d.]+) ",
               "The generated graph: clustering {1}, homophily {2}, AUC of friends' features {3}",
               "python -m benchmarks.papers.generated_page"),
+    IndexLine("vote.md", "vote: one small question, all that a person reports protected",
+              r"^Of (\d+) goals (\d+) were reached, (\d+) were missed and (\d+) were not",
+              "Of {1} goals {2} were reached, {3} were missed, {4} were not run",
+              "python -m benchmarks.paired.vote_page"),
     IndexLine("hogs-defaults.md", "HoGS's defaults beside the settings they replaced", r"Defaults: (.*?)\.$",
               "Defaults: {1}", "python -m benchmarks.papers.defaults_hogs"),
 )  # fmt: skip
