@@ -53,7 +53,7 @@ class Gathered:
         failed: Methods that failed.
         left_out: Files and populations that are not shown.
         methods: Order of a comparison's methods, empty without a comparison.
-        match: ``level``, ``target`` and ``unmatched`` of a comparison, None without ``--match``.
+        match: ``level``, ``target``, ``unmatched`` and ``of_reports`` of a comparison, None without ``--match``.
         paired: (method, first method, difference or None) of methods that read the same reports.
         unpaired: Methods that shared no reports in a comparison with ``--same-reports``.
     """
@@ -172,7 +172,9 @@ def _match(given: Mapping[str, Any]) -> dict[str, Any]:
     level, target = given["level"], number(given["target"])
     if level not in compared_levels() or target is None:
         raise ValueError("a level that no result has")
-    return {"level": level, "target": target, "unmatched": {text(k): text(v) for k, v in given["unmatched"].items()}}
+    unmatched = {text(k): text(v) for k, v in given["unmatched"].items()}
+    of_reports = [text(name) for name in given.get("of_reports", ())]
+    return {"level": level, "target": target, "unmatched": unmatched, "of_reports": of_reports}
 
 
 def _same_reports(given: Mapping[str, Any], found: Gathered) -> None:

@@ -135,6 +135,9 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
     if match is not None:
         name = match["level"].replace("_", " ")
         held = [row for row in rows if _holds(row, match["level"], match["target"])]
+        reported = [row for row in rows if row["method"] in match.get("of_reports", ())]
+        if reported and not held:
+            return _of_reports(rows, reported, match)
         others = [row for row in rows if row not in held]
         reasons = [(row["label"], match["unmatched"].get(row["method"], "it was not solved for")) for row in others]
         at = f"at the level {name} what holds is {match['target']:g}"
@@ -157,6 +160,20 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
                 "nothing. `ldpsim compare --match LEVEL X` makes what holds at one level equal where that can be done.",
         "reasons": [],
     }  # fmt: skip
+
+
+def _of_reports(
+    rows: Sequence[Mapping[str, Any]], reported: Sequence[Mapping[str, Any]], match: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the verdict where public features are in clear, and the loss of all that is reported was made equal."""
+    name = match["level"].replace("_", " ")
+    others = [row for row in rows if row not in reported]
+    line = (f"Budgets are equal for all that is reported: {match['target']:g} at the level {name} for "
+            f"{method_names(reported)}. Their features are public, and nothing protects them.")  # fmt: skip
+    if others:
+        line = f"{line} Not so for {method_names(others)}."
+    reasons = [(row["label"], match["unmatched"].get(row["method"], "it was not solved for")) for row in others]
+    return {"equal": not others, "line": line, "reasons": reasons}
 
 
 def _holds(row: Mapping[str, Any], name: str, target: float) -> bool:

@@ -43,11 +43,13 @@ class Match:
         level: One of :func:`strategies.results.levels.compared_levels`.
         target: The loss.
         unmatched: Method -> reason why it cannot have this loss.
+        of_reports: Those of them that have it for all that is reported: their public features are in clear.
     """
 
     level: str
     target: float
     unmatched: Mapping[str, str]
+    of_reports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
     if cells[0].options.epsilon is not None:
         raise ValueError(f"--match {level} {target:g} with --epsilon: one of them; --match solves for each epsilon")
     population = load_population(cells[0].options)
-    made, unmatched = [], {}
+    made, unmatched, of_reports = [], {}, []
     for cell in cells:
         try:
             found = match(cell.options, population, level, target)
@@ -198,7 +200,9 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
         made.append(Cell(found.options, cell.label))
         if found.reason:
             unmatched[cell.label] = found.reason
-    return made, Match(level, target, unmatched)
+        if found.of_reports:
+            of_reports.append(cell.label)
+    return made, Match(level, target, unmatched, tuple(of_reports))
 
 
 def _name(options: RunOptions) -> str:

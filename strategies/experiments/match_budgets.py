@@ -35,11 +35,13 @@ class Matched:
         options: With the budget if one was found, else as given.
         holds: Loss at the level with these options, None if it is not bounded.
         reason: Why the loss cannot be made equal, or only that of all that is reported; empty if it was.
+        of_reports: Whether the loss of all that is reported was made equal, and public features are in clear.
     """
 
     options: RunOptions
     holds: float | None
     reason: str = ""
+    of_reports: bool = False
 
 
 def guarantee_before(setup: RunSetup) -> Guarantee:
@@ -86,7 +88,7 @@ def match(options: RunOptions, population: Population, level: str, target: float
     if isinstance(found, str):
         return Matched(options, first["value"], found)
     value, loss = found
-    return Matched(_with(setup, knob, value).options, loss, note)
+    return Matched(_with(setup, knob, value).options, loss, note, of_reports=bool(note))
 
 
 def _with_chosen_share(setup: RunSetup, population: Population, level: str, target: float) -> Matched:

@@ -89,7 +89,8 @@ def test_failures_of_a_sweep_and_of_a_comparison(comparison: Path) -> None:
     found = gather([comparison])
     assert [(entry.what, entry.why) for entry in found.failed] == [("blink", "no features")]
     assert found.methods == ["raw", "hogs"]
-    assert found.match == {"level": "user", "target": 2.0, "unmatched": {"raw": "raw data"}}
+    wanted = {"level": "user", "target": 2.0, "unmatched": {"raw": "raw data"}, "of_reports": []}
+    assert found.match == wanted
     assert found.paired == [] == found.unpaired
     shared = {"groups": [{"methods": ["raw", "hogs", "rr"], "to": "raw",
                           "differences": {"hogs": {"value": 0.1, "low": 0, "high": 0.2}, "rr": None}}],

@@ -160,6 +160,9 @@ def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
     rows[1]["levels"]["relationship"]["value"] = 20.0
     half = verdict(rows, match)
     assert not half["equal"] and "14.4 for one, and not for two" in half["line"]
+    public = verdict(rows, {"level": "user", "target": 4.0, "unmatched": {"two": "raw data"}, "of_reports": ["one"]})
+    assert "equal for all that is reported: 4 at the level user for one. Their features are public" in public["line"]
+    assert not public["equal"] and public["reasons"] == [("two", "raw data")]
 
 
 def test_a_page_is_written_whole_for_others_to_read(comparison: Path) -> None:

@@ -102,7 +102,7 @@ def test_public_features_go_to_the_methods_that_have_them(tmp_path: Path) -> Non
     assert vote["config"]["public_features"] and not rgnn["config"]["public_features"]
     assert mlp["config"]["public_features"]
     assert vote["config"]["epsilon"] == pytest.approx(4) and "list in clear" in found.match.unmatched["rgnn"]
-    assert not found.failures
+    assert found.match.of_reports == ("vote",) and not found.failures
 
 
 def test_a_parameter_goes_to_the_methods_that_have_it(tmp_path: Path) -> None:
