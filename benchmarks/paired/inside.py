@@ -21,8 +21,11 @@ from benchmarks.paired.cells import PUBLIC, sbp
 from benchmarks.paired.measure import Cell, asked_once
 from benchmarks.paired.rows import Row, append, read_rows
 from benchmarks.paired.run import ROWS, seeds_of
+from curator.graph import Graph
+from curator.learning.graph_components import BY_HEART
 from curator.learning.pool import fit_pool
 from curator.methods.local.sbp import PosteriorGraph
+from curator.posterior.estimate import Estimate
 from devices.array_types import BoolArray, DoubleArray
 from devices.data.population import Population
 from strategies.results import evaluation
@@ -59,10 +62,9 @@ def inside(dataset: str, epsilon: float, seed: int, population: Population, home
     found = graph.estimate
     parts: dict[str, DoubleArray] = {}
     for name, scores in found.components.items():
-        others = {key: each for key, each in found.components.items() if key != name}
         parts[ALONE.format(name)] = scores
-        if others:
-            parts[WITHOUT.format(name)] = fit_pool(others, graph.labels, graph.val).log_probability
+        if len(found.components) > 1:
+            parts[WITHOUT.format(name)] = _pool_without(name, found, graph)
     rows = []
     for name, scores in parts.items():
         score = evaluation.accuracy(scores.argmax(axis=1), population, trial.split)
@@ -77,6 +79,16 @@ def inside(dataset: str, epsilon: float, seed: int, population: Population, home
         tuple(rows), (found.model.probability, np.isin(keys, true)), int((~np.isin(true, keys)).sum()),
         (chances.max(axis=1), right),
     )  # fmt: skip
+
+
+def _pool_without(name: str, found: Estimate, graph: Graph) -> DoubleArray:
+    """Return the pool as the estimate makes it, without one component and without the guard."""
+    others = {key: rows for key, rows in found.components.items() if key != name}
+    late = {key: rows for key, rows in others.items() if key in BY_HEART}
+    early = {key: rows for key, rows in others.items() if key not in BY_HEART}
+    prior = {key: float(key == "beliefs") for key in early}
+    pool = fit_pool(early, graph.labels, graph.val, others=graph.train, late=late, prior=prior)
+    return pool.log_probability
 
 
 def over_seeds(found: Iterable[Inside]) -> Mapping[str, Calibration]:
