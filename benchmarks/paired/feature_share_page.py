@@ -23,11 +23,11 @@ has the rule:
 
 With share 0 no device is asked for a feature. Where only one end reports a pair, eps_links is not halved.
 
-The two constants have the least mean regret on generated graphs: {count} pairs of a graph and a budget, sbp with the
-fixed shares {shares}, one seed each, 50 % of the people with a training label. Regret is how many points
-of test accuracy the best of these shares, in hindsight, is above the rule's. Between measured shares accuracy is
-interpolated. The rows are in `feature-share.csv`; `python -m benchmarks.paired.feature_share page` fits the constants
-and writes this page.
+The two constants have the least mean cost on generated graphs: {count} pairs of a graph and a budget, sbp with the
+fixed shares {shares}, one seed each, 50 % of the people with a training label. Regret is how many points of test
+accuracy the best of these shares, in hindsight, is above the rule's; the cost is the regret and twice what the rule
+loses against share 0. Between measured shares accuracy is interpolated. The rows are in `feature-share.csv`;
+`python -m benchmarks.paired.feature_share page` fits the constants and writes this page.
 
 """
 _COLUMNS = ("graph", "epsilon", "share 0", "best share", "its accuracy", "chosen", "its accuracy", "chosen - best",
@@ -60,17 +60,13 @@ def write_page(path: Path, rule: ShareRule, fit: Sequence[ShareCurve], check: Se
 
 def _summary(several: Sequence[ShareCurve], rule: ShareRule) -> str:
     regrets = [curve.regret(rule) for curve in several]
-    gains = [_gain(curve, rule) for curve in several]
+    gains = [curve.gain(rule) for curve in several]
     zero = [max(curve.tests) - curve.at(0.0) for curve in several]
     return (
         f"Mean regret {np.mean(regrets):.2f} points, largest {max(regrets):.2f}; of share 0 everywhere\n"
         f"{np.mean(zero):.2f}, largest {max(zero):.2f}. The rule gains {np.mean(gains):+.2f} points over share 0\n"
         f"on average, {min(gains):+.2f} at worst and {max(gains):+.2f} at best."
     )
-
-
-def _gain(curve: ShareCurve, rule: ShareRule) -> float:
-    return curve.at(curve.chosen(rule)) - curve.at(0.0)
 
 
 def _table(several: Iterable[ShareCurve]) -> list[str]:
@@ -80,7 +76,7 @@ def _table(several: Iterable[ShareCurve]) -> list[str]:
         share = curve.chosen(RULE)
         figures = (
             *(f"{curve.at(0.0):.1f}", f"{best:g}", f"{max(curve.tests):.1f}", f"{share:g}", f"{curve.at(share):.1f}"),
-            *(f"{-curve.regret(RULE):+.1f}", f"{_gain(curve, RULE):+.1f}"),
+            *(f"{-curve.regret(RULE):+.1f}", f"{curve.gain(RULE):+.1f}"),
         )
         lines.append(f"| {curve.name} | {curve.epsilon:g} | {' | '.join(figures)} |")
     return lines

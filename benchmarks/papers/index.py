@@ -80,6 +80,10 @@ LINES = (
               r"^Of (\d+) goals (\d+) were reached, (\d+) were missed and (\d+) were not",
               "Of {1} goals {2} were reached, {3} were missed, {4} were not run",
               "python -m benchmarks.paired.vote_page"),
+    IndexLine("feature-share.md", "The share of the budget for private features: the rule of `--feature-share auto`",
+              r"Mean regret ([\d.]+) points, largest [\d.]+; of share 0 everywhere\s+([\d.]+)",
+              "Mean regret {1} points on generated graphs, of share 0 {2}",
+              "python -m benchmarks.paired.feature_share page"),
     IndexLine("hogs-defaults.md", "HoGS's defaults beside the settings they replaced", r"Defaults: (.*?)\.$",
               "Defaults: {1}", "python -m benchmarks.papers.defaults_hogs"),
 )  # fmt: skip

@@ -62,10 +62,10 @@ def test_graphs_are_measured_side_by_side_once_each(
                     "q", "r", "c")]  # fmt: skip
 
     monkeypatch.setattr(feature_share, "measure", measure)
-    graphs = [Scored(name, seed, people, FITTED) for name, seed in (("a", 1), ("b", 2))]
+    graphs = [Scored("a", 1, people, FITTED), Scored("b", 2, people, FITTED, ((8.0, 0.0), (8.0, 0.3)))]
     file = tmp_path / "rows.csv"
-    assert len(list(measured(graphs, file, math.inf))) == len(asked) == 2 * len(list(cells("a", FITTED)))
-    assert asked[:4] == [("a", "8"), ("b", "8"), ("a", "5"), ("b", "5")]  # not one graph after the other
+    assert len(list(measured(graphs, file, math.inf))) == len(asked) == sum(len(list(cells(graph))) for graph in graphs)
+    assert asked[:4] == [("a", "8"), ("b", "8"), ("a", "8"), ("b", "8")]  # not one graph after the other
     assert not list(measured(graphs, file, math.inf)) and not list(measured(graphs, tmp_path / "other", -math.inf))
     found = curves(read_rows(file), graphs)
     assert [(each.name, each.epsilon) for each in found[:2]] == [("a", 2.0), ("a", 3.0)]
