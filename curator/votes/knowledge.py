@@ -42,7 +42,8 @@ class Knowledge:
         told: float64 (n, classes): what is known of the label of a labelled person without its vote; else zeros.
         soft: float64 (n, classes): ln-likelihood of reported labels; None for public labels.
         components: ln-probabilities by name, float64 (n, classes).
-        voted: bool (n,): people whose vote is known; answers to the question for an affinity are no votes.
+        voted: bool (n,): people whose vote is known. The answer to the question for an affinity says something of a
+            person too, but is no vote: the exponents are not fitted on it.
     """
 
     labels: IntArray = field(repr=False)
@@ -69,7 +70,7 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> Knowledge:
         votes, classes = np.zeros_like(evidence), np.zeros_like(evidence)
         for cast in ballots:
             people = cast.people
-            voted[people] = True
+            voted[people] = not cast.bare
             votes[people] = log_likelihood(cast, told[people])
             classes[people] = log_likelihood(by_class(cast), told[people])
         components |= {VOTE: votes, CLASS: classes}
@@ -103,8 +104,6 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
     batch: dict[int, list[Ballots]] = {}
     for part in _with_votes(reports):
         mechanism = _vote_of(part)
-        if not mechanism.own:
-            continue  # the question for an affinity
         voters = np.flatnonzero(part.reported("adjacency"))
         unseen = isinstance(mechanism, NeighbourhoodVote) and mechanism.unseen
         values = np.full(len(voters), 2)  # of a graded vote
@@ -114,7 +113,9 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
             people = voters[values == number]
             width = number - unseen
             places = places_of(mechanism.ranked[people], width)
-            batch.setdefault(number, []).append(Ballots(people, places, part.needed("votes")[people], width, number))
+            batch.setdefault(number, []).append(
+                Ballots(people, places, part.needed("votes")[people], width, number, not mechanism.own)
+            )
         if _ends_batch(part, split):
             found += [_together(cast) for cast in batch.values()]
             batch = {}

@@ -38,6 +38,7 @@ class Ballots:
         reports: int64 (m,): reported places, the last of the values for "nobody known".
         width: w.
         values: Number of values that a report takes.
+        bare: Whether they answered the question for an affinity: what is published of them played no part.
     """
 
     people: IntArray
@@ -45,6 +46,7 @@ class Ballots:
     reports: IntArray = field(repr=False)
     width: int
     values: int
+    bare: bool = False
 
 
 def places_of(ranked: NDArray[np.uint8], width: int) -> IntArray:

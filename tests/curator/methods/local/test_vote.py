@@ -201,10 +201,14 @@ def test_each_batch_has_a_law_of_its_own() -> None:
     reports = _collect(Vote(batches=3))
     assert batches_so_far(reports, SPLIT) == 3 and reports.asked["adjacency"].all()
     ballots = ballots_of(reports, SPLIT)
-    voters = np.sort(np.concatenate([cast.people for cast in ballots]))
-    assert np.array_equal(voters, np.setdiff1d(np.arange(N), first_people(SPLIT, CLASSES, 4.0)))
+    voters = np.sort(np.concatenate([cast.people for cast in ballots if not cast.bare]))
+    first = first_people(SPLIT, CLASSES, 4.0)
+    assert np.array_equal(voters, np.setdiff1d(np.arange(N), first))
+    assert np.array_equal(np.sort(np.concatenate([cast.people for cast in ballots if cast.bare])), first)
+    known = knowledge(reports, _public())
+    assert np.array_equal(np.flatnonzero(known.voted), voters) and known.components[VOTE][first].any()
     for cast in ballots:
-        assert 0 < np.isin(cast.people, SPLIT.labelled).sum() < len(cast.people)
+        assert cast.bare or 0 < np.isin(cast.people, SPLIT.labelled).sum() < len(cast.people)
 
 
 def test_batches_are_asked_where_little_is_known() -> None:
