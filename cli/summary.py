@@ -16,6 +16,7 @@ from rich.table import Table
 from cli.output import text_table
 from cli.words import TONES, best_guess, count, epsilon, percent, points, size
 from cli.words import seconds as in_words
+from curator.methods.base import NO_NETWORK
 from curator.privacy.levels import level_spec
 from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, nulls_of, verdict_of
 
@@ -59,7 +60,8 @@ def _population(record: Mapping[str, Any]) -> RenderableType:
         f"{data['nodes']:,} people, {data['edges']:,} edges, {data['features']:,} features, {data['classes']} classes; "
         f"{split['train']:,} train, {split['val']:,} validation, {split['test']:,} test"
     )
-    return f"{text}\n{record['gnn']} on {record['device']}, engine {record['engine']}"
+    network = "no network" if record["gnn"] == NO_NETWORK else f"{record['gnn']} on {record['device']}"
+    return f"{text}\n{network}, engine {record['engine']}"
 
 
 def _grid() -> Table:

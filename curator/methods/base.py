@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["TRAINING_GRID", "Budget", "Graph", "Grid", "Method", "Question", "Reporting"]
 
 Grid = Mapping[str, tuple[Any, ...]]  # parameter -> values
+NO_NETWORK = "none"  # in the place of a network's name, for a method that predicts without one
 TRAINING_GRID: Grid = {"lr": (0.01, 0.1), "weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)}
 
 
@@ -89,6 +90,10 @@ class Method:
     def knows_graph(self) -> bool:
         """Return True if the edges are public with these parameters; ``public_graph`` unless overridden."""
         return self.public_graph
+
+    def trains_network(self) -> bool:
+        """Return True, unless overridden by a method that predicts without a network."""
+        return True
 
     def asks_for_labels(self) -> bool:
         """Return True if devices are asked for labels with these parameters; ``asks_labels`` unless overridden."""

@@ -23,7 +23,7 @@ from devices.array_types import DoubleArray, IntArray
 
 SEED = 0
 LIKELY = 0.02  # smallest probability of an edge that is kept
-_BELIEFS, _FEATURES, _AGREED, _LARGEST = "beliefs", "features", "label propagation on S", "largest class"
+BELIEFS, _FEATURES, _AGREED, _LARGEST = "beliefs", "features", "label propagation on S", "largest class"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ def estimate(evidence: Told, sources: str = "train") -> Estimate:
         simpler[_AGREED] = late[_AGREED]
     shares = evidence.class_estimates(evidence.train).sum(axis=0)
     simpler[_LARGEST] = np.tile(np.log(np.maximum(shares, 0) + 1), (len(people), 1))
-    prior = {name: float(name == _BELIEFS) for name in components}
+    prior = {name: float(name == BELIEFS) for name in components}
     published = answer(
         components, simpler, evidence.labels, evidence.val,
         train=evidence.train, late=late, soft=evidence.soft, prior=prior,
@@ -105,7 +105,7 @@ def _read(evidence: Told, sources: IntArray) -> tuple[SparsePosterior, _Parts, _
         evidence.rows, likely, agreed, evidence.labels, sources, evidence.classes, soft=evidence.soft
     )
     late = {name: rows for name, rows in found.items() if name in BY_HEART}
-    components = {_BELIEFS: log_softmax(model.beliefs.total, axis=1)}
+    components = {BELIEFS: log_softmax(model.beliefs.total, axis=1)}
     components |= {name: rows for name, rows in found.items() if name not in BY_HEART}
     if evidence.people.components:
         components[_FEATURES] = people

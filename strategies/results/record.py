@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from curator.learning.training import choose_device
+from curator.methods.base import NO_NETWORK
 from devices.facts import Split
 from devices.noise import SAMPLER_VERSION
 from strategies.engines import collect as engines
@@ -38,7 +39,7 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
         "schema": SCHEMA,
         "ldpsim_version": ldpsim_version(),
         "method": options.method,
-        "gnn": settings.training.gnn,
+        "gnn": settings.training.gnn if settings.method.trains_network() else NO_NETWORK,
         "seeds": first.seeds.to_dict(),
         "simulation_seeded": all(repeat.seeded is not False for repeat in repeats),
         "engine": engine,

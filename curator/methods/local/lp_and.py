@@ -45,6 +45,10 @@ class LPAnd(LinkMethod):
         nothing = csr_array((reports.facts.n, 0), dtype=np.float32)
         return labelled_graph(nothing, edges, None, {"edges": edges.shape[1] // 2}, reports, public)
 
+    def trains_network(self) -> bool:
+        """Return False."""
+        return False
+
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:

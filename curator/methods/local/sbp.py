@@ -10,7 +10,9 @@ so the guarantee is that method's. The curator computes, from any such reports,
        with steps 3 and 4 repeated                             :mod:`curator.posterior.block_model`
     5. a pool of all evidence, guarded by validation           :mod:`curator.posterior.answer`
 
-No network is trained. Belief propagation in block models: Decelle, Krzakala, Moore and Zdeborova 2011,
+No network is trained unless ``answer`` says so.
+
+Belief propagation in block models: Decelle, Krzakala, Moore and Zdeborova 2011,
 https://doi.org/10.1103/PhysRevE.84.066106; degrees: Karrer and Newman 2011, https://doi.org/10.1103/PhysRevE.83.016107.
 """
 
@@ -64,6 +66,8 @@ class SBP(LocalMethod):
             labels), ``solitude``, ``fp-solitude``, ``blink``, ``rr``, ``symrr``, ``dprr`` or ``lp-and``.
         sources: People whose labels spread over the links: ``train``, or ``labelled`` for validation people too, once
             validation has chosen the answer.
+        answer: ``pool``, or ``network`` for the network of ``--gnn`` on the likely edges, with the beliefs beside the
+            public features. The guard is the pool's; a network has none.
 
     Raises:
         ValueError: for an unknown choice.
@@ -71,6 +75,7 @@ class SBP(LocalMethod):
 
     asks: str = "hogs"
     sources: str = "train"
+    answer: str = "pool"
 
     name: ClassVar[str] = "sbp"
     paper: ClassVar[str] = "this project: sparse block-model posterior of the reports of another method"
@@ -82,7 +87,7 @@ class SBP(LocalMethod):
     takes_over: ClassVar[str] = "asks"
 
     def __post_init__(self) -> None:
-        self.check_choices(asks=tuple(ASKERS), sources=SOURCES)
+        self.check_choices(asks=tuple(ASKERS), sources=SOURCES, answer=("pool", "network"))
 
     @property
     def asker(self) -> LocalMethod:
@@ -100,6 +105,10 @@ class SBP(LocalMethod):
     def asks_for_labels(self) -> bool:
         """Return whether the question always asks for labels."""
         return self.asker.asks_for_labels()
+
+    def trains_network(self) -> bool:
+        """Return whether the answer is a network's."""
+        return self.answer == "network"
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return the questions of the other method."""
@@ -135,7 +144,7 @@ class SBP(LocalMethod):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Return the answer of :meth:`reconstruct`; settings, seed and device have no effect.
+        """Return the answer of :meth:`reconstruct`; settings, seed and device matter to a network alone.
 
         Raises:
             ValueError: if no training node has a label.
@@ -144,10 +153,15 @@ class SBP(LocalMethod):
         from torch import nn
 
         from curator.learning.training import NO_LABEL, TrainedNetwork
+        from curator.posterior.estimate import BELIEFS
+        from curator.posterior.network import with_beliefs
 
         if not len(graph.train):
             raise ValueError(NO_LABEL)
         assert isinstance(graph, PosteriorGraph) and graph.estimate is not None
+        if self.answer == "network":
+            seen = with_beliefs(graph, graph.estimate.components[BELIEFS])
+            return super().train(seen, settings=settings, classes=classes, seed=seed, device=device)
         started = time.perf_counter()
         found, model = graph.estimate.answer, nn.Module()
         parameters = {"exponents": list(found.exponents.values()), "affinity": graph.estimate.model.affinity,

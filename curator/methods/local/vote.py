@@ -161,6 +161,10 @@ class Vote(LocalMethod):
         features = np.concatenate(list(parts.values()), axis=1)
         return labelled_graph(features, np.zeros((2, 0), np.int64), None, notes, reports, public)
 
+    def trains_network(self) -> bool:
+        """Return False."""
+        return False
+
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
