@@ -23,13 +23,18 @@ has the rule:
 
 With share 0 no device is asked for a feature. Where only one end reports a pair, eps_links is not halved.
 
-The two constants have the least mean cost on generated graphs: {count} pairs of a graph and a budget, sbp with the
-fixed shares {shares}, one seed each, 50 % of the people with a training label. Regret is how many points of test
-accuracy the best of these shares, in hindsight, is above the rule's; the cost is the regret and twice what the rule
-loses against share 0. Between measured shares accuracy is interpolated. The rows are in `feature-share.csv`;
-`python -m benchmarks.paired.feature_share page` fits the constants and writes this page.
+Both constants are fitted on generated graphs, sbp with the fixed shares {shares}, one seed each, 50 % of the people
+with a training label. {margin:g} is the least margin (in steps of .25) at which links alone, with share 0, lose no more
+than half a point on average against the largest measured budget: there their accuracy does not grow any more.
+{evidence:g} has the least mean cost over {count} pairs of a graph and a budget, and of equal ones it is the largest.
+Regret is how many points of test accuracy the best measured share, in hindsight, is above the rule's; the cost is the
+regret and twice what the rule loses against share 0. Between measured shares accuracy is interpolated; beyond the last
+one it is that share's. The rows are in `feature-share.csv`; `python -m benchmarks.paired.feature_share page` fits the
+constants and writes this page. Rows with the commit `58362fe+` are of sbp before its first release; the column `commit`
+says it for each row. Few budgets and shares were measured, so the constants are rough.
 
 """
+_SHOWN = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _COLUMNS = ("graph", "epsilon", "share 0", "best share", "its accuracy", "chosen", "its accuracy", "chosen - best",
             "chosen - share 0")  # fmt: skip
 
@@ -43,6 +48,8 @@ def write_page(path: Path, rule: ShareRule, fit: Sequence[ShareCurve], check: Se
         fit: The curves that it was fitted on.
         check: Curves of real graphs.
     """
+    links = [curve for curve in fit if curve.epsilon in _SHOWN]
+    fit, check = ([curve for curve in each if len(curve.shares) > 1] for each in (fit, check))
     shares = sorted({share for curve in fit for share in curve.shares})
     text = _HEAD.format(
         margin=rule.margin, evidence=rule.evidence, count=len(fit), shares=", ".join(f"{s:g}" for s in shares)
@@ -52,6 +59,8 @@ def write_page(path: Path, rule: ShareRule, fit: Sequence[ShareCurve], check: Se
     text += "\n".join([
         "## Generated graphs, on which it was fitted", "", _summary(fit, RULE), "", *_table(fit), "",
         "By budget, in points, means over the graphs:", "", *_by_budget(fit), "",
+        "## Links alone", "", "Test accuracy in percent with share 0, by budget.", "",
+        *_links_alone(links), "",
         "## Cora and CiteSeer, which the fit never saw", "", _summary(check, RULE) if check else "Not measured.", "",
         *(_table(check) if check else ()),
     ])  # fmt: skip
@@ -76,10 +85,21 @@ def _table(several: Iterable[ShareCurve]) -> list[str]:
         share = curve.chosen(RULE)
         figures = (
             *(f"{curve.at(0.0):.1f}", f"{best:g}", f"{max(curve.tests):.1f}", f"{share:g}", f"{curve.at(share):.1f}"),
-            *(f"{-curve.regret(RULE):+.1f}", f"{curve.gain(RULE):+.1f}"),
+            *(f"{0.0 - curve.regret(RULE):+.1f}", f"{curve.gain(RULE):+.1f}"),
         )
         lines.append(f"| {curve.name} | {curve.epsilon:g} | {' | '.join(figures)} |")
     return lines
+
+
+def _links_alone(several: Iterable[ShareCurve]) -> list[str]:
+    found: dict[str, dict[float, float]] = {}
+    for curve in several:
+        found.setdefault(curve.name, {})[curve.epsilon] = curve.at(0.0)
+    lines = [f"| graph | {' | '.join(f'{epsilon:g}' for epsilon in _SHOWN)} |", "|---|" + "---:|" * len(_SHOWN)]
+    return lines + [
+        f"| {name} | {' | '.join(f'{tests[epsilon]:.1f}' for epsilon in _SHOWN)} |"
+        for name, tests in found.items() if len(tests) == len(_SHOWN)
+    ]  # fmt: skip
 
 
 def _by_budget(several: Sequence[ShareCurve]) -> list[str]:

@@ -1,13 +1,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.paired import feature_share
-from benchmarks.paired.feature_share import CHECKED, FITTED, Scored, ShareCurve, cells, curves, fitted, measured
+from benchmarks.paired.feature_share import (
+    CHECKED,
+    FITTED,
+    Scored,
+    ShareCurve,
+    cells,
+    curves,
+    fitted,
+    links_loss,
+    measured,
+)
 from benchmarks.paired.feature_share_page import write_page
 from benchmarks.paired.rows import Row, read_rows
 from curator.methods.feature_share import ShareRule
@@ -42,12 +53,15 @@ def test_the_fit_finds_the_constants_that_made_the_curves() -> None:
     made = []
     for n, d in ((500, 2000), (2000, 1000), (8000, 100)):
         facts = PublicFacts(n=n, d=d, classes=5)
-        for epsilon in (3.0, 4.0, 5.0, 6.0, 8.0, 10.0):
+        for epsilon in (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0):
+            links = 80 - 5 * max(0.0, (math.log(n) + 2.0) / 2 - epsilon)
             best = true.share(facts, 1000, epsilon)
-            made.append(curve(epsilon, *(80 - 60 * abs(share - best) for share in (0.0, 0.1, 0.3, 0.5)), facts=facts))
+            gains = (0.0, *((10 if best else -10) for _ in range(3)))
+            made.append(replace(curve(epsilon, *(links + gain for gain in gains), facts=facts), name=str(n)))
     found = fitted(made)
-    assert sum(each.regret(found) for each in made) <= sum(each.regret(true) for each in made)
-    assert found.margin == pytest.approx(2.0, abs=0.5)
+    assert found.margin == pytest.approx(2.0, abs=0.5) and found.margin <= 2.0
+    assert links_loss(made, found.margin) <= 0.5 < links_loss(made, found.margin - 0.25)
+    assert sum(each.regret(found) for each in made) <= sum(each.regret(true) for each in made) + 1e-9
 
 
 def test_graphs_are_measured_side_by_side_once_each(
