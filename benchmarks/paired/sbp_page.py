@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import RESULTS
@@ -21,8 +22,8 @@ from benchmarks.paired.goals import GOALS, PROTOTYPE, SAFETY
 from benchmarks.paired.picture import draw
 from benchmarks.paired.rows import Row, read_rows, write_rows
 from benchmarks.paired.run import ROWS
-from benchmarks.paired.summary import NOT_RUN, Place, Results, in_words, table
-from strategies.results.averages import spread
+from benchmarks.paired.summary import NOT_RUN, Place, Results, difference, in_words, table
+from strategies.results.averages import Interval, spread
 
 NAME, TABLE, PICTURE = "sbp.md", "sbp.csv", "figures/sbp.png"
 BINS, CALIBRATION_PICTURE = "sbp-calibration.csv", "figures/sbp-calibration.png"
@@ -96,9 +97,13 @@ def headline(results: Results) -> str:
     reached = sum((found[place] or 0.0) >= GOALS[place] for place in run)
     places = _places(results)
     safe = sum(is_safe(results, place) for place in places)
-    return (f"Of {len(GOALS)} goals {reached} were reached, {len(run) - reached} were missed and "
-            f"{len(GOALS) - len(run)} were not run.\n`sbp` is safe beside the null models in {safe} of {len(places)} "
-            "cells; a table below says which.")  # fmt: skip
+    less = [_above_goal(results, place) for place in run]
+    near = sum(each is not None and each.value < 0 <= each.high for each in less)
+    return (
+        f"Of {len(GOALS)} goals {reached} were reached, {len(run) - reached} were missed ({near} of them by less than\n"
+        f"the interval of the mean over the seeds) and {len(GOALS) - len(run)} were not run. `sbp` is safe beside the\n"
+        f"null models in {safe} of {len(places)} cells; a table below says which."
+    )
 
 
 def _note(name: str) -> Iterator[str]:
@@ -113,11 +118,19 @@ def _goals(results: Results) -> str:
     for place, goal in GOALS.items():
         dataset, setting, budget = place
         found = results.accuracy(place, METHOD)
-        reached = "-" if found is None else "yes" if found >= goal else f"no, {found - goal:+.1f}"
+        less = _above_goal(results, place)
+        reached = "-" if found is None else "yes" if found >= goal else f"no, {found - goal:+.2f}"
+        reached += f" [{less.low:+.1f}, {less.high:+.1f}]" if less is not None and reached.startswith("no") else ""
         before = f"{PROTOTYPE[place]:g}" if place in PROTOTYPE else "-"
         shown = (DATASETS[dataset], setting, budget, f"{goal:g}", results.shown(place, METHOD), reached, before)
         lines.append(shown)
     return table(("data set", "setting", "epsilon", "goal", "sbp", "reached", "prototype, other seeds"), lines)
+
+
+def _above_goal(results: Results, place: Place) -> Interval | None:
+    """Return how many points the method is above its goal, with Student's interval over the seeds."""
+    ours = results.of(place, METHOD)
+    return difference(ours, {seed: replace(row, test=GOALS[place]) for seed, row in ours.items()})
 
 
 def _block(
