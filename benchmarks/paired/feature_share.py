@@ -2,10 +2,10 @@
 
     python -m benchmarks.paired.feature_share measure [--minutes 25]
     python -m benchmarks.paired.feature_share check --data-dir DIR
-    python -m benchmarks.paired.feature_share page
+    python -m benchmarks.paired.feature_share_page --data-dir DIR
 
 ``measure`` runs sbp with fixed shares on graphs of several sizes, degrees, homophilies and feature strengths.
-``page`` fits the two constants of :class:`curator.methods.feature_share.ShareRule` on these rows (:func:`fitted`).
+The last fits the two constants of :class:`curator.methods.feature_share.ShareRule` on these rows (:func:`fitted`).
 Between measured shares the accuracy is interpolated. ``check`` measures Cora and CiteSeer, which the fit never sees.
 """
 
@@ -191,7 +191,8 @@ def links_loss(several: Iterable[ShareCurve], margin: float) -> float:
     for found in graphs.values():
         known = sorted((curve.epsilon, curve.at(0.0)) for curve in found)
         if len(known) >= 4:
-            of_links = float(np.interp((np.log(found[0].facts.n) + margin) / 2, *zip(*known, strict=True)))
+            budgets, tests = zip(*known, strict=True)
+            of_links = float(np.interp((np.log(found[0].facts.n) + margin) / 2, budgets, tests))
             losses.append(known[-1][1] - of_links)
     return float(np.mean(losses))
 
@@ -217,21 +218,14 @@ def fitted(several: Iterable[ShareCurve]) -> ShareRule:
 
 
 def main() -> None:
-    """Measure, check, or fit and write the page."""
+    """Measure or check."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("measure", "check", "page"))
+    parser.add_argument("what", choices=("measure", "check"))
     parser.add_argument("--minutes", type=float, default=25.0, help="no cell starts after this time")
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--file", type=Path, default=ROWS)
     given = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    if given.what == "page":
-        from benchmarks.paired.feature_share_page import write_page
-
-        rows = read_rows(given.file)
-        fit = curves(rows, made())
-        write_page(given.file.with_suffix(".md"), fitted(fit), fit, curves(rows, real(given.data_dir)))
-        return
     graphs = made() if given.what == "measure" else real(given.data_dir)
     for row in measured(graphs, given.file, time.monotonic() + 60 * given.minutes):
         print(f"{row.dataset} {row.budget} {row.seed} {row.method} {row.test:.2f} {row.cpu:.1f} s", flush=True)

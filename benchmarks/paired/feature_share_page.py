@@ -1,13 +1,18 @@
-"""Page of the feature share's rule: its constants, what it costs and what it gains."""
+"""Page of the feature share's rule: its constants, what it costs and what it gains.
+
+python -m benchmarks.paired.feature_share_page --data-dir DIR
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.paired.feature_share import ShareCurve
+from benchmarks.paired.feature_share import ROWS, ShareCurve, curves, fitted, made, real
+from benchmarks.paired.rows import read_rows
 from curator.methods.feature_share import RULE, ShareRule
 from devices.atomic_files import write_atomically
 
@@ -29,7 +34,7 @@ than half a point on average against the largest measured budget: there their ac
 {evidence:g} has the least mean cost over {count} pairs of a graph and a budget, and of equal ones it is the largest.
 Regret is how many points of test accuracy the best measured share, in hindsight, is above the rule's; the cost is the
 regret and twice what the rule loses against share 0. Between measured shares accuracy is interpolated; beyond the last
-one it is that share's. The rows are in `feature-share.csv`; `python -m benchmarks.paired.feature_share page` fits the
+one it is that share's. The rows are in `feature-share.csv`; `python -m benchmarks.paired.feature_share_page` fits the
 constants and writes this page. Rows with the commit `58362fe+` are of sbp before its first release; the column `commit`
 says it for each row. Few budgets and shares were measured, so the constants are rough.
 
@@ -114,3 +119,18 @@ def _by_budget(several: Sequence[ShareCurve]) -> list[str]:
         means = [np.mean([of(curve) for curve in several if curve.epsilon == epsilon]) for epsilon in epsilons]
         lines.append(f"| {name} | " + " | ".join(f"{value:.1f}" for value in means) + " |")
     return lines
+
+
+def main() -> None:
+    """Fit the rule and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--file", type=Path, default=ROWS)
+    given = parser.parse_args()
+    rows = read_rows(given.file)
+    fit = curves(rows, made())
+    write_page(given.file.with_suffix(".md"), fitted(fit), fit, curves(rows, real(given.data_dir)))
+
+
+if __name__ == "__main__":
+    main()

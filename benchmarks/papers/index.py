@@ -83,7 +83,7 @@ LINES = (
     IndexLine("feature-share.md", "The share of the budget for private features: the rule of `--feature-share auto`",
               r"Mean regret ([\d.]+) points, largest [\d.]+; of share 0 everywhere\s+([\d.]+)",
               "Mean regret {1} points on generated graphs, of share 0 {2}",
-              "python -m benchmarks.paired.feature_share page"),
+              "python -m benchmarks.paired.feature_share_page"),
     IndexLine("hogs-defaults.md", "HoGS's defaults beside the settings they replaced", r"Defaults: (.*?)\.$",
               "Defaults: {1}", "python -m benchmarks.papers.defaults_hogs"),
 )  # fmt: skip
