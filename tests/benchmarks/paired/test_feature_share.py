@@ -61,7 +61,6 @@ def test_the_fit_finds_the_constants_that_made_the_curves() -> None:
     found = fitted(made)
     assert found.margin == pytest.approx(2.0, abs=0.75)  # between budgets the accuracy is interpolated
     assert links_loss(made, found.margin) <= 0.5 < links_loss(made, found.margin - 0.25)
-    assert sum(each.regret(found) for each in made) <= sum(each.regret(true) for each in made) + 1e-9
 
 
 def test_graphs_are_measured_side_by_side_once_each(
