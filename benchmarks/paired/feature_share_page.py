@@ -36,7 +36,7 @@ Regret is how many points of test accuracy the best measured share, in hindsight
 regret and twice what the rule loses against share 0. Between measured shares accuracy is interpolated; beyond the last
 one it is that share's. The rows are in `feature-share.csv`; `python -m benchmarks.paired.feature_share_page` fits the
 constants and writes this page. Rows with the commit `58362fe+` are of sbp before its first release; the column `commit`
-says it for each row. Few budgets and shares were measured, so the constants are rough.
+says it for each row; their validation accuracy and CPU time were not kept. Few budgets and shares were measured, so the constants are rough.
 
 """
 _SHOWN = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -113,7 +113,7 @@ def _by_budget(several: Sequence[ShareCurve]) -> list[str]:
     wanted: tuple[tuple[str, Callable[[ShareCurve], float]], ...] = (
         ("regret of the rule", lambda curve: curve.regret(RULE)),
         ("regret of share 0", lambda curve: max(curve.tests) - curve.at(0.0)),
-        ("regret of share .1", lambda curve: max(curve.tests) - curve.at(0.1)),
+        ("regret of share .1 (interpolated)", lambda curve: max(curve.tests) - curve.at(0.1)),
     )
     for name, of in wanted:
         means = [np.mean([of(curve) for curve in several if curve.epsilon == epsilon]) for epsilon in epsilons]
