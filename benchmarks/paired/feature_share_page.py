@@ -36,7 +36,8 @@ Regret is how many points of test accuracy the best measured share, in hindsight
 regret and twice what the rule loses against share 0. Between measured shares accuracy is interpolated; beyond the last
 one it is that share's. The rows are in `feature-share.csv`; `python -m benchmarks.paired.feature_share_page` fits the
 constants and writes this page. Rows with the commit `58362fe+` are of sbp before its first release; the column `commit`
-says it for each row; their validation accuracy and CPU time were not kept. Few budgets and shares were measured, so the constants are rough.
+says it for each row; their validation accuracy and CPU time were not kept. Few budgets and shares were measured, so the
+constants are rough.
 
 """
 _SHOWN = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
