@@ -262,7 +262,7 @@ def write(rows: Sequence[Row], where: Path = RESULTS) -> None:
         drawn = {kind: {case: one for case, (one, _) in cases.items()} for kind, cases in bins.items()}
         draw_calibration(drawn, where / CALIBRATION_PICTURE)
     panels = [(dataset, PUBLIC, f"{title}, public features") for dataset, title in DATASETS.items()
-              if any(results.of((dataset, PUBLIC, budget), "hogs") for budget in BUDGETS)]  # fmt: skip
+              if any(results.of((dataset, PUBLIC, budget), METHOD) for budget in BUDGETS)]  # fmt: skip
     if panels:
         draw(results, panels, BUDGETS, where / PICTURE)
 
