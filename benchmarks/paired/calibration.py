@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 BINS = 10
+FEWEST = 20  # cases of a bin that is drawn
 _COLUMNS = ("case", "kind", "predicted", "true", "count", "missed")
 
 
@@ -107,7 +108,7 @@ def _read(path: Path) -> list[dict[str, str]]:
 
 
 def draw(panels: Mapping[str, Mapping[str, Calibration]], where: Path) -> None:
-    """Draw a panel for edges, classes and so on: predicted against true, a line a case.
+    """Draw a panel for edges, classes and so on: predicted against true, a line a case, a point for each full bin.
 
     Args:
         panels: Title -> name -> its calibration.
@@ -122,7 +123,10 @@ def draw(panels: Mapping[str, Mapping[str, Calibration]], where: Path) -> None:
     for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
         axis.plot((0, 1), (0, 1), color="0.6", linestyle="--", linewidth=1)
         for name, found in lines.items():
-            axis.plot(found.predicted, found.true, marker="o", markersize=4, linewidth=1.2, label=name)
+            bins = zip(found.predicted, found.true, found.count, strict=True)
+            points = [(mean, share) for mean, share, count in bins if count >= FEWEST]
+            if points:
+                axis.plot(*zip(*points, strict=True), marker="o", markersize=4, linewidth=1.2, label=name)
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("predicted probability", fontsize=9)
         axis.set_ylabel("share that is true", fontsize=9)
