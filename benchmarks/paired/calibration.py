@@ -133,7 +133,8 @@ def draw(panels: Mapping[str, Mapping[str, Calibration]], where: Path) -> None:
         axis.set_xlim(0, 1)
         axis.set_ylim(0, 1)
         axis.grid(alpha=0.3)
-        axis.legend(fontsize=8)
+        if axis.lines[1:]:
+            axis.legend(fontsize=8)
     figure.tight_layout()
     where.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(where, dpi=90)

@@ -41,7 +41,7 @@ BUDGETS = ("1", "2", "3", "5")
 PRIVATE_BUDGETS = ("2", "3", "4", "5")
 PUBLIC_METHODS = ("hogs", "hogs, stored settings", "blink-soft", "blink-hard", "lp-and", "features alone", "chance",
                   "no noise")  # fmt: skip
-PRIVATE_METHODS = ("hogs", "hogs, stored settings", "lp-and", "features alone", "chance", "no noise")
+PRIVATE_METHODS = ("hogs", "lp-and", "features alone", "chance", "no noise")
 OTHERS = ((RGNN, "RGNN's question: public graph, eps_x 1, eps_y as stated", "eps_y"),
           (LPGNN, "LPGNN's question: public graph, eps_x 1, eps_y as stated", "eps_y"),
           (SOLITUDE, "Solitude's question: eps_x 1, eps_a as stated", "eps_a"))  # fmt: skip
@@ -78,7 +78,7 @@ def page(results: Results, bins: Bins) -> str:
         parts += list(_block(results, dataset, DATASETS[dataset], PRIVATE, PRIVATE_BUDGETS, PRIVATE_METHODS))
     parts += ["## Other questions", *_note("questions")]
     for setting, title, budget in OTHERS:
-        places = results.places(setting)
+        places = sorted(results.places(setting), key=lambda place: float(place[2]))
         methods = (METHOD, setting, "graph alone", "features alone", "chance", "no noise")
         parts += [f"### {title}", _table(results, places, methods, budget) if places else NOT_RUN.capitalize() + "."]
     parts += ["## Paired differences", "`sbp` minus the other, in points.", _differences(results)]
@@ -202,8 +202,15 @@ def _calibration(bins: Bins) -> Iterator[str]:
 
 
 def _places(results: Results) -> list[Place]:
-    """Return every place with a row of the method."""
-    return list(dict.fromkeys((row.dataset, row.setting, row.budget) for row in results.rows if row.method == METHOD))
+    """Return every place with a row of the method: by setting, data set and budget."""
+    found = {(row.dataset, row.setting, row.budget) for row in results.rows if row.method == METHOD}
+    settings, datasets = (PUBLIC, PRIVATE, *(setting for setting, _, _ in OTHERS)), (*DATASETS,)
+
+    def order(place: Place) -> tuple[int, int, str, float]:
+        known = datasets.index(place[0]) if place[0] in datasets else len(datasets)
+        return settings.index(place[1]), known, place[0], float(place[2])
+
+    return sorted(found, key=order)
 
 
 def _differences(results: Results) -> str:

@@ -14,6 +14,7 @@ from strategies.results.averages import Interval, gain, mean, spread
 from strategies.results.outcome import Score
 
 NOT_RUN = "not run"
+FEWEST = 3  # seeds of a difference
 Place = tuple[str, str, str]  # data set, setting, budget
 
 
@@ -62,7 +63,7 @@ class Results:
     def difference(self, place: Place, method: str, other: str) -> Interval | None:
         """Return how many points a method is above another one, over the seeds that both have.
 
-        None with fewer than two such seeds.
+        None with fewer than three such seeds, whose interval says nothing.
         """
         return difference(self.of(place, method), self.of(place, other))
 
@@ -88,7 +89,7 @@ class Results:
 def difference(ours: Mapping[int, Row], theirs: Mapping[int, Row]) -> Interval | None:
     """Return the difference of two methods in points with Student's 95 % interval over their common seeds."""
     seeds = sorted(ours.keys() & theirs.keys())
-    if len(seeds) < 2:
+    if len(seeds) < FEWEST:
         return None
     found = gain([Score(ours[seed].test / 100) for seed in seeds], [Score(theirs[seed].test / 100) for seed in seeds])
     return None if found is None else Interval(100 * found.value, 100 * found.low, 100 * found.high)
