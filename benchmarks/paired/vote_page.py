@@ -54,7 +54,7 @@ _PARTS = (("holds", "What holds"), ("engines", "Engines, vaults and cost"), ("st
 def page(results: Results) -> str:
     """Return the page."""
     parts = ["# `vote`: one small question, all that a person reports protected", *note("head")]
-    parts += ["## Goals and what was reached", headline(results), _goals(results)]
+    parts += ["## Goals and what was reached", headline(results), _goals(results), *note("goals")]
     parts += ["## Accuracy and the epsilon of a person", f"![Accuracy against two levels]({PICTURE})", *note("picture")]
     parts += ["## Public features"]
     for dataset, title in DATASETS.items():
