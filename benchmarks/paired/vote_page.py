@@ -71,7 +71,8 @@ def page(results: Results) -> str:
     parts += [accuracies(results, [place for place in shown if results.of(place, VOTE)], (VOTE, CHANCE), full=True)]
     parts += ["## A tenth of the people with a known label", *note("few"), _few(results)]
     parts += ["## Private labels", *note("private"), _private(results)]
-    parts += ["## What it cannot do", *note("cannot"), _homophily(results), *note("rates"), _rates(results)]
+    parts += ["## What it cannot do", *note("cannot"), _homophily(results), *note("homophily")]
+    parts += [*note("rates"), _rates(results)]
     parts += ["## Never worse than asking nobody", safe_line(results), _safety(results)]
     for name, title in _PARTS:
         found = [*note(name), *([_liars(results)] if name == "stress" else [])]
