@@ -84,6 +84,10 @@ LINES = (
               r"Mean regret ([\d.]+) points, largest [\d.]+; of share 0 everywhere\s+([\d.]+)",
               "Mean regret {1} points on generated graphs, of share 0 {2}",
               "python -m benchmarks.paired.feature_share_page"),
+    IndexLine("hogs-hops.md", "HoGS with other numbers of feature reconstructions and thresholds",
+              r"validation prefers l 0 in (\d+ of \d+) lines",
+              "With public features validation prefers l 0 in {1} cells",
+              "python -m benchmarks.papers.hops_hogs"),
     IndexLine("hogs-defaults.md", "HoGS's defaults beside the settings they replaced", r"Defaults: (.*?)\.$",
               "Defaults: {1}", "python -m benchmarks.papers.defaults_hogs"),
 )  # fmt: skip
