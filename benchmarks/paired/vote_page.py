@@ -142,9 +142,16 @@ def accuracies(results: Results, places: Sequence[Place], methods: Sequence[str]
 
 
 def _differences(results: Results, places: Sequence[Place], others: Sequence[str]) -> str:
-    lines = [(", ".join(place), *(in_words(results.difference(place, VOTE, other)) for other in others))
+    lines = [(", ".join(place), *(_gap(results, place, VOTE, other) for other in others))
              for place in places if results.of(place, VOTE)]  # fmt: skip
     return table(("cell", *others), lines) if lines else NOT_RUN.capitalize() + "."
+
+
+def _gap(results: Results, place: Place, method: str, other: str) -> str:
+    """Return a paired difference as text; of two seeds or one there is none."""
+    found = results.difference(place, method, other)
+    few = found is None and results.of(place, method) and results.of(place, other)
+    return "fewer than 3 seeds" if few else in_words(found)
 
 
 def _relationship(results: Results) -> str:
@@ -168,9 +175,7 @@ def _few(results: Results) -> str:
     place = ("cora", FEW, "4")
     lines = []
     for name in (VOTE, BATCHES, *NULLS):
-        others = (
-            in_words(results.difference(place, name, other)) if name in (VOTE, BATCHES) else "" for other in NULLS
-        )
+        others = (_gap(results, place, name, other) if name in (VOTE, BATCHES) else "" for other in NULLS)
         lines.append((name, results.shown(place, name), *others))
     return table(("Cora, epsilon 4", "accuracy", *(f"minus {name}" for name in NULLS)), lines)
 
@@ -192,7 +197,7 @@ def _homophily(results: Results) -> str:
         place = (name, PUBLIC, "4")
         if results.of(place, VOTE):
             lines.append((shown, *(results.shown(place, each) for each in (VOTE, *NULLS, "no noise")),
-                          in_words(results.difference(place, VOTE, FEATURES_ALONE))))  # fmt: skip
+                          _gap(results, place, VOTE, FEATURES_ALONE)))  # fmt: skip
     heads = ("homophily, or kind", VOTE, *NULLS, "no noise", "vote minus features alone")
     return table(heads, lines) if lines else NOT_RUN.capitalize() + "."
 
@@ -203,7 +208,7 @@ def _rates(results: Results) -> str:
         place = ("cora", FEW_LABELS, f"{rate:g}")
         if results.of(place, VOTE):
             lines.append((f"{rate:g}", *(results.shown(place, each) for each in (VOTE, BATCHES, *NULLS)),
-                          in_words(results.difference(place, VOTE, FEATURES_ALONE))))  # fmt: skip
+                          _gap(results, place, VOTE, FEATURES_ALONE)))  # fmt: skip
     heads = ("training share", VOTE, BATCHES, *NULLS, "vote minus features alone")
     return table(heads, lines) if lines else NOT_RUN.capitalize() + "."
 
