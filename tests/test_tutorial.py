@@ -76,7 +76,7 @@ def test_its_commands_work(installed: Path, tmp_path: Path) -> None:
         for level in ("bit_adjacency", "user"):
             assert holds[level]["value"] == pytest.approx(4) and holds[level]["value"] <= 4
         assert holds["relationship"]["value"] == pytest.approx(8)
-        assert record["privacy"]["lifetime_per_device"]["vector"]["max"] == holds["user"]["value"]
+        assert record["privacy"]["lifetime_per_device"]["user"]["max"] == holds["user"]["value"]
         found = {"test": record["accuracy"]["test"], "chance": record["nulls"]["chance"]["test"]}
         shown = dict(re.findall(r"^(test|chance) +([\d.]+) %", _block("text"), flags=re.MULTILINE))
         for name, accuracy in found.items():

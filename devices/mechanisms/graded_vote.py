@@ -57,7 +57,7 @@ class GradedVote(NeighbourScores):
         ValueError: for anything that is not of this form.
 
     >>> GradedVote.from_probabilities(np.eye(2), 4.0, slope=0.5, homophily=0.5).loss()
-    Loss(bit=0.562499999, vector=4.0, delta=0.0)
+    Loss(bit=0.549010818, vector=4.0, delta=0.0)
     """
 
     lie: int

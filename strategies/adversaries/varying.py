@@ -18,6 +18,7 @@ from devices.mechanisms import (
     ClearFeatures,
     ClearLabel,
     Degree,
+    GradedVote,
     GroupDegrees,
     Laplace,
     Mechanism,
@@ -168,6 +169,7 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
             lambda: GroupDegrees.from_epsilon(0.5, n=n, groups=2, seed=1),
             lambda: NoisyRow.from_epsilon(0.5, n=n),
             lambda: NeighbourhoodVote.from_probabilities(np.ones((n, classes)), 0.5, homophily=0.8, candidates=2),
+            lambda: GradedVote.from_probabilities(np.ones((n, classes)), 0.5, slope=0.5, homophily=0.8),
             lambda: ClearAdjacency(n),
         ),
         "features": (

@@ -29,6 +29,8 @@ def _options(name: str, **given: Any) -> RunOptions:
     if "queries" in _keys(kind):
         quick["queries"] = "3"
     settings = {**quick, **SETTINGS.get(name, {})}
+    if kind.auto_share:  # so few people are asked for no features by default
+        given["feature_share"] = 0.3
     return RunOptions(method=name, settings=settings, reference=False, nulls=False, out=None, clients=people, **given)
 
 

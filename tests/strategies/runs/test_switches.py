@@ -31,7 +31,9 @@ SMALL: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k
 TRAINED = sorted(
     name
     for name, kind in table().items()
-    if not issubclass(kind, OwnerMethod) and name not in ("lp-and", "mlp", "sbp") and not hasattr(kind, "rounds")
+    if not issubclass(kind, OwnerMethod)
+    and name not in ("lp-and", "mlp", "sbp", "vote")
+    and not hasattr(kind, "rounds")
 )
 
 

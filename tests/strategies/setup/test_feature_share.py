@@ -22,7 +22,7 @@ from strategies.setup.feature_share import CHOSEN
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup, load_population
 
-OPTIONS = RunOptions(method="chooser", clients=200, reference=False, nulls=False, device="cpu", out=None)
+OPTIONS = RunOptions(method="chooser", clients=400, reference=False, nulls=False, device="cpu", out=None)
 
 
 @dataclass(frozen=True)
