@@ -360,9 +360,11 @@ def test_ctrl_c_leaves_a_run_that_can_be_continued(tmp_path: Path) -> None:
         "--no-reference",
         "--no-nulls",
     ]
+    # A shell starts background work with SIGINT ignored, and a child inherits that: the terminal's state is set here.
     process = subprocess.Popen(
-        [*command, "--set", "epochs=1000000"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [*command, "--set", "epochs=1000000"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     try:
         deadline = time.monotonic() + 60
         while not answered(tmp_path) and time.monotonic() < deadline:
