@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,6 +17,18 @@ from xdist.scheduler import LoadFileScheduling
 
 # A file in which one of these stands starts servers: Ray, Flower's runtime, PostgreSQL or a browser.
 SERVERS = re.compile(r"\b(ray_here|mark\.flower|mark\.deployment|postgres_server|def browser)\b")
+
+
+# A file system in memory. Every release waits for the disk (fsync), and the tests make hundreds of thousands of them.
+MEMORY = Path("/dev/shm")
+ROOM = 4 << 30  # bytes
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put temporary folders into memory if nobody has named another place and there is room; Ray's logs stay outside."""
+    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
+        os.environ.setdefault("RAY_TMPDIR", tempfile.gettempdir())
+        os.environ["TMPDIR"], tempfile.tempdir = str(MEMORY), None
 
 
 @cache
