@@ -25,7 +25,7 @@ ROOM = 4 << 30  # bytes
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put temporary folders into memory if nobody has named another place and there is room; Ray's logs stay outside."""
+    """Put temporary folders into memory where there is room and nobody names another place; Ray stays outside."""
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
         os.environ.setdefault("RAY_TMPDIR", tempfile.gettempdir())
         os.environ["TMPDIR"], tempfile.tempdir = str(MEMORY), None
