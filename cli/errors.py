@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 INTERRUPTION = (
     "interrupted: no half-written result is left; the same command goes on from the answers and rounds that are kept "
-    "(what is kept and what is asked again: docs/commands.md, Interrupted)"
+    "(what is kept and what is asked again: docs/commands/interrupted.md)"
 )
 FAILED, MISTAKE, REFUSED, INTERRUPTED = 1, 2, 3, 130
 DEBUG = "ldpsim.debug"

@@ -19,7 +19,7 @@ _SHOWN = 40
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The grid; docs/commands.md has its form.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The grid; docs/commands/sweep.md has its form.")],
     engine: Annotated[
         str, o.in_panel(RUNNING, "--engine", "Where cells run: processes, or Ray.", "auto|local|ray")
     ] = "auto",

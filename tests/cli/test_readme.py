@@ -16,7 +16,8 @@ from cli.main import app
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 COMMANDS = [line.split("#")[0] for line in README.splitlines() if line.startswith("ldpsim ")]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OF_COMMANDS = sorted((ROOT / "docs" / "commands").glob("*.md"))
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *OF_COMMANDS]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -44,7 +45,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, capsys: pytest.CaptureFix
     assert list(tmp_path.glob("hogs-generated-*/result.json"))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
         assert (document.parent / target).exists(), target
@@ -55,7 +56,7 @@ def test_the_options_that_documents_name_exist() -> None:
     for command in commands:
         known |= {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         commands += list(command.commands.values()) if isinstance(command, click.Group) else []
-    for document in (ROOT / "README.md", ROOT / "docs" / "commands.md"):
+    for document in (ROOT / "README.md", *OF_COMMANDS):
         assert set(re.findall(r"--[a-z][a-z-]+", document.read_text())) <= known
 
 

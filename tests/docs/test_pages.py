@@ -16,8 +16,9 @@ from docs.rooms import ROOT
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "commands").glob("*.md")),
 ]
-every = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+every = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 FOLDERS = "devices|curator|strategies|cli|benchmarks|tests|docs"
 
 
@@ -77,15 +78,19 @@ def test_links_files_and_modules_exist(page: Path) -> None:
     assert missing(page.read_text(), page.parent) == []
 
 
-def test_commands_md_has_every_command() -> None:
-    """Each command has a heading, or stands in one; and how it is interrupted is told."""
-    text = (ROOT / "docs" / "commands.md").read_text()
-    headings = " ".join(re.findall(r"^## (.*)$", text, re.MULTILINE))
-    kept = text.partition("## Interrupted")[2].partition("\n## ")[0]
-    for name in commands():
-        if name and name not in ("ledger", "device") and not name.startswith("epsilon "):
-            assert name.rpartition(" ")[2] in headings, name
+def test_every_command_has_its_page() -> None:
+    """Each command has a page that the list names, and a subcommand stands in its heading; its interruption is told."""
+    folder = ROOT / "docs" / "commands"
+    listed = (folder / "README.md").read_text()
+    kept = (folder / "interrupted.md").read_text()
+    for name in filter(None, commands()):
+        group, _, last = name.partition(" ")
+        page = folder / f"{group}.md"
+        assert page.is_file() and f"[`{group}`]({page.name})" in listed, name
+        assert (last or group) in page.read_text().splitlines()[0], name
+        if name not in ("ledger", "device") and group != "epsilon":
             assert f"`{name}`" in kept, name
+    assert "`epsilon`" in kept
 
 
 def test_each_kind_of_mistake_is_seen() -> None:
