@@ -47,8 +47,10 @@ def claim(entry: Mapping[str, Any]) -> str:
 
 
 def best_guess(value: float, delta: float = 0.0) -> str:
-    """Chance of identifying which of two possible values is yours, at most: (e^eps + delta) / (1 + e^eps)."""
-    share = min((1.0 + delta * math.exp(-value)) / (1.0 + math.exp(-value)), 1.0)
+    """Chance of identifying which of two possible values is yours, at most."""
+    from strategies.results.in_words import guess
+
+    share = guess(value, delta)
     return ">99.99 %" if share > 0.9999 else f"{math.ceil(share * 1e4) / 1e2:.2f} %"
 
 

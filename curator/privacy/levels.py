@@ -32,6 +32,7 @@ class LevelSpec:
         compared: Name under which results are compared. Levels that share it count as one
             level: the worst of them.
         rank: Place among the columns of a comparison with little room, None to leave it out.
+        subject: What is hidden or not, in a sentence; empty for a level that sentences leave out.
     """
 
     attribute: Attribute | None
@@ -41,6 +42,7 @@ class LevelSpec:
     heading: str
     compared: str
     rank: int | None = None
+    subject: str = ""
 
     @property
     def in_ledger(self) -> bool:
@@ -54,28 +56,33 @@ LEVELS: dict[str, LevelSpec] = {
         "bit: one entry of a neighbour list", "bit: entry of a list", "bit", 5,
     ),
     "bit_feature": LevelSpec(
-        "features", "entry", "one feature of a person changes", "bit: one feature", "bit: one feature", "bit", 5
+        "features", "entry", "one feature of a person changes", "bit: one feature", "bit: one feature", "bit", 5,
+        "one feature",
     ),
     "relationship": LevelSpec(
         "adjacency", "edge", "one edge changes, in the lists of both its ends",
-        "relationship: an edge, at both ends", "an edge", "relationship", 2,
+        "relationship: an edge, at both ends", "an edge", "relationship", 2, "one friendship",
     ),
     "vector": LevelSpec(
         "features", "whole", "all features of a person change",
-        "vector: all features of a person", "all features", "vector", 3,
+        "vector: all features of a person", "all features", "vector", 3, "all features of a person",
     ),
-    "label": LevelSpec("label", "whole", "the label of a person changes", "label: a person's class", "label", "label"),
+    "label": LevelSpec(
+        "label", "whole", "the label of a person changes", "label: a person's class", "label", "label",
+        subject="a person's class",
+    ),
     "user": LevelSpec(
         None, "record", "everything that a person holds changes: list, features, private label",
-        "user: all that a person reports", "a whole record", "user", 1,
+        "user: all that a person reports", "a whole record", "user", 1, "all that a person reports",
     ),
     "node": LevelSpec(
         None, "node", "a person's record changes, and what others report of the person",
-        "node: and what others report of them", "node", "node",
+        "node: and what others report of them", "node", "node", subject="a whole person",
     ),
     "central_node": LevelSpec(
         None, "owned", "a person joins or leaves data that a trusted curator holds in clear",
         "central node: a person in owned data", "a person, centrally", "central_node", 4,
+        "a person in what a trusted curator releases",
     ),
 }  # fmt: skip
 

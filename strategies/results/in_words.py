@@ -1,0 +1,187 @@
+"""Privacy of a result in words: hidden or not, level by level.
+
+The one rule for these words. The terminal and the pages show them; docs/privacy-in-words.md
+explains them and has the thresholds, which a test compares with :data:`PROTECTIONS`.
+
+The rule reads two sections of a result. ``privacy.holds`` bounds what anybody can learn: a
+loss epsilon (and delta) limits the chance of a right guess between two equally likely values
+to (e^epsilon + delta) / (1 + e^epsilon). ``reconstruction`` is a measured attack: the share of
+the friendships that the curator's own graph contains. A friendship that was found is not
+hidden, whatever its bound is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from curator.privacy.levels import LEVELS, LevelSpec
+
+NOT_HIDDEN, IN_CLEAR, NOT_ASKED = "not hidden", "in clear", "not asked"
+EVERYTHING = "everything"
+FOUND = 0.5  # recall and precision of the curator's edges from which friendships count as recovered
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Degree of protection.
+
+    Args:
+        most: Largest chance of a right guess between two equally likely values.
+        word: The words for it.
+        tone: ``good``, ``open`` or ``bad``.
+    """
+
+    most: float
+    word: str
+    tone: str
+
+
+PROTECTIONS = (
+    Protection(0.60, "hidden well", "good"),
+    Protection(0.75, "hidden fairly well", "good"),
+    Protection(0.90, "partly hidden", "open"),
+    Protection(0.99, "hardly hidden", "bad"),
+    Protection(1.00, "no meaningful protection", "bad"),
+)
+
+
+@dataclass(frozen=True)
+class PrivacyInWords:
+    """One finding: its subject, the word for it, and the reason.
+
+    Args:
+        levels: Levels of guarantee that it is about.
+        subject: What is hidden or not.
+        word: Word of a :class:`Protection`, or ``not hidden``, ``in clear``, ``not asked``.
+        tone: ``good``, ``open`` or ``bad``; empty for what was not asked.
+        detail: Reason with its figures; may be empty.
+    """
+
+    levels: tuple[str, ...]
+    subject: str
+    word: str
+    tone: str
+    detail: str
+
+    @property
+    def text(self) -> str:
+        """The finding in one sentence without a full stop."""
+        return f"{self.subject}: {self.word}" + (f" ({self.detail})" if self.detail else "")
+
+
+def guess(epsilon: float, delta: float = 0.0) -> float:
+    """Return the largest chance of a right guess between two equally likely values.
+
+    >>> guess(0.0), round(guess(1.0), 3)
+    (0.5, 0.731)
+    """
+    return min((1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)), 1.0)
+
+
+def protection(epsilon: float, delta: float = 0.0) -> Protection:
+    """Return the degree of protection of a bounded level.
+
+    >>> protection(1.0).word
+    'hidden fairly well'
+    """
+    chance = guess(epsilon, delta)
+    return next(each for each in PROTECTIONS if chance <= each.most)
+
+
+def recovered(record: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return recall and precision of the edges that the curator found; None if it had none to find.
+
+    An edge that is public, or that the curator reads in clear, is not found.
+    """
+    found, holds = record["reconstruction"], record["privacy"]["holds"]
+    recall, precision = found.get("edge_recall"), found.get("edge_precision")
+    if recall is None or precision is None or holds["relationship"]["status"] == "unprotected":
+        return None
+    return float(recall), float(precision)
+
+
+def privacy_in_words(record: Mapping[str, Any]) -> tuple[PrivacyInWords, ...]:
+    """Return the findings of a result, in the order of the levels.
+
+    Levels with the same word for the same reason are one finding. Levels of more than one
+    attribute are left out if they were not asked.
+
+    Args:
+        record: Content of a result.json.
+
+    Raises:
+        ValueError: for an unknown status of a level.
+    """
+    said = {level: _level(record, level, spec) for level, spec in LEVELS.items() if spec.subject}
+    return _together({level: found for level, found in said.items()
+                      if found[0] != NOT_ASKED or LEVELS[level].attribute is not None})  # fmt: skip
+
+
+def in_short(record: Mapping[str, Any]) -> str:
+    """Return one line: a friendship, all that a person reports, and a person in an owner's data.
+
+    A level that was not asked is left out, unless none was.
+    """
+    edges, short = recovered(record), {}
+    for found in privacy_in_words(record):
+        said = f"{_percent(edges[0])} recovered" if edges is not None and found.word == NOT_HIDDEN else ""
+        short.update({level: (found.word, found.tone, said) for level in found.levels if level in _SHORT})
+    asked = {level: said for level, said in short.items() if said[0] != NOT_ASKED} or short
+    return "; ".join(found.text for found in _together({level: asked[level] for level in _SHORT if level in asked}))
+
+
+_SHORT = ("relationship", "user", "central_node")
+
+
+def _together(said: Mapping[str, tuple[str, str, str]]) -> tuple[PrivacyInWords, ...]:
+    """Make one finding of the levels with the same word, tone and detail."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for level, found in said.items():
+        groups.setdefault(found, []).append(level)
+    return tuple(
+        PrivacyInWords(
+            tuple(levels),
+            EVERYTHING if len(groups) == 1 else ", ".join(LEVELS[level].subject for level in levels),
+            *found,
+        )
+        for found, levels in groups.items()
+    )
+
+
+def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str, str, str]:
+    """Return word, tone and detail of a level."""
+    holds = record["privacy"]["holds"]
+    entry = holds[level]
+    if entry["status"] == "unprotected":
+        return IN_CLEAR, "bad", entry["detail"] or ""
+    if entry["status"] == "bounded":
+        found = protection(entry["value"], entry["delta"] or 0.0)
+        word, tone, reasons = found.word, found.tone, [_at_most(guess(entry["value"], entry["delta"] or 0.0))]
+        if found is PROTECTIONS[-1]:
+            reasons = []
+        elif spec.unit in ("record", "node") and holds["label"]["status"] == "unprotected":
+            reasons.append("the public class is not counted")
+    elif entry["status"] == "not asked":
+        word, tone, reasons = NOT_ASKED, "", []
+    else:
+        raise ValueError(f"privacy.holds.{level}: {entry['status']!r} is no status")
+    edges = recovered(record) if spec.unit == "edge" else None
+    if edges is not None:
+        recall, precision = edges
+        if min(edges) >= FOUND:
+            word, tone = NOT_HIDDEN, "bad"
+            reasons = [f"{_percent(recall)} of the friendships recovered, {_percent(precision)} of the guesses right"]
+        else:
+            reasons.append(f"{_percent(recall)} of the friendships found, {_percent(precision)} of the guesses right")
+    return word, tone, "; ".join(reasons)
+
+
+def _at_most(chance: float) -> str:
+    return f"at most {math.ceil(round(chance * 1000, 6)) / 10:g} % of the guesses right"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import copy
+import math
+import re
+from typing import Any
+
+import pytest
+
+from curator.privacy.guarantee import Level
+from curator.privacy.levels import LEVELS
+from docs.rooms import ROOT
+from strategies.results.in_words import FOUND, PROTECTIONS, guess, in_short, privacy_in_words, protection
+
+PAGE = (ROOT / "docs" / "privacy-in-words.md").read_text()
+
+
+def record(recall: float | None = None, precision: float | None = None, **holds: Level) -> dict[str, Any]:
+    """A result in which levels that are not named were not asked."""
+    return {
+        "privacy": {"holds": {name: holds.get(name, Level("not asked")).to_dict() for name in LEVELS}},
+        "reconstruction": {"edge_recall": recall, "edge_precision": precision},
+    }
+
+
+def texts(found: dict[str, Any]) -> list[str]:
+    return [each.text for each in privacy_in_words(found)]
+
+
+def word_of(**holds: Level) -> tuple[str, str]:
+    (level,) = holds
+    (found,) = [each for each in privacy_in_words(record(**holds)) if level in each.levels]
+    return found.word, found.detail
+
+
+def test_a_guess_is_that_of_two_equally_likely_values() -> None:
+    assert guess(math.log(3)) == pytest.approx(0.75)
+    assert guess(1e9) == 1.0 == guess(0.1, 1.0)
+    assert guess(1.0, 0.1) == pytest.approx((math.e + 0.1) / (1 + math.e))
+
+
+@pytest.mark.parametrize(("number", "each"), list(enumerate(PROTECTIONS)))
+def test_a_degree_begins_where_the_last_one_ends(number: int, each: Any) -> None:
+    if each.most < 1:
+        epsilon = math.log(each.most / (1 - each.most))
+        assert protection(epsilon - 1e-9) is each and protection(epsilon + 1e-9) is PROTECTIONS[number + 1]
+    assert protection(0.0, each.most * 2 - 1 - 1e-9) is each  # delta alone
+
+
+def test_each_level_has_its_word() -> None:
+    found = record(
+        bit_feature=Level("bounded", 1.0), relationship=Level("bounded", 4.0), vector=Level("bounded", 1024.0),
+        label=Level("unprotected", detail="labels are public"), user=Level("bounded", 18000.0),
+        node=Level("bounded", 36000.0),
+    )  # fmt: skip
+    assert texts(found) == [
+        "one feature: hidden fairly well (at most 73.2 % of the guesses right)",
+        "one friendship: hardly hidden (at most 98.3 % of the guesses right)",
+        "all features of a person, all that a person reports, a whole person: no meaningful protection",
+        "a person's class: in clear (labels are public)",
+    ]
+    assert [each.tone for each in privacy_in_words(found)] == ["good", "bad", "bad", "bad"]
+
+
+def test_a_figure_is_rounded_up() -> None:
+    assert word_of(bit_feature=Level("bounded", math.log(3)))[1] == "at most 75 % of the guesses right"
+    assert "75.1 %" in word_of(bit_feature=Level("bounded", math.log(3) + 1e-4))[1]
+
+
+def test_a_public_class_is_not_counted_where_the_rest_is_hidden() -> None:
+    holds = {"user": Level("bounded", 1.0), "node": Level("bounded", 30.0), "label": Level("unprotected")}
+    first, *_ = (text for text in texts(record(**holds)) if text.startswith("all that a person reports"))
+    assert first.endswith(": hidden fairly well (at most 73.2 % of the guesses right; the public class is not counted)")
+    assert "a whole person: no meaningful protection" in texts(record(**holds))
+    holds["label"] = Level("bounded", 1.0)
+    assert not any("not counted" in text for text in texts(record(**holds)))
+
+
+def test_friendships_that_were_found_are_not_hidden_whatever_the_bound_is() -> None:
+    bound = {"relationship": Level("bounded", 1.0)}
+    line = texts(record(0.992, 0.991, **bound))[1]
+    assert line == "one friendship: not hidden (99.2 % of the friendships recovered, 99.1 % of the guesses right)"
+    (low,) = [x for x in privacy_in_words(record(0.9, FOUND - 0.01, **bound)) if "relationship" in x.levels]
+    assert (low.word, low.tone) == ("hidden fairly well", "good")
+    assert low.detail.endswith("; 90.0 % of the friendships found, 49.0 % of the guesses right")
+    assert "found" in texts(record(0.2, 0.1))[-1]  # guessed from other reports
+    public = Level("unprotected", detail="edges are public")
+    assert "one friendship: in clear (edges are public)" in texts(record(1.0, 1.0, relationship=public))
+
+
+def test_all_levels_alike_are_everything() -> None:
+    open_ = Level("unprotected", detail="raw data, no noise")
+    assert texts(record(1.0, 1.0, **dict.fromkeys(LEVELS, open_))) == ["everything: in clear (raw data, no noise)"]
+    assert texts(record()) == ["everything: not asked"]
+
+
+def test_a_silent_level_says_so_unless_it_is_of_the_whole_record() -> None:
+    found = texts(record(user=Level("bounded", 0.1)))
+    assert found[0] == "one feature, one friendship, all features of a person, a person's class: not asked"
+    assert len(found) == 2
+
+
+def test_an_unknown_status_is_an_error() -> None:
+    broken = copy.deepcopy(record())
+    broken["privacy"]["holds"]["label"]["status"] = "fine"
+    with pytest.raises(ValueError, match=r"privacy\.holds\.label: 'fine'"):
+        privacy_in_words(broken)
+
+
+def test_the_page_has_the_thresholds() -> None:
+    rows = re.findall(r"^\| ([\d.]+) % \| ([\d.]+|any) \| ([a-z ]+) \|$", PAGE, re.MULTILINE)
+    assert [(float(most) / 100, word) for most, _, word in rows] == [(each.most, each.word) for each in PROTECTIONS]
+    for each, (_, epsilon, _) in zip(PROTECTIONS, rows, strict=True):
+        assert epsilon == ("any" if each.most == 1 else f"{math.log(each.most / (1 - each.most)):.3f}")
+    assert f"both {100 * FOUND:.0f} % or more" in PAGE
+
+
+def test_the_page_has_the_subjects() -> None:
+    rows = dict(re.findall(r"^\| ([a-z' ]+) \| `(\w+)` \|", PAGE, re.MULTILINE))
+    assert rows == {spec.subject: level for level, spec in LEVELS.items() if spec.subject}
+
+
+def test_the_short_form_has_the_levels_that_comparisons_show_first() -> None:
+    holds = {"relationship": Level("bounded", 14.0), "user": Level("bounded", 1.0), "vector": Level("bounded", 9.0)}
+    assert in_short(record(0.9, 0.9, **holds)) == (
+        "one friendship: not hidden (90.0 % recovered); all that a person reports: hidden fairly well"
+    )
+    assert in_short(record(**holds)).startswith("one friendship: no meaningful protection; all")
+    assert in_short(record(**dict.fromkeys(LEVELS, Level("unprotected", detail="x")))) == "everything: in clear"
+    owned = {**dict.fromkeys(LEVELS, Level("unprotected", detail="x")), "central_node": Level("bounded", 1.0)}
+    assert in_short(record(**owned)) == (
+        "one friendship, all that a person reports: in clear; "
+        "a person in what a trusted curator releases: hidden fairly well"
+    )
