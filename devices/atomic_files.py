@@ -60,11 +60,40 @@ def make_durable(path: Path) -> None:
 
 
 @contextmanager
-def exclusive_lock(folder: Path) -> Iterator[None]:
-    """Hold an flock on a folder; blocks. The lock ends with the process."""
+def exclusive_lock(folder: Path, *, wait: bool = True) -> Iterator[int]:
+    """Hold an flock on a folder and yield its handle. The lock ends with the process.
+
+    Args:
+        folder: The folder.
+        wait: Whether to wait for another process that holds the lock.
+
+    Raises:
+        BlockingIOError: if another process holds the lock and ``wait`` is false.
+    """
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def lock_file(path: Path) -> Iterator[None]:
+    """Hold a file that is there for its flock alone. The lock ends with the process.
+
+    Raises:
+        BlockingIOError: if another process holds it; the text says which one.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.read(handle, 20).decode(errors="replace").strip() or "unknown"
+            raise BlockingIOError(error.errno, f"process {holder}") from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)  # for the message alone: the lock is the kernel's
         yield
     finally:
         os.close(handle)

@@ -9,13 +9,15 @@ folder either holds enrolled devices or holds none. Later runs do not change it.
     ledger.sqlite     answers of devices 0 .. 1023; ledger-0001.sqlite those of the next 1,024, ...
     collection.json   ids of the collections that have no result yet
     received/         values sent to the devices in a federated training, for its later rounds
+    .in-use           lock of the process that works with the folder, a run or a vault
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from devices.atomic_files import exclusive_lock, make_durable, private_folder, write_atomically
+from devices.atomic_files import exclusive_lock, lock_file, make_durable, private_folder, write_atomically
 from devices.data.population import Population
 from devices.device import Device
 from devices.enrolment.counters import check_place, counter_of, make_counters, new_place, no_answers
@@ -53,6 +55,23 @@ def ledger_name(shard: int) -> str:
 def is_enrolled(folder: Path) -> bool:
     """Return whether the folder holds devices."""
     return (folder / "enrolment.json").is_file()
+
+
+@contextmanager
+def used_alone(folder: Path) -> Iterator[None]:
+    """Hold a state folder for this process, which makes it if it is missing; the lock ends with the process.
+
+    Raises:
+        ValueError: where another process, a run or a vault, works with these devices.
+        OSError: where it cannot be made or opened.
+    """
+    private_folder(folder)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_file(folder / ".in-use"))
+        except BlockingIOError as error:
+            raise ValueError(f"--state {folder}: these devices are in use ({error.strerror})") from None
+        yield
 
 
 def foreign_file(folder: Path) -> str | None:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_LOCK = ".vault.lock"
+from devices.enrolment.state import used_alone
+
 _LONGEST = 107  # bytes of a socket's path that every Unix takes
 BACKLOG = 1024
 
@@ -28,7 +29,7 @@ def served_alone(folder: Path) -> Iterator[None]:
     """Hold a state folder for this process; the lock ends with the process.
 
     Raises:
-        ValueError: where another vault serves the folder, it is another user's, or others may enter it.
+        ValueError: where another process works with the folder, it is another user's, or others may enter it.
         OSError: where it cannot be made or opened.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -37,18 +38,8 @@ def served_alone(folder: Path) -> Iterator[None]:
         raise ValueError(f"--state {folder}: it is another user's, who could read it and put back what was there")
     if stat.S_IMODE(there.st_mode) & 0o077:
         raise ValueError(f"--state {folder}: other users may enter it, and it holds secrets (chmod 700 {folder})")
-    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            process = os.read(handle, 20).decode(errors="replace").strip() or "unknown"
-            raise ValueError(f"--state {folder}: a vault serves it already (process {process})") from None
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+    with used_alone(folder):
         yield
-    finally:
-        os.close(handle)
 
 
 @contextmanager

@@ -7,16 +7,15 @@ interrupted cell continues in its folder; devices that answered before repeat th
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from devices import datasets
+from devices.atomic_files import exclusive_lock
 from strategies.engines.pool import Pool, on_ray, processes
 from strategies.experiments.failures import Failed, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
@@ -173,14 +172,12 @@ def _people(options: RunOptions) -> tuple[Any, ...]:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Lock the folder. The system releases the lock when this process ends."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(exclusive_lock(folder, wait=False))
+        except BlockingIOError:
+            raise ValueError(f"{folder}: another sweep or comparison is using this folder") from None
         yield
-    except BlockingIOError:
-        raise ValueError(f"{folder}: another sweep is using this folder") from None
-    finally:
-        os.close(handle)
 
 
 def results_in(folder: Path) -> Results:

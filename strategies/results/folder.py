@@ -1,9 +1,10 @@
 """Folder of a run: its name, its files, and the continuation of an interrupted run.
 
 ``<out>/<method>-<dataset>-<config_hash>-<seed>/`` has result.json, model.safetensors,
-config.toml and log.txt, and the devices unless ``--state`` names another folder. A folder
-without result.json belongs to an interrupted run: the same command continues in it. A folder
-with a result is not changed.
+config.toml and log.txt, and the devices unless ``--state`` names another folder. A run holds the
+lock of its folder. A folder without a result and without a lock belongs to an interrupted run: the
+same command continues in it. A folder with a result, or with a lock, is not changed: the next
+number is taken.
 """
 
 from __future__ import annotations
@@ -15,22 +16,55 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from devices.atomic_files import write_atomically
+from devices.atomic_files import exclusive_lock, write_atomically
 
 COMPARISON = "compare.json"  # summary in the folder of a comparison
 log = logging.getLogger("ldpsim")
 
 
-def choose_folder(out: Path, *, method: str, dataset: str, digest: str, seed: int) -> Path:
-    """Return the folder of a run: an interrupted one of the same command, or the first free name."""
+@contextmanager
+def hold_folder(
+    out: Path, *, method: str, dataset: str, digest: str, seed: int
+) -> Iterator[tuple[Path, tuple[Path, ...]]]:
+    """Hold the folder of a run: that of an interrupted one of the same command, or the first free name.
+
+    Yields:
+        The folder, and the folders that were made for it, itself first.
+
+    Raises:
+        ValueError: if it cannot be written.
+    """
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(dataset).stem if "/" in dataset else dataset)
     base = f"{method}-{plain}-{digest}-{seed}"
-    names = itertools.chain([base], (f"{base}-{number}" for number in itertools.count(2)))
-    return next(out / name for name in names if not (out / name / "result.json").exists())
+    with ExitStack() as stack:
+        for name in itertools.chain([base], (f"{base}-{number}" for number in itertools.count(2))):
+            made = tuple(path for path in (out / name, *(out / name).parents) if not path.exists())
+            if _take(out / name, stack):
+                yield out / name, made
+                return
+
+
+def _take(folder: Path, stack: ExitStack) -> bool:
+    """Lock a folder that has no result and that no other process works in; return whether that was possible."""
+    while not (folder / "result.json").exists():
+        prepare(folder)
+        with ExitStack() as attempt:
+            try:
+                handle = attempt.enter_context(exclusive_lock(folder, wait=False))
+                same = os.path.samestat(os.fstat(handle), folder.stat())
+            except BlockingIOError:
+                return False
+            except FileNotFoundError:
+                continue  # its process was refused and removed it
+            # The other process may have ended between the look and the lock.
+            if same and not (folder / "result.json").exists():
+                stack.enter_context(attempt.pop_all())
+                return True
+    return False
 
 
 def prepare(folder: Path) -> None:

@@ -13,13 +13,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from devices.enrolment.state import used_alone
 from devices.facts import IntArray
 from strategies.progress import Progress, quiet
 from strategies.results import evaluation
@@ -83,7 +84,11 @@ def simulate(
     setup = set_up(options, collect)
     place = None if collections is None else collections / collection_of(setup)
     seconds = {"population": time.perf_counter() - started}
-    with _folder_for(setup) as folder, run_folder.log_file(folder if options.out is not None else None):
+    with ExitStack() as stack:
+        if options.state is not None:
+            stack.enter_context(used_alone(options.state))
+        folder = stack.enter_context(_folder_for(setup))
+        stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
         people = setup.population
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
         scenes, repeats = [], []
@@ -163,22 +168,21 @@ def _folder_for(setup: RunSetup) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="ldpsim-") as temporary:
             yield Path(temporary)
         return
-    folder = run_folder.choose_folder(
-        options.out, method=options.method, dataset=setup.population.name, digest=setup.digest, seed=options.seed
-    )
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
-    run_folder.prepare(folder)
-    run_folder.write_config(folder, configuration(options))
-    try:
-        yield folder
-    except (Refused, ValueError):
-        # No device answered, and the folder is new: there is nothing to continue.
-        if folder in made:
-            shutil.rmtree(folder)
-            for parent in made[1:]:
-                if not any(parent.iterdir()):
-                    parent.rmdir()
-        raise
+    people = setup.population.name
+    with run_folder.hold_folder(
+        options.out, method=options.method, dataset=people, digest=setup.digest, seed=options.seed
+    ) as (folder, made):
+        run_folder.write_config(folder, configuration(options))
+        try:
+            yield folder
+        except (Refused, ValueError):
+            # No device answered, and the folder is new: there is nothing to continue.
+            if folder in made:
+                shutil.rmtree(folder)
+                for parent in made[1:]:
+                    if not any(parent.iterdir()):
+                        parent.rmdir()
+            raise
 
 
 __all__ = ["Refused", "RunFailed", "RunResult", "simulate"]

@@ -53,11 +53,9 @@ def write(result: StressResult, out: Path) -> Path:
         ValueError: if it cannot be written.
     """
     digest = config_hash(result.settings)
-    folder = run_folder.choose_folder(
-        out, method="stress", dataset=str(result.settings["dataset"]), digest=digest, seed=result.settings["seed"]
-    )
-    run_folder.prepare(folder)
-    draw(result, folder / "stress.png")
-    write_atomically(folder / "table.csv", table_csv(result.rows))
-    run_folder.write_result(folder, record_of(result))
+    dataset, seed = str(result.settings["dataset"]), result.settings["seed"]
+    with run_folder.hold_folder(out, method="stress", dataset=dataset, digest=digest, seed=seed) as (folder, _):
+        draw(result, folder / "stress.png")
+        write_atomically(folder / "table.csv", table_csv(result.rows))
+        run_folder.write_result(folder, record_of(result))
     return folder

@@ -9,7 +9,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -404,6 +405,65 @@ def test_the_same_command_goes_on_where_it_was_interrupted(tmp_path: Path, monke
     other = json.loads(ldpsim(*command[:-2], tmp_path / "other", "--json").stdout)
     assert other["devices"]["reports_sha256"] == record["devices"]["reports_sha256"]
     assert other["accuracy"] == record["accuracy"]
+
+
+# The command, with a training that does not end; its devices have answered by then.
+ENDLESS = """
+import sys, time
+from curator.methods import HoGS
+from cli.main import main
+
+def train(*_, **__):
+    print("training", file=sys.stderr, flush=True)
+    time.sleep(600)
+
+HoGS.train = train
+main()
+"""
+
+
+@contextmanager
+def training_elsewhere(out: Path, *more: object) -> Iterator[subprocess.Popen[str]]:
+    """Another process in the middle of ``ldpsim run``, with no end."""
+    command = [sys.executable, "-c", ENDLESS, "run", *SMALL, "--no-reference", "--out", str(out), *map(str, more)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # A shell starts background work with SIGINT ignored, and a child inherits that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:  # fmt: skip
+        try:
+            assert process.stderr is not None
+            assert "training\n" in iter(process.stderr.readline, "")
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_second_run_in_one_folder_takes_the_next_number_and_a_killed_one_is_continued(tmp_path: Path) -> None:
+    command = ["run", *SMALL, "--no-reference", "--out", tmp_path, "--json"]
+    with training_elsewhere(tmp_path) as process:
+        (busy,) = tmp_path.iterdir()
+        before = {path.name for path in busy.iterdir()}
+        second = json.loads(ldpsim(*command).stdout)
+        assert (second["devices"]["reported"], second["devices"]["replayed"]) == (60, 0)  # people of its own
+        assert {path.name for path in tmp_path.iterdir()} == {busy.name, f"{busy.name}-2"}
+        assert {path.name for path in busy.iterdir()} == before
+        process.kill()
+    third = json.loads(ldpsim(*command).stdout)
+    assert (third["devices"]["reported"], third["devices"]["replayed"]) == (0, 60)
+    assert (busy / "result.json").is_file()
+    assert third["accuracy"] == second["accuracy"]
+
+
+def test_devices_that_another_process_uses_are_left_alone(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with training_elsewhere(tmp_path / "a", "--state", state) as process:
+        line = error_line(ldpsim("run", *SMALL, "--out", tmp_path / "b", "--state", state), 2)
+        assert line == f"error: --state {state}: these devices are in use (process {process.pid})\n"
+        assert not (tmp_path / "b").exists()
+        process.kill()
+    again = ldpsim("run", *SMALL, "--no-reference", "--out", tmp_path / "a", "--state", state, "--json")
+    assert json.loads(again.stdout)["devices"]["replayed"] == 60
 
 
 def test_kept_reports_are_worked_on_without_asking_anybody(tmp_path: Path) -> None:

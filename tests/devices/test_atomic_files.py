@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devices.atomic_files import private_file, private_folder, write_atomically
+from devices.atomic_files import exclusive_lock, lock_file, private_file, private_folder, write_atomically
 from devices.data.population import Population
 from devices.device import Report
 from devices.enrolment.migration import migrate
@@ -75,3 +75,21 @@ def test_a_folder_that_is_there_keeps_its_mode(
     (tmp_path / "s").chmod(0o755)
     enrol(tmp_path / "s", population, policy_of(population), seed=1).close()
     assert mode(tmp_path / "s") == 0o755 and State(tmp_path / "s").device(3).index == 3
+
+
+def test_a_lock_is_held_by_one_and_ends_with_its_holder(tmp_path: Path) -> None:
+    with exclusive_lock(tmp_path), pytest.raises(BlockingIOError), exclusive_lock(tmp_path, wait=False):
+        pass
+    with exclusive_lock(tmp_path, wait=False):
+        pass
+    lock = tmp_path / "lock"
+    with lock_file(lock):
+        assert mode(lock) == 0o600
+        with pytest.raises(BlockingIOError, match=f"process {os.getpid()}"), lock_file(lock):
+            pass
+    with lock_file(lock):  # the file stays; the number in it is for people
+        pass
+    lock.unlink()
+    lock.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"), lock_file(lock):
+        pass

@@ -330,7 +330,7 @@ def test_a_folder_is_served_once_and_by_its_owner_alone(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with vault_home.served_alone(home):
         assert home.stat().st_mode & 0o777 == 0o700
-        with pytest.raises(ValueError, match=rf"a vault serves it already \(process {os.getpid()}\)"):
+        with pytest.raises(ValueError, match=rf"these devices are in use \(process {os.getpid()}\)"):
             with vault_home.served_alone(home):
                 pass
     with vault_home.served_alone(home):  # the lock went with its holder

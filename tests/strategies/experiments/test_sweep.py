@@ -244,7 +244,7 @@ def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Pa
 def test_two_sweeps_do_not_share_a_folder(tmp_path: Path) -> None:
     cells = [Cell(RunOptions(clients=60, settings={"epochs": "3"}, out=None), "a")]
     (tmp_path / "sweep").mkdir()
-    with sweep._locked(tmp_path / "sweep"), pytest.raises(ValueError, match="another sweep is using this folder"):
+    with sweep._locked(tmp_path / "sweep"), pytest.raises(ValueError, match="another sweep or comparison"):
         run_sweep(cells, tmp_path / "sweep")
     assert list((tmp_path / "sweep").iterdir()) == []
 

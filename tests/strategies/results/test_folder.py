@@ -2,31 +2,92 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from strategies.results.folder import choose_folder, log_file, prepare, write_config, write_result
+from devices.atomic_files import exclusive_lock
+from strategies.results.folder import hold_folder, log_file, prepare, write_config, write_result
+
+ROOT = Path(__file__).parents[3]
+
+
+NAME = {"method": "hogs", "dataset": "generated", "digest": "abc", "seed": 0}
 
 
 def test_an_interrupted_run_is_found_again_and_a_finished_one_is_not(tmp_path: Path) -> None:
-    name = {"method": "hogs", "dataset": "generated", "digest": "abc", "seed": 0}
-    first = choose_folder(tmp_path, **name)
-    assert first == tmp_path / "hogs-generated-abc-0"
-    prepare(first)
-    assert choose_folder(tmp_path, **name) == first
-    write_result(first, {})
-    second = choose_folder(tmp_path, **name)
-    assert second.name == "hogs-generated-abc-0-2"
-    prepare(second)
-    write_result(second, {})
-    assert choose_folder(tmp_path, **name).name == "hogs-generated-abc-0-3"
+    with hold_folder(tmp_path / "runs", **NAME) as (first, made):
+        assert first == tmp_path / "runs" / "hogs-generated-abc-0"
+        assert made == (first, tmp_path / "runs")
+    with hold_folder(tmp_path / "runs", **NAME) as (again, made):
+        assert (again, made) == (first, ())
+        write_result(again, {})
+    for name in ("hogs-generated-abc-0-2", "hogs-generated-abc-0-3"):
+        with hold_folder(tmp_path / "runs", **NAME) as (folder, _):
+            assert folder.name == name
+            write_result(folder, {})
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from strategies.results.folder import hold_folder
+
+with hold_folder(Path(sys.argv[1]), method="hogs", dataset="generated", digest="abc", seed=0) as (folder, _):
+    print(folder.name, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_processes_at_once_hold_folders_of_their_own_and_death_frees_them(tmp_path: Path) -> None:
+    """Several processes start at once; each gets another number. A killed one leaves its folder to the next."""
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(
+                subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            )
+            for _ in range(4)
+        ]
+        for process in processes:
+            stack.callback(process.kill)
+        held = [process.stdout.readline().strip() for process in processes if process.stdout]
+        names = ["hogs-generated-abc-0", *(f"hogs-generated-abc-0-{number}" for number in (2, 3, 4))]
+        assert sorted(held) == names
+        killed = processes[held.index(names[1])]
+        killed.kill()
+        killed.wait()
+        with hold_folder(tmp_path, **NAME) as (folder, made):
+            assert (folder.name, made) == (names[1], ())
+
+
+def test_a_folder_that_is_finished_or_removed_before_it_is_locked_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from strategies.results import folder as module
+
+    tricks = [lambda folder: write_result(folder, {}), Path.rmdir, lambda folder: None]
+
+    @contextmanager
+    def late(folder: Path, *, wait: bool) -> Iterator[int]:
+        """The lock, on a folder to which another process did something after it was opened."""
+        with exclusive_lock(folder, wait=wait) as handle:
+            tricks.pop(0)(folder)
+            yield handle
+
+    monkeypatch.setattr(module, "exclusive_lock", late)
+    with hold_folder(tmp_path, **NAME) as (folder, _):
+        assert (folder.name, folder.is_dir(), tricks) == ("hogs-generated-abc-0-2", True, [])
 
 
 def test_a_path_as_data_set_gives_a_plain_name(tmp_path: Path) -> None:
-    folder = choose_folder(tmp_path, method="hogs", dataset="/some/where/my graph.npz", digest="abc", seed=0)
-    assert folder.name == "hogs-my_graph-abc-0"
+    with hold_folder(tmp_path, **{**NAME, "dataset": "/some/where/my graph.npz"}) as (folder, _):
+        assert folder.name == "hogs-my_graph-abc-0"
 
 
 def test_a_result_is_whole_or_not_there(tmp_path: Path) -> None:
