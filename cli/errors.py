@@ -1,7 +1,8 @@
 """Errors for people: one line and an exit code.
 
 0: done; 1: the run failed; 2: a mistake of the person (wrong usage, or a ValueError from the
-layers below); 3: refused, no device reported and at least one refused; 130: interrupted.
+layers below); 3: refused, no device reported and at least one refused; 130: interrupted. An
+interrupt says what is kept; the layers below note it on the exception.
 """
 
 from __future__ import annotations
@@ -14,10 +15,8 @@ import click
 import typer
 from typer.core import TyperGroup
 
-INTERRUPTION = (
-    "interrupted: no half-written result is left; the same command goes on from the answers and rounds that are kept "
-    "(what is kept and what is asked again: docs/commands/interrupted.md)"
-)
+INTERRUPTION = "interrupted"
+NOTHING_HALF_WRITTEN = "nothing half-written is left, and the same command may be given again"
 FAILED, MISTAKE, REFUSED, INTERRUPTED = 1, 2, 3, 130
 DEBUG = "ldpsim.debug"
 
@@ -69,8 +68,9 @@ class OneLineErrors(TyperGroup):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except KeyboardInterrupt:
-            say(INTERRUPTION)
+        except KeyboardInterrupt as stop:
+            kept = getattr(stop, "__notes__", []) or [NOTHING_HALF_WRITTEN]
+            say(f"{INTERRUPTION}: {one_line('; '.join(kept))}")
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:

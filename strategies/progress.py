@@ -1,12 +1,36 @@
-"""Progress of long work, reported to a caller."""
+"""Progress of long work, reported to a caller, and what is kept of work that is interrupted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 # Called with a phase's name and the share of it that is done (0 to 1), None where that is not known.
 Progress = Callable[[str, float | None], None]
 
+NOTHING_KEPT = "nothing is kept, and the same command starts again on simulated people of its own"
+
 
 def quiet(phase: str, share: float | None) -> None:
     """Do nothing."""
+
+
+@contextmanager
+def noted_if_interrupted(kept: Callable[[], str]) -> Iterator[None]:
+    """Note on a KeyboardInterrupt what is kept of the work: its ``__notes__`` are for a person.
+
+    Args:
+        kept: Returns the note, without a full stop; called after the interrupt.
+
+    >>> try:
+    ...     with noted_if_interrupted(lambda: "2 of 3 cells are finished"):
+    ...         raise KeyboardInterrupt
+    ... except KeyboardInterrupt as stop:
+    ...     print(stop.__notes__)
+    ['2 of 3 cells are finished']
+    """
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        stop.add_note(kept())
+        raise

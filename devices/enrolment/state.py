@@ -31,7 +31,7 @@ from devices.device import Device
 from devices.enrolment.counters import check_place, counter_of, make_counters, new_place, no_answers
 from devices.ledger.counter import Counter
 from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.ledger.schema import how_to_migrate, version_of
+from devices.ledger.schema import answered, how_to_migrate, version_of
 from devices.noise import derive_key
 from devices.policy.policy import Policy
 
@@ -297,6 +297,17 @@ class State:
                 write_atomically(self.folder / "collection.json", json.dumps(collections))
             else:
                 (self.folder / "collection.json").unlink()
+
+    def answered(self, key: str) -> int:
+        """Return the number of devices that answered in the collection that is open under ``key``.
+
+        Raises:
+            LedgerDamaged: where a ledger cannot be read.
+        """
+        collection = self._open_collections().get(key)
+        if collection is None:
+            return 0
+        return sum(answered(self.folder / ledger_name(shard), collection) for shard in range(-(-len(self) // SHARD)))
 
     def _open_collections(self) -> dict[str, str]:
         path = self.folder / "collection.json"

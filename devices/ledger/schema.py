@@ -36,6 +36,9 @@ LAST = " UNION ALL ".join(
     f"SELECT * FROM (SELECT number, seal FROM {table.name} WHERE device = ?1 ORDER BY number DESC LIMIT 1)"
     for table in (QUERY_ANSWERS, TRAINING_ANSWERS)
 )
+_ANSWERED = "SELECT count(*) FROM (" + " UNION ".join(
+    f"SELECT device FROM {table.name} WHERE collection = ?1" for table in (QUERY_ANSWERS, TRAINING_ANSWERS)
+) + ")"  # fmt: skip
 SET_EPOCH = f"UPDATE {HEADER.name} SET epoch = ?"
 # A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
 FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
@@ -145,3 +148,17 @@ def version_of(path: Path) -> int | None:
 def how_to_migrate(folder: Path) -> str:
     """Return the sentence that tells what to do with ledgers of schema 1."""
     return f"migrate it once with ldpsim device migrate --state {folder}"
+
+
+def answered(path: Path, collection: str) -> int:
+    """Return the number of devices in a ledger file that answered in a collection; nothing is checked.
+
+    Raises:
+        LedgerDamaged: where the file cannot be read.
+    """
+    with failing(f"{path.name} cannot be read"):
+        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            return int(db.execute(_ANSWERED, (collection,)).fetchone()[0])
+        finally:
+            db.close()

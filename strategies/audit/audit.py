@@ -20,7 +20,7 @@ from devices.mechanisms import every as mechanisms
 from devices.noise import NoiseStream
 from strategies.audit.device import audit_device
 from strategies.engines.pool import processes
-from strategies.progress import Progress, quiet
+from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 
 DEVICE, NOISE = "device", "noise"
 _BOUNDS = 8  # largest number of lower bounds of one task
@@ -65,6 +65,7 @@ def everything() -> list[str]:
     return list(dict.fromkeys([NOISE, *mechanisms(), *sorted(methods()), DEVICE]))
 
 
+@noted_if_interrupted(lambda: NOTHING_KEPT)
 def audit(options: AuditOptions, *, progress: Progress = quiet) -> list[AuditRow]:
     """Return the rows of an audit, in the order of the names."""
     names = options.names or tuple(everything())

@@ -20,11 +20,12 @@ from strategies.engines.pool import Pool, on_ray, processes
 from strategies.experiments.failures import Failed, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
 from strategies.experiments.sweep_table import SweepRow, failed_row, row_of, write_tables
-from strategies.progress import Progress, quiet
+from strategies.progress import Progress, noted_if_interrupted, quiet
 from strategies.results import folder as run_folder
 from strategies.results.paired import read_scores
 from strategies.setup.options import RunOptions
 
+_NAMED = 5  # finished cells that the line about an interrupted sweep names
 ENGINES = ("auto", "local", "ray")
 Results = Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]]
 
@@ -78,11 +79,15 @@ def run_sweep(
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers}: must be 1 or more")
     over_ray = engine == "ray" or (engine == "auto" and ray_address is not None)
-    with on_ray(workers, ray_address) if over_ray else processes(workers) as pool:
+    outcomes: dict[int, str | Failed] = {}
+    with (
+        noted_if_interrupted(lambda: _kept(cells, outcomes, folder)),
+        on_ray(workers, ray_address) if over_ray else processes(workers) as pool,
+    ):
         digests = _check(cells, pool, progress)
         run_folder.prepare(folder)
         with _locked(folder):
-            outcomes = _earlier(cells, digests, folder)
+            outcomes |= _earlier(cells, digests, folder)
             found = sum(isinstance(outcome, str) for outcome in outcomes.values())
             tasks = [
                 (place, replace(cell, options=replace(cell.options, out=folder.absolute())))
@@ -99,6 +104,16 @@ def run_sweep(
         (cell.label, outcome) for place, cell in enumerate(cells) if isinstance(outcome := outcomes[place], Failed)
     ]
     return SweepResult(rows, folder, table, parquet, found, failures)
+
+
+def _kept(cells: Sequence[Cell], outcomes: Mapping[int, str | Failed], folder: Path) -> str:
+    """Return the line about an interrupted sweep: the cells that are finished."""
+    done = [cells[place].label for place, outcome in sorted(outcomes.items()) if isinstance(outcome, str)]
+    shown = ", ".join([*done[:_NAMED], *([f"{len(done) - _NAMED} more"] if len(done) > _NAMED else [])])
+    names = f" ({shown})" if done else ""
+    return (
+        f"{len(done)} of {len(cells)} are finished and kept in {folder}{names}; the same command goes on with the rest"
+    )
 
 
 def check_cells(several: Sequence[RunOptions]) -> list[str | Failed]:

@@ -21,7 +21,7 @@ from curator.methods import Question, Reference, find
 from curator.methods.owner.owner import OwnerMethod
 from curator.names import nearest
 from strategies.experiments.trial import Trial, gather
-from strategies.progress import Progress, quiet
+from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from strategies.runs.set_up import set_up
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
@@ -90,6 +90,7 @@ def query_values(method: str, given: Mapping[str, Sequence[str] | None]) -> Valu
     return {key: own[key] if values is None else values for key, values in given.items()}
 
 
+@noted_if_interrupted(lambda: NOTHING_KEPT)
 def search(
     options: RunOptions,
     stages: Sequence[ValueGrid],

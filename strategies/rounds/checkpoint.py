@@ -19,6 +19,7 @@ import logging
 import os
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,16 @@ def restore_server(strategy: Strategy, state: Mapping[str, np.ndarray]) -> None:
         for name in ("m_t", "v_t"):
             kept = {key.removeprefix(f"{name}."): value for key, value in state.items() if key.startswith(f"{name}.")}
             setattr(inner, name, kept or None)
+
+
+def finished_rounds(folder: Path) -> int:
+    """Return the number of rounds in the checkpoints of a folder, of all repeats; 0 where none can be read."""
+    done = 0
+    for path in folder.glob("checkpoint-*.npz"):
+        # Many kinds of error, as in `CheckpointFile.load`.
+        with suppress(Exception), np.load(path, allow_pickle=False) as arrays:
+            done += int(json.loads(arrays["head"].tobytes())["done"])
+    return done
 
 
 def run_kept_rounds(

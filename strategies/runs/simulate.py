@@ -22,9 +22,10 @@ import numpy as np
 
 from devices.enrolment.state import used_alone
 from devices.facts import IntArray
-from strategies.progress import Progress, quiet
+from strategies.progress import Progress, noted_if_interrupted, quiet
 from strategies.results import evaluation
 from strategies.results import folder as run_folder
+from strategies.results.interrupted import kept_of
 from strategies.results.lifetime import lifetime, nothing_known
 from strategies.results.outcome import Repeat, Score
 from strategies.results.paired import SharedScores, write_scores
@@ -88,14 +89,15 @@ def simulate(
         if options.state is not None:
             stack.enter_context(used_alone(options.state))
         folder = stack.enter_context(_folder_for(setup))
+        homes = [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
+        stack.enter_context(noted_if_interrupted(lambda: kept_of(setup, folder, homes)))
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
         people = setup.population
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
         scenes, repeats = [], []
         for number in range(options.repeats):
             if place is None:
-                home = options.state or folder / ("state" if number == 0 else f"state-{number}")
-                scenes.append(set_scene(setup, number, folder, home, tell))
+                scenes.append(set_scene(setup, number, folder, homes[number], tell))
             else:
                 scenes.append(shared_scene(setup, number, folder, place, tell))
             repeats.append(_repeat(scenes[-1], shared))

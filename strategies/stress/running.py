@@ -31,7 +31,7 @@ from strategies.adversaries.varying import GhostFirst
 from strategies.engines.collect import quiet_flower
 from strategies.engines.grids import LocalGrid
 from strategies.engines.pool import processes
-from strategies.progress import Progress, quiet
+from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from strategies.setup.options import Seeds
 from strategies.stress.grids import UnguardedGrid
 from strategies.stress.options import StressOptions, StressResult, adversaries
@@ -82,6 +82,7 @@ def question(population: Population, epsilon_bit: float, collection: str = "stre
     return Query(collection, (tuple(asks),))
 
 
+@noted_if_interrupted(lambda: NOTHING_KEPT)
 def stress(options: StressOptions, *, progress: Progress = quiet) -> StressResult:
     """Run the adversaries and return their recoveries.
 

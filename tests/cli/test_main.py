@@ -135,12 +135,15 @@ def test_a_traceback_only_with_debug(monkeypatch: pytest.MonkeyPatch) -> None:
     assert debug.stderr.endswith("error: RuntimeError: it broke\n")
 
 
-def test_an_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    fail_with(monkeypatch, KeyboardInterrupt())
+def test_an_interrupt_is_one_line_and_says_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = KeyboardInterrupt()
+    fail_with(monkeypatch, stop)
     shown = CliRunner().invoke(app, ["run"])
-    assert shown.exit_code == 130
-    assert len(shown.stderr.splitlines()) == 1
-    assert "interrupted" in shown.stderr
+    assert (shown.exit_code, shown.stdout) == (130, "")
+    assert shown.stderr == "error: interrupted: nothing half-written is left, and the same command may be given again\n"
+    stop.add_note("3 rounds are kept")
+    shown = CliRunner().invoke(app, ["run"])
+    assert (shown.exit_code, shown.stderr) == (130, "error: interrupted: 3 rounds are kept\n")
 
 
 def test_a_refusal_has_an_exit_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

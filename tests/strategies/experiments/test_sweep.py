@@ -359,3 +359,18 @@ def test_parquet_holds_the_same(tmp_path: Path) -> None:
     _, path = write_tables(tmp_path, rows)
     assert parquet.read_table(path).to_pylist() == typed(rows)
     assert {entry.name for entry in tmp_path.iterdir()} == {"table.csv", "table.parquet"}
+
+
+def test_an_interrupted_sweep_says_what_is_finished(tmp_path: Path) -> None:
+    cells = [Cell(RunOptions(clients=60, epsilon=number, out=None), f"cell {number}") for number in range(1, 10)]
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run_sweep(cells, tmp_path, progress=stop)
+    rest = "the same command goes on with the rest"
+    assert stopped.value.__notes__ == [f"0 of 9 are finished and kept in {tmp_path}; {rest}"]
+    outcomes: dict[int, str | Failed] = dict.fromkeys(range(8), "folder") | {1: Failed("it broke")}
+    names = "(cell 1, cell 3, cell 4, cell 5, cell 6, 2 more)"
+    assert sweep._kept(cells, outcomes, tmp_path) == f"7 of 9 are finished and kept in {tmp_path} {names}; {rest}"
