@@ -206,9 +206,26 @@ class _Builder:
         values = [a.own_exactly(worst) + (a.told()[worst] if others else 0) for a in parts]
         bounded = self._bounded(values, record, "node" if others else "record", detail + label)
         if public and bounded.value is not None:
-            alone = f"{detail} alone: {bounded.value:.10g}"
-            return Level("unprotected", detail=f"{' and '.join(public)} in clear; {alone}{label}")
+            alone = f"{detail}{_ALONE}{bounded.value:.10g}"
+            return Level("unprotected", detail=f"{' and '.join(public)}{_CLEAR}; {alone}{label}")
         return bounded
+
+
+_CLEAR, _ALONE = " in clear", " alone: "
+
+
+def private_part(detail: str) -> tuple[str, float] | None:
+    """Return what is public in a record, and the loss of its private part; None for another detail.
+
+    Args:
+        detail: Detail of the level of a record or a node.
+
+    >>> private_part("feature vector in clear; list alone: 4; the label is public in this setting and not counted")
+    ('feature vector', 4.0)
+    """
+    public, clear, rest = detail.partition(f"{_CLEAR}; ")
+    _, alone, value = rest.partition(_ALONE)
+    return (public, float(value.partition(";")[0])) if clear and alone else None
 
 
 def open_guarantee(used: Sequence[str], *, trust: str, statement: str, detail: str = "raw data, no noise") -> Guarantee:

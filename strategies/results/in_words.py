@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from curator.privacy.guarantee import private_part
 from curator.privacy.levels import LEVELS, LevelSpec
 
 NOT_HIDDEN, IN_CLEAR, NOT_ASKED = "not hidden", "in clear", "not asked"
@@ -153,29 +154,36 @@ def _together(said: Mapping[str, tuple[str, str, str]]) -> tuple[PrivacyInWords,
 
 def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str, str, str]:
     """Return word, tone and detail of a level."""
-    holds = record["privacy"]["holds"]
-    entry = holds[level]
-    if entry["status"] == "unprotected":
-        return IN_CLEAR, "bad", entry["detail"] or ""
-    if entry["status"] == "bounded":
-        found = protection(entry["value"], entry["delta"] or 0.0)
-        word, tone, reasons = found.word, found.tone, [_at_most(guess(entry["value"], entry["delta"] or 0.0))]
-        if found is PROTECTIONS[-1]:
-            reasons = []
-        elif spec.unit in ("record", "node") and holds["label"]["status"] == "unprotected":
-            reasons.append("the public class is not counted")
-    elif entry["status"] == "not asked":
+    entry = record["privacy"]["holds"][level]
+    status, epsilon, delta, detail = (entry[part] for part in ("status", "value", "delta", "detail"))
+    public = []
+    if spec.unit in ("record", "node"):
+        part = private_part(detail or "") if status == "unprotected" else None
+        if part is not None:  # the word is that of the private part
+            status, (named, epsilon) = "bounded", part
+            public.append(named)
+        if record["privacy"]["holds"]["label"]["status"] == "unprotected":
+            public.append("class")
+    if status == "unprotected":
+        return IN_CLEAR, "bad", detail or ""
+    if status == "bounded":
+        found = protection(epsilon, delta or 0.0)
+        word, tone, reasons = found.word, found.tone, list[str]()
+        if found is not PROTECTIONS[-1]:
+            reasons.append(_at_most(guess(epsilon, delta or 0.0)))
+            reasons += [f"not counted: the public {' and '.join(public)}"] if public else []
+    elif status == "not asked":
         word, tone, reasons = NOT_ASKED, "", []
     else:
-        raise ValueError(f"privacy.holds.{level}: {entry['status']!r} is no status")
+        raise ValueError(f"privacy.holds.{level}: {status!r} is no status")
     edges = recovered(record) if spec.unit == "edge" else None
     if edges is not None:
-        recall, precision = edges
-        if min(edges) >= FOUND:
-            word, tone = NOT_HIDDEN, "bad"
-            reasons = [f"{_percent(recall)} of the friendships recovered, {_percent(precision)} of the guesses right"]
-        else:
-            reasons.append(f"{_percent(recall)} of the friendships found, {_percent(precision)} of the guesses right")
+        recall, precision = (_percent(share) for share in edges)
+        recovery = "recovered" if min(edges) >= FOUND else "found"
+        shares = f"{recall} of the friendships {recovery}, {precision} of the guesses right"
+        if recovery == "recovered":
+            return NOT_HIDDEN, "bad", shares
+        reasons.append(shares)
     return word, tone, "; ".join(reasons)
 
 

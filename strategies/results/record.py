@@ -140,10 +140,12 @@ def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
 
 
 def _reconstruction(repeats: Sequence[Repeat]) -> dict[str, Any]:
+    """Return the means over repeats; notes of a method are those of the first repeat."""
     found = [repeat.outcome.reconstruction for repeat in repeats]
     if len(found) == 1:
         return dict(found[0])
-    figures = {name: mean([each[name] for each in found]) for name in found[0] if name != "degrees"}
+    figures = {name: value if isinstance(value, Mapping) else mean([each[name] for each in found])
+               for name, value in found[0].items() if name != "degrees"}  # fmt: skip
     counted = [each["degrees"] for each in found if each.get("degrees") is not None]
     return {**figures, "degrees": mean_degrees(counted) if counted else None}
 

@@ -5,10 +5,13 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
-from curator.privacy.guarantee import Level
+from curator.methods import Budget, find
+from curator.privacy.guarantee import Level, private_part
 from curator.privacy.levels import LEVELS
+from devices.facts import PublicFacts, Split
 from docs.rooms import ROOT
 from strategies.results.in_words import FOUND, PROTECTIONS, guess, in_short, privacy_in_words, protection
 
@@ -70,10 +73,25 @@ def test_a_figure_is_rounded_up() -> None:
 def test_a_public_class_is_not_counted_where_the_rest_is_hidden() -> None:
     holds = {"user": Level("bounded", 1.0), "node": Level("bounded", 30.0), "label": Level("unprotected")}
     first, *_ = (text for text in texts(record(**holds)) if text.startswith("all that a person reports"))
-    assert first.endswith(": hidden fairly well (at most 73.2 % of the guesses right; the public class is not counted)")
+    assert first.endswith(": hidden fairly well (at most 73.2 % of the guesses right; not counted: the public class)")
     assert "a whole person: no meaningful protection" in texts(record(**holds))
     holds["label"] = Level("bounded", 1.0)
     assert not any("not counted" in text for text in texts(record(**holds)))
+
+
+def test_the_private_part_of_a_record_has_a_word_where_the_rest_is_public() -> None:
+    facts, split = PublicFacts(n=50, d=4, classes=3), Split(np.arange(10), np.arange(10, 20), np.arange(20, 50))
+    budget = Budget(epsilon=1.0, public_features=True)
+    method = find("vote")()
+    found = method.guarantee(facts, method.questions(facts, split, budget, "c"), budget)
+    said = texts({**record(), "privacy": found.to_dict()})
+    assert "one feature, all features of a person: in clear (features are public in this setting)" in said
+    assert (
+        "all that a person reports: hidden fairly well (at most 73.2 % of the guesses right; "
+        "not counted: the public feature vector and class)"
+    ) in said
+    assert "a whole person: no meaningful protection" in said
+    assert private_part("features are public in this setting") is None is private_part("feature vector in clear")
 
 
 def test_friendships_that_were_found_are_not_hidden_whatever_the_bound_is() -> None:
