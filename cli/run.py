@@ -38,6 +38,11 @@ def run(
         if result.folder is not None:
             typer.echo(str(result.folder / "result.json"))
     else:
+        from cli.report.shell import comparison_of
         from cli.summary import summary
+        from strategies.experiments.next_step import methods_to_compare
 
-        console().print(summary(result.record, folder=result.folder))
+        methods = methods_to_compare(options)
+        following = comparison_of(methods, options) if len(methods) > 1 else None
+        shown = summary(result.record, folder=result.folder, next_command=following)
+        console().print(shown, crop=False)  # a long word of the command stays whole

@@ -1,4 +1,4 @@
-"""Summary of a run: one panel, 80 columns wide."""
+"""Summary of a run, 80 columns wide or less: the verdict, the next command, and a panel with the tables."""
 
 from __future__ import annotations
 
@@ -11,23 +11,36 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.rule import Rule
-from rich.table import Table
 
+from cli.facts import Facts, Levels
 from cli.output import text_table
-from cli.words import TONES, best_guess, count, epsilon, percent, points, size
+from cli.verdict import ShellCommand, verdict
+from cli.words import TONES, best_guess, count, epsilon, percent, points, share, size
 from cli.words import seconds as in_words
 from curator.methods.base import NO_NETWORK
 from curator.privacy.levels import level_spec
 from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, nulls_of, verdict_of
 
 
-def summary(record: Mapping[str, Any], *, folder: Path | None) -> Panel:
-    """Return the panel of a result.
+def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Group:
+    """Return what a person reads about a result.
 
     Args:
         record: result.json's content.
         folder: Folder of the result, None if it was not written.
+        next_command: Shell command to go on with, None to name none.
     """
+    opening: list[RenderableType] = [_framed(verdict(record), _title(record))]
+    if next_command is not None:
+        opening += ["Next:", ShellCommand(next_command)]
+    return Group(*opening, _framed(Group(*_tables(record, folder)), "In detail"))
+
+
+def _framed(content: RenderableType, title: str) -> Panel:
+    return Panel(content, title=f"[bold]{escape(title)}[/bold]", title_align="left")
+
+
+def _tables(record: Mapping[str, Any], folder: Path | None) -> list[RenderableType]:
     sections = [
         ("Accuracy", _accuracy(record)),
         ("Privacy", _privacy(record["privacy"], _divided(record["config"]))),
@@ -40,8 +53,7 @@ def summary(record: Mapping[str, Any], *, folder: Path | None) -> Panel:
     parts: list[RenderableType] = [_population(record)]
     for title, content in sections:
         parts += [Rule(f"[bold]{title}[/bold]", align="left", style="dim"), content]
-    parts += [Rule(style="dim"), *_closing(record, folder)]
-    return Panel(Group(*parts), title=f"[bold]{escape(_title(record))}[/bold]", title_align="left", width=None)
+    return [*parts, Rule(style="dim"), *_closing(record, folder)]
 
 
 def _local(record: Mapping[str, Any]) -> bool:
@@ -64,23 +76,20 @@ def _population(record: Mapping[str, Any]) -> RenderableType:
     return f"{text}\n{network}, engine {record['engine']}"
 
 
-def _grid() -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(min_width=15, no_wrap=True, style="cyan")
-    grid.add_column(overflow="fold")
-    return grid
+def _grid() -> Facts:
+    return Facts(width=15)
 
 
 def _accuracy(record: Mapping[str, Any]) -> RenderableType:
-    accuracy, reference, verdict = record["accuracy"], record["reference"], verdict_of(record)
+    accuracy, reference, found = record["accuracy"], record["reference"], verdict_of(record)
     repeats = len(accuracy["per_repeat"])
     over = f" over {repeats} repeats" if accuracy["std"] is not None else ""
     f1 = f", macro F1 {accuracy['macro_f1']:.3f}" if accuracy["macro_f1"] is not None else ""
     grid = _grid()
-    grid.add_row("test", f"[bold]{_share(accuracy)}[/bold]{over} (validation {percent(accuracy['val'])}{f1})")
-    if verdict is not None:
-        style = TONES[STANDINGS[verdict["standing"]][1]]
-        grid.add_row("verdict", f"[bold {style}]{escape(verdict['text'])}[/bold {style}]")
+    grid.add_row("test", f"[bold]{share(accuracy)}[/bold]{over} (validation {percent(accuracy['val'])}{f1})")
+    if found is not None:
+        style = TONES[STANDINGS[found["standing"]][1]]
+        grid.add_row("compared", f"[{style}]{escape(found['text'])}[/{style}]")
     if reference["nonprivate_test"] is None:
         grid.add_row("without noise", "not trained")
     else:
@@ -98,21 +107,17 @@ def _nulls(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not nulls:
         yield "null models", NOT_TAKEN
     for name, entry in nulls.items():
-        spec, share = NULLS[name], _share(entry)
+        spec, said = NULLS[name], share(entry)
         if entry["test"] > test:
             style = TONES["bad"]
-            share = f"[bold {style}]{share}, {points(entry['test'] - test)} points above the method[/bold {style}]"
+            said = f"[bold {style}]{said}, {points(entry['test'] - test)} points above the method[/bold {style}]"
         if spec.attribute is None:
-            yield spec.heading, f"{share} ({spec.words})"
+            yield spec.heading, f"{said} ({spec.words})"
             continue
         if not shuffled:
             yield "shuffled", "the same run with data of somebody else:"
             shuffled = True
-        yield "", f"{spec.attribute} {share}"
-
-
-def _share(entry: Mapping[str, Any]) -> str:
-    return percent(entry["test"]) + (f" +- {points(entry['std'])}" if entry["std"] is not None else "")
+        yield "", f"{spec.attribute} {said}"
 
 
 def _teachers(found: Mapping[str, Any]) -> RenderableType:
@@ -140,8 +145,8 @@ def _divided(config: Mapping[str, Any]) -> str:
     source = config.get("provenance", {}).get("feature_share")
     if source is None:
         return ""
-    share = config["budget"]["feature_share"]
-    return f"{share:g} of epsilon, {source}" if share else f"not asked, {source}"
+    part = config["budget"]["feature_share"]
+    return f"{part:g} of epsilon, {source}" if part else f"not asked, {source}"
 
 
 def _privacy(privacy: Mapping[str, Any], features: str = "") -> RenderableType:
@@ -180,16 +185,24 @@ def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     shown = text_table("~", ">epsilon", ">best guess", "", gap=1)
+    lines = []
     for level, entry in holds.items():
-        words = level_spec(level).words
-        if entry["status"] != "bounded":
-            style = "yellow" if entry["status"] == "unprotected" else "dim"
-            shown.add_row(words, f"[{style}]{entry['status']}[/{style}]", "", "")
-            continue
-        delta = entry["delta"] or 0.0
-        note = f"delta {delta:.0e}" if delta else ""
-        shown.add_row(words, f"[bold]{epsilon(entry['value'])}[/bold]", best_guess(entry["value"], delta), note)
-    return shown
+        words, figures = level_spec(level).words, _figures(entry)
+        shown.add_row(words, *figures)
+        guess = f", best guess {figures[1]}" if figures[1] else ""
+        unit = "epsilon " if guess else ""
+        lines.append((words, f"{unit}{figures[0]}{guess} {figures[2]}"))
+    return Levels(shown, tuple(lines))
+
+
+def _figures(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the loss, the chance of the best guess, and a note."""
+    if entry["status"] != "bounded":
+        style = "yellow" if entry["status"] == "unprotected" else "dim"
+        return f"[{style}]{entry['status']}[/{style}]", "", ""
+    delta = entry["delta"] or 0.0
+    note = f"delta {delta:.0e}" if delta else ""
+    return f"[bold]{epsilon(entry['value'])}[/bold]", best_guess(entry["value"], delta), note
 
 
 def _lifetime(lifetime: Mapping[str, Any]) -> RenderableType:

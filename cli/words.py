@@ -65,6 +65,11 @@ def percent(value: float | None) -> str:
     return found if found == NONE else f"{found} %"
 
 
+def share(entry: Mapping[str, Any]) -> str:
+    """The test accuracy of a model in per cent, with its spread over repeats if there is one."""
+    return percent(entry["test"]) + (f" +- {points(entry['std'])}" if entry["std"] is not None else "")
+
+
 def difference(entry: Mapping[str, float]) -> str:
     """A difference of two shares in points, with its interval."""
     value, low, high = (f"{round(100 * entry[part], 1) + 0.0:+.1f}" for part in ("value", "low", "high"))

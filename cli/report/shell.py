@@ -1,14 +1,18 @@
-"""Command that runs a result again, from the configuration in the result."""
+"""Shell commands with the options of a run: one runs a result again, one compares its method with others."""
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report.rows import number, text
-from strategies.setup.option_spec import OptionSpec, declared
+from strategies.setup.fingerprint import configuration
+from strategies.setup.option_spec import DEVICES, OptionSpec, declared
 from strategies.setup.options import RunOptions, Seeds
+
+_PLACES = ("data_dir", "out")  # folders without which a command of the same reader would do something else
 
 
 def command_of(record: Mapping[str, Any]) -> str:
@@ -19,6 +23,21 @@ def command_of(record: Mapping[str, Any]) -> str:
     for name, spec in declared(RunOptions).items():
         value = given.get(name)
         if not (spec.personal or name in ("method", "dataset") or value is None or value == spec.default):
+            words += _said(spec, value)
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def comparison_of(methods: Sequence[str], options: RunOptions) -> str:
+    """Return ``ldpsim compare METHOD...`` on the same people, quoted for a shell.
+
+    It has the options of the run that are not at their default. Options about the reader's own devices are
+    left out, since a comparison enrols its own. The folder of the data is left out where the environment names it.
+    """
+    words = ["ldpsim", "compare", *methods]
+    for name, spec in declared(RunOptions).items():
+        value = configuration(options)[name]
+        known = value is None or value == spec.default or str(value) == os.environ.get(spec.envvar or "")
+        if not (known or name == "method" or spec.panel == DEVICES or (spec.personal and name not in _PLACES)):
             words += _said(spec, value)
     return " ".join(shlex.quote(word) for word in words)
 

@@ -107,7 +107,7 @@ def compare(
         raise ValueError(f"--state {options.state} with compare: each method needs people of its own")
     if options.out is None:
         raise ValueError("a comparison needs a folder to write to")
-    cells = _cells(methods, options, taken_over(methods) if same_reports else {})
+    cells = cells_of(methods, options, taken_over(methods) if same_reports else {})
     if options.public_features:
         cells = _with_features_of_their_own(cells)
     made = sharing = None
@@ -137,7 +137,12 @@ def compare(
     return Comparison(folder, swept.table, records, folders, failures, made, swept.found, paired)
 
 
-def _cells(methods: Sequence[str], options: RunOptions, taken: Mapping[str, Mapping[str, str]]) -> list[Cell]:
+def cells_of(methods: Sequence[str], options: RunOptions, taken: Mapping[str, Mapping[str, str]]) -> list[Cell]:
+    """Return one cell a method: the options that it has, and the parameters that it takes over.
+
+    Raises:
+        ValueError: one line, for an unknown method, one that is named twice, or a parameter that none has.
+    """
     if not methods:
         raise ValueError("compare needs at least one METHOD (see `ldpsim methods`)")
     for place, name in enumerate(methods):
@@ -169,12 +174,13 @@ def _with_features_of_their_own(cells: Sequence[Cell]) -> list[Cell]:
     made = []
     for cell in cells:
         private = Cell(replace(cell.options, public_features=False), cell.label)
-        fits = _can_be_asked(cell.options, population) or not _can_be_asked(private.options, population)
+        fits = can_be_asked(cell.options, population) or not can_be_asked(private.options, population)
         made.append(cell if fits else private)
     return made
 
 
-def _can_be_asked(options: RunOptions, population: Population) -> bool:
+def can_be_asked(options: RunOptions, population: Population) -> bool:
+    """Return whether a run's options fit its method, these people and each other."""
     try:
         guarantee_before(set_up(options, population=population))
     except ValueError:

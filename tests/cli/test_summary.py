@@ -96,7 +96,7 @@ def test_markup_in_a_name_is_only_text(record: dict[str, Any]) -> None:
 def test_null_models_and_the_verdict(with_nulls: dict[str, Any]) -> None:
     text = words(shown(with_nulls))
     for expected in (
-        "verdict Labels on the graph alone are 17.6 points above the method.",
+        "compared Labels on the graph alone are 17.6 points above the method.",
         "without noise 85.1 % (same settings; 86.2 % with its own best)", "chance 30.1 % (always the largest class)",
         "graph alone 78.8 % +- 0.3, 17.6 points above the method (labels spread",
         "features alone 55.0 % +- 1.1 (no graph",
@@ -105,7 +105,7 @@ def test_null_models_and_the_verdict(with_nulls: dict[str, Any]) -> None:
     ):  # fmt: skip
         assert expected in text, expected
     assert text.count("above the method") == 2
-    assert text.index("verdict") < text.index("chance")
+    assert text.index("compared") < text.index("always the largest class")
 
 
 def test_a_null_model_above_the_method_is_in_colour(with_nulls: dict[str, Any]) -> None:
@@ -116,10 +116,11 @@ def test_a_null_model_above_the_method_is_in_colour(with_nulls: dict[str, Any]) 
         return capture.get()
 
     assert "\x1b[1;31m78.8 % +- 0.3, 17.6 points above the method" in coloured()
-    assert "\x1b[1;31mLabels on the graph alone" in coloured()
+    assert "\x1b[31mLabels on the graph alone" in coloured()
     with_nulls["nulls"]["graph_alone"] = None  # the method has no graph
     with_nulls["verdict"] |= {"above_nulls": True, "margin": {"value": 0.01, "low": 0.005, "high": 0.015}}
-    assert "\x1b[1;31m" not in coloured() and "\x1b[1;32mLabels" in coloured()
+    tables = coloured().partition("In detail")[2]
+    assert "\x1b[1;31m" not in tables and "\x1b[32mLabels" in tables
     assert "graph alone" not in coloured().replace("the graph alone", "")
 
 
@@ -143,3 +144,25 @@ def test_a_narrow_terminal_cuts_no_value(with_nulls: dict[str, Any]) -> None:
         "43,390.4",
     ):
         assert value in text, value
+
+
+def test_the_verdict_comes_first_and_the_command_before_the_tables(with_nulls: dict[str, Any]) -> None:
+    screen = console()
+    with screen.capture() as capture:
+        screen.print(summary(with_nulls, folder=None, next_command="ldpsim compare hogs raw"))
+    lines = capture.get().splitlines()
+    assert "hogs on generated" in lines[0]
+    (command,) = [number for number, line in enumerate(lines) if line == "  ldpsim compare hogs raw"]
+    (tables,) = [number for number, line in enumerate(lines) if "In detail" in line]
+    assert any("not hidden" in line for line in lines[:command])
+    assert command < tables
+
+
+def test_a_narrow_terminal_lists_the_levels(record: dict[str, Any]) -> None:
+    screen = Console(width=40, highlight=False)
+    with screen.capture() as capture:
+        screen.print(summary(record, folder=None))
+    text = words(capture.get())
+    assert "bit: one feature epsilon 0.8, best guess 69.00 %" in text
+    assert "label: a person's class unprotected" in text
+    assert "relationship: an edge, at both ends epsilon 14.4, best guess >99.99 %" in text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.report.shell import command_of
+from cli.report.shell import command_of, comparison_of
 from strategies.setup.options import RunOptions
 
 
@@ -47,3 +47,20 @@ def test_nothing_in_a_record_becomes_another_command(record: dict[str, Any]) -> 
         "ldpsim", "run", "--method", "hogs; rm -rf ~ #", "--dataset", "$(reboot) reboot", "--gnn", "]0;z", "--set",
         "`x`='; y",
     ]  # fmt: skip
+
+
+def test_a_comparison_has_the_options_of_the_run_and_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LDPSIM_DATA", "/data")
+    options = RunOptions(
+        method="hogs", dataset="my graphs/a.npz", clients=500, epsilon=4.5, feature_share=0.2, settings={"tau": "0.7"},
+        seed=3, seeds={"noise": None}, repeats=5, caps={"bit": 4.0}, state=None, data_dir=Path("/data"), workers=3,
+        out=Path("else where"),
+    )  # fmt: skip
+    command = comparison_of(["hogs", "raw"], options)
+    assert command == (
+        "ldpsim compare hogs raw --dataset 'my graphs/a.npz' --clients 500 --epsilon 4.5 --feature-share 0.2 "
+        "--set tau=0.7 --seed 3 --noise-seed os --repeats 5 --out 'else where'"
+    )
+    monkeypatch.delenv("LDPSIM_DATA")
+    assert "--data-dir /data" in comparison_of(["hogs"], options)
+    assert comparison_of(["raw", "hogs"], RunOptions(method="raw")) == "ldpsim compare raw hogs"

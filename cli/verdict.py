@@ -1,0 +1,115 @@
+"""Verdict on a run, before its tables: accuracy among simpler models, privacy in words, cost, the next command.
+
+The words about privacy are those of :mod:`strategies.results.in_words`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from cli.facts import Facts
+from cli.words import TONES, count, difference, percent, share, size
+from strategies.results.in_words import privacy_in_words
+from strategies.results.shown_nulls import CHANCE, NOT_TAKEN, NULLS, STANDINGS, best_null, nulls_of, verdict_of
+
+_CONTINUED = " \\"
+
+
+def verdict(record: Mapping[str, Any]) -> Facts:
+    """Return the verdict: accuracy, privacy and cost."""
+    shown = Facts(width=8, gap=1)
+    for line in _accuracy(record):
+        shown.add_row("" if shown.rows else "accuracy", line)
+    findings = Table.grid(padding=(0, 1))  # a wrapped finding stays apart from the next one, also without colours
+    findings.add_column(width=1)
+    findings.add_column(overflow="fold")
+    for line in _privacy(record):
+        findings.add_row("-", line)
+    shown.add_row("privacy", findings)
+    shown.add_row("cost", _cost(record))
+    return shown
+
+
+def _accuracy(record: Mapping[str, Any]) -> Iterator[str]:
+    accuracy, chance = record["accuracy"], nulls_of(record).get(CHANCE)
+    repeats = len(accuracy["per_repeat"])
+    over = f" over {repeats} repeats" if accuracy["std"] is not None else ""
+    clean = record["reference"]["nonprivate_test"]
+    beside = [] if chance is None else [f"chance {percent(chance['test'])}"]
+    beside += ["without noise not trained" if clean is None else f"without noise {percent(clean)}"]
+    yield f"[bold]{share(accuracy)}[/bold]{over}; {', '.join(beside)}"
+    standing, words = _standing(record)
+    style = TONES[STANDINGS[standing][1]]
+    yield f"[bold {style}]{escape(words)}[/bold {style}]"
+
+
+def _standing(record: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the standing among the null models, a key of STANDINGS, and its sentence."""
+    found, nulls = verdict_of(record), nulls_of(record)
+    if found is None or not found["standing"]:
+        return "", f"null models: {NOT_TAKEN}"
+    standing = found["standing"]
+    if standing == "alone":
+        return standing, "above chance; there is no better null model to compare with"
+    name = record["verdict"].get("best_null") or best_null(nulls)
+    best = "" if name is None else f"{NULLS[name].heading}, {percent(nulls[name]['test'])}"
+    if standing == "chance":
+        over = record["verdict"].get("over_chance")
+        below = over is not None and over["high"] < 0
+        return standing, "below chance" if below else f"not measurably above chance{_by(over)}"
+    said = {
+        "above": "beats the best null model",
+        "even": "does not measurably beat the best null model",
+        "below": "is below the best null model",
+    }
+    return standing, f"{said[standing]} ({best}){_by(found['margin'])}"
+
+
+def _by(interval: Mapping[str, float] | None) -> str:
+    return "" if interval is None else f": {difference(interval)} points"
+
+
+def _privacy(record: Mapping[str, Any]) -> Iterator[str]:
+    for found in privacy_in_words(record):
+        style = f"bold {TONES[found.tone]}" if found.tone else "dim"
+        detail = f" ({escape(found.detail)})" if found.detail else ""
+        yield f"{escape(found.subject)}: [{style}]{escape(found.word)}[/{style}]{detail}"
+
+
+def _cost(record: Mapping[str, Any]) -> str:
+    sent = record["communication"]
+    if not record["devices"]["asked"]:
+        return "nobody was asked"
+    down, up = size(sent["downlink_bytes_per_device"]), size(sent["uplink_bytes_per_device"])
+    total = size(sent["downlink_bytes"] + sent["uplink_bytes"])
+    return f"{down} down, {up} up a device in {count(sent['rounds'], 'round')}; {total} in all"
+
+
+@dataclass(frozen=True)
+class ShellCommand:
+    """Command that can be copied: lines that do not fit end in a backslash, as a shell reads them."""
+
+    text: str
+
+    def lines(self, width: int) -> list[str]:
+        """Return the lines, at most ``width`` long unless one word is longer."""
+        found: list[str] = []
+        for word in (shlex.quote(word) for word in shlex.split(self.text)):
+            if found and len(found[-1]) + 1 + len(word) + len(_CONTINUED) <= width:
+                found[-1] += f" {word}"
+            else:
+                found.append(f"{'    ' if found else '  '}{word}")
+        return [line + _CONTINUED for line in found[:-1]] + found[-1:]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield one unbroken line of text for each line."""
+        for line in self.lines(options.max_width):
+            yield Text(line, style="bold", no_wrap=True, overflow="ignore")
