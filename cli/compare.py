@@ -17,8 +17,10 @@ from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from cli.report.gather import Gathered
+    from strategies.experiments.compare import Comparison
 
 PAGE = "compare.html"
 _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
@@ -33,8 +35,10 @@ _NARROW_LEGEND = "Level: the epsilon that holds there; open: unprotected. The pa
 @o.with_run_options(
     leave_out=("method", "reference", "engine", "from_reports"),
     hidden=("state",),
-    after={"reference": "device", "engine": "repeats_vary", "as_json": "out"},
-)
+    after={
+        "match": "epsilon", "reference": "device", "engine": "repeats_vary", "same_reports": "state", "as_json": "out",
+    },
+)  # fmt: skip
 def compare(
     methods: Annotated[list[str], typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).")],
     match: Annotated[tuple[str, float] | None, _MATCH] = None,
@@ -80,7 +84,7 @@ def compare(
     elif quiet:
         typer.echo(str(page if found else result.table))
     elif found is not None:
-        _show(shown_rows(found, methods=methods), found, result.failures)
+        _show(shown_rows(found, methods=methods), found, result)
         typer.echo(f"Written to {page}")
         typer.echo(f"       and {result.table}")
     if debug:
@@ -92,9 +96,7 @@ def compare(
         raise Failure(f"{len(result.failures)} of {len(methods)} methods failed; {name}: {line}", FAILED)
 
 
-def _show(
-    rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Sequence[tuple[str, str, str | None]]
-) -> None:
+def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, result: Comparison) -> None:
     from rich.markup import escape
 
     from cli.report.page import verdict
@@ -120,6 +122,7 @@ def _show(
     for row in rows:
         if row["silo"]:
             screen.print(f"[dim]{escape(row['label'])}: {bytes_(row['silo'])} a silo.[/dim]")
+    screen.print(_in_words(rows, result.records))
     _show_nulls(screen, rows)
     said = verdict(rows, match)
     colour = "green" if said["equal"] else "yellow"
@@ -130,8 +133,23 @@ def _show(
         screen.print(f"Same reports: {escape(name)} - {escape(first)} {paired_points(gained)}")
     for entry in gathered.unpaired:
         screen.print(f"[yellow]{escape(entry.why)}[/yellow]")
-    for name, line, _ in failures:
+    for name, line, _ in result.failures:
         screen.print(f"[red]{escape(name)} failed[/red]: {escape(line)}")
+
+
+def _in_words(rows: Sequence[Mapping[str, Any]], records: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the privacy of each method in words, in short."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from strategies.results.in_words import in_short
+
+    short = {record["method"]: in_short(record) for record in records}
+    shown = Table.grid(padding=(0, 1))
+    shown.add_column(max_width=20)
+    for row in rows:
+        shown.add_row(escape(row["label"]), escape(short[row["method"]]))
+    return shown
 
 
 def _show_nulls(screen: Console, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -62,19 +62,18 @@ def root(
     """
 
 
-app.command()(run)
-app.command()(compare)
-app.command()(sweep)
-app.command()(tune)
-app.command()(report)
-app.command()(methods)
-app.command()(datasets)
-app.command()(stress)
-app.command()(audit)
-app.command()(epsilon)
-app.add_typer(ledger, name="ledger")
-app.add_typer(device, name="device")
-app.add_typer(collector, name="collector")
+SIMULATE, READ, ATTACK, DEVICES = "Simulate", "Look up", "Attack and account", "Devices"
+
+# Commands under their headings in --help, most used first.
+for panel, commands in (
+    (SIMULATE, (run, compare, sweep, tune)),
+    (READ, (report, methods, datasets)),
+    (ATTACK, (stress, audit, epsilon)),
+):
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+for name, group in (("ledger", ledger), ("device", device), ("collector", collector)):
+    app.add_typer(group, name=name, rich_help_panel=DEVICES)
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ OF_AN_OWNER = {
     "delta": _of_an_owner(float, "Below 1 / n.", "a power of ten below 1 / n", "D"),
     "sampling": _of_an_owner(str, "A sample a query, or one.", "fresh", values=("fresh", "once")),
     "query_selection": _of_an_owner(
-        str, "Selection of the nodes asked about.", "random", values=("random", "pagerank", "degree", "cluster")
+        str, "Selection of the nodes asked about: random, pagerank, degree or cluster.", "random", "RULE"
     ),
 }
 
@@ -43,8 +43,8 @@ def plain_option(flag: str, help: str, metavar: str | None = None, **more: Any) 
     return typer.Option(flag, help=help, metavar=metavar, **more)
 
 
-def in_panel(panel: str, flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
-    """Return a Typer option under a heading of ``--help``."""
+def in_panel(panel: str | None, flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return a Typer option under a heading of ``--help``; None for the options that come first."""
     return plain_option(flag, help, metavar, rich_help_panel=panel, **more)
 
 
@@ -57,7 +57,7 @@ def debug(**more: Any) -> Any:
 
 def _typer_option(name: str, spec: OptionSpec, *, hidden: bool = False) -> Any:
     return in_panel(
-        spec.panel, spec.flag or f"--{name.replace('_', '-')}", spec.help,
+        None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}", spec.help,
         spec.metavar or "|".join(spec.values) or None, show_default=spec.shown or True, envvar=spec.envvar,
         hidden=hidden,
     )  # fmt: skip

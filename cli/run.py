@@ -10,7 +10,7 @@ from cli.output import console, print_json, working
 from strategies.setup.options import RunOptions
 
 
-@o.with_run_options(after={"as_json": "out"})
+@o.with_run_options(after={"config": "out", "as_json": "out"})
 def run(
     config: o.Config = None,
     *,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from curator.privacy.guarantee import private_part
@@ -117,8 +117,9 @@ def privacy_in_words(record: Mapping[str, Any]) -> tuple[PrivacyInWords, ...]:
         ValueError: for an unknown status of a level.
     """
     said = {level: _level(record, level, spec) for level, spec in LEVELS.items() if spec.subject}
-    return _together({level: found for level, found in said.items()
-                      if found[0] != NOT_ASKED or LEVELS[level].attribute is not None})  # fmt: skip
+    found = _together({level: found for level, found in said.items()
+                       if found[0] != NOT_ASKED or LEVELS[level].attribute is not None})  # fmt: skip
+    return tuple(replace(each, subject=EVERYTHING) for each in found) if len(found) == 1 else found
 
 
 def in_short(record: Mapping[str, Any]) -> str:
@@ -126,8 +127,10 @@ def in_short(record: Mapping[str, Any]) -> str:
 
     A level that was not asked is left out, unless none was.
     """
-    edges, short = recovered(record), {}
-    for found in privacy_in_words(record):
+    findings, edges, short = privacy_in_words(record), recovered(record), {}
+    if len(findings) == 1:
+        return f"{findings[0].subject}: {findings[0].word}"
+    for found in findings:
         said = f"{_percent(edges[0])} recovered" if edges is not None and found.word == NOT_HIDDEN else ""
         short.update({level: (found.word, found.tone, said) for level in found.levels if level in _SHORT})
     asked = {level: said for level, said in short.items() if said[0] != NOT_ASKED} or short
@@ -143,11 +146,7 @@ def _together(said: Mapping[str, tuple[str, str, str]]) -> tuple[PrivacyInWords,
     for level, found in said.items():
         groups.setdefault(found, []).append(level)
     return tuple(
-        PrivacyInWords(
-            tuple(levels),
-            EVERYTHING if len(groups) == 1 else ", ".join(LEVELS[level].subject for level in levels),
-            *found,
-        )
+        PrivacyInWords(tuple(levels), ", ".join(LEVELS[level].subject for level in levels), *found)
         for found, levels in groups.items()
     )
 

@@ -28,6 +28,7 @@ class OptionSpec:
     Args:
         help: One line for ``--help``.
         panel: Heading in ``--help``.
+        common: Whether it is one of the few that most runs need: ``--help`` has it above all headings.
         metavar: Form of a value in ``--help``; empty for the allowed values.
         values: Allowed values; empty for any.
         allows: Whether a value is allowed; not called for None.
@@ -46,6 +47,7 @@ class OptionSpec:
 
     help: str
     panel: str
+    common: bool = False
     metavar: str = ""
     values: tuple[str, ...] = ()
     allows: Allows | None = None

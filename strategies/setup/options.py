@@ -87,15 +87,17 @@ class RunOptions:
     """
 
     method: str = option(
-        "hogs", "A method (see `ldpsim methods`).", MODEL, "NAME", hashed="always", column=False, flower=True
-    )
+        "hogs", "A method (see `ldpsim methods`).", MODEL, "NAME", common=True, hashed="always", column=False,
+        flower=True,
+    )  # fmt: skip
     dataset: str = option(
         "generated", "A data set (see `ldpsim datasets`) or your own .npz.", POPULATION, "NAME|FILE",
-        hashed="in force", column=False, people=True, flower=True,
+        common=True, hashed="in force", column=False, people=True, flower=True,
     )  # fmt: skip
     clients: int | None = option(
         None, "Number of devices; real data: an induced sample.", POPULATION, "N", shown="all; generated: 3000",
-        allows=lambda n: n >= 4, must="at least 4 devices are needed", hashed="in force", column=False, people=True,
+        common=True, allows=lambda n: n >= 4, must="at least 4 devices are needed", hashed="in force", column=False,
+        people=True,
     )  # fmt: skip
     data_dir: Path | None = option(
         None, "Folder of the raw data.", POPULATION, "DIR", envvar="LDPSIM_DATA", hashed="never", personal=True,
@@ -110,8 +112,8 @@ class RunOptions:
         allows=lambda rate: 0 < rate <= 1, must="must be above 0 and at most 1", hashed="always", people=True,
     )  # fmt: skip
     epsilon: float | None = option(
-        None, "Total budget, in the method's own sense.", BUDGET, "X", shown=_OWN, label="ε", flower=True,
-        allows=lambda epsilon: 0 < epsilon <= MOST_EPSILON,
+        None, "Total budget, in the method's own sense.", BUDGET, "X", common=True, shown=_OWN, label="ε",
+        flower=True, allows=lambda epsilon: 0 < epsilon <= MOST_EPSILON,
         must=f"the total budget must be a number above 0 and at most {MOST_EPSILON:,.0f}", hashed="in force",
     )  # fmt: skip
     eps_adjacency: float | None = option(
@@ -150,15 +152,16 @@ class RunOptions:
     )
     nulls: bool = option(True, "Do not take the null models.", MODEL, flag="--no-nulls", hashed="never", personal=True)
     seed: int = option(
-        0, "Derives the four seeds below.", REPETITION, "N", allows=lambda seed: 0 <= seed < _SEED_BOUND,
-        must=_SEED, hashed="in force", people=True, flower=True,
+        0, "Derives the four seeds of a run.", REPETITION, "N", common=True,
+        allows=lambda seed: 0 <= seed < _SEED_BOUND, must=_SEED, hashed="in force", people=True, flower=True,
     )  # fmt: skip
     seeds: Mapping[str, int | None] = option(
         {}, "Named seeds that are not derived.", REPETITION, hashed="in force", column=False, people=True
     )
     repeats: int = option(
-        1, "Number of repeats, each on devices of its own.", REPETITION, "N", hashed="always", people=True, **_COUNT
-    )
+        1, "Number of repeats, each on devices of its own.", REPETITION, "N", common=True, hashed="always", people=True,
+        **_COUNT,
+    )  # fmt: skip
     repeats_vary: str = option(
         "all", "What changes between repeats.", REPETITION, values=("noise", "split", "all"), hashed="always",
         people=True,
@@ -192,8 +195,9 @@ class RunOptions:
         shown="unsigned", hashed="never", personal=True, flower=True,
     )  # fmt: skip
     out: Path | None = option(
-        Path("runs"), "Parent of the run's folder.", OUTPUT, "DIR", hashed="never", personal=True, flower=True
-    )
+        Path("runs"), "Parent of the run's folder.", OUTPUT, "DIR", common=True, hashed="never", personal=True,
+        flower=True,
+    )  # fmt: skip
     save_reports: bool = option(False, "Keep the reports in the run's folder.", OUTPUT, hashed="never", personal=True)
     from_reports: Path | None = option(
         None, "Work on kept reports; nobody is asked.", OUTPUT, "DIR", hashed="never", personal=True

@@ -6,16 +6,21 @@ It covers ``cli.errors`` too.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from cli import NO_TELEMETRY
 from cli.errors import Failure, explain
 from cli.main import app
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
 
 CLI = [sys.executable, "-m", "cli.main"]
 ROOT = Path(__file__).parents[2]
@@ -34,6 +39,42 @@ def test_help_needs_nothing_heavy() -> None:
     assert python(f"import sys, cli.main; print([name for name in {heavy} if name in sys.modules])") == "[]"
     # `devices` itself only sets the variables against telemetry
     assert python("import sys, cli.main; print([name for name in sys.modules if name.startswith('devices.')])") == "[]"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["compare", "--help"]])
+def test_showing_help_needs_nothing_heavy_either(words: list[str]) -> None:
+    """0.3 seconds are allowed; one of these alone takes longer."""
+    code = (
+        "import contextlib, io, sys\nfrom cli.main import app\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    app({words})\n"
+        "print([n for n in ('numpy', 'scipy', 'torch', 'flwr', 'ray', 'jinja2', 'curator') if n in sys.modules])"
+    )
+    assert python(code) == "[]"
+
+
+def test_every_command_stands_in_a_group_most_used_first() -> None:
+    group = get_command(app)
+    assert isinstance(group, click.Group)
+    panels = [getattr(command, "rich_help_panel", None) for command in group.commands.values()]
+    assert all(panels)
+    assert next(iter(group.commands)) == "run"
+    firsts = [panel for number, panel in enumerate(panels) if panel not in panels[:number]]
+    assert sorted(panels, key=firsts.index) == panels  # the commands of a group follow one another
+
+
+@pytest.mark.parametrize("words", [["run", "--help"], ["compare", "--help"]])
+def test_common_options_come_first(words: list[str]) -> None:
+    shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, words).output
+    first, _, rest = shown.partition("─ Population ─")
+    for spec in declared(RunOptions).values():
+        if not spec.is_table and not (spec.name == "method" and words[0] == "compare"):
+            stands = first if spec.common else rest
+            assert re.search(rf"^│ {spec.option}\b", stands, re.M) or spec.name in HIDDEN[words[0]], spec.option
+    assert "--gamma" not in first and "--config" not in first
+
+
+HIDDEN = {"run": (), "compare": ("state", "reference", "engine", "from_reports")}
 
 
 def test_help_of_the_whole_program() -> None:
@@ -98,7 +139,7 @@ def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
 def test_no_command_shows_the_help() -> None:
     shown = CliRunner().invoke(app, [])
     assert shown.exit_code == 2
-    assert shown.output.count("Commands") == 1
+    assert shown.output.count("Start with") == 1
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,8 @@ def test_the_short_form_has_the_levels_that_comparisons_show_first() -> None:
     )
     assert in_short(record(**holds)).startswith("one friendship: no meaningful protection; all")
     assert in_short(record(**dict.fromkeys(LEVELS, Level("unprotected", detail="x")))) == "everything: in clear"
+    asked = {"relationship": Level("bounded", 16.0), "user": Level("bounded", 8.0)}  # features were not asked
+    assert in_short(record(**asked)) == "one friendship, all that a person reports: no meaningful protection"
     owned = {**dict.fromkeys(LEVELS, Level("unprotected", detail="x")), "central_node": Level("bounded", 1.0)}
     assert in_short(record(**owned)) == (
         "one friendship, all that a person reports: in clear; "
