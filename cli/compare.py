@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from cli.report.gather import Gathered
-    from strategies.experiments.compare import Comparison
 
 PAGE = "compare.html"
 _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
@@ -84,7 +83,7 @@ def compare(
     elif quiet:
         typer.echo(str(page if found else result.table))
     elif found is not None:
-        _show(shown_rows(found, methods=methods), found, result)
+        _show(shown_rows(found, methods=methods), found, result.failures)
         typer.echo(f"Written to {page}")
         typer.echo(f"       and {result.table}")
     if debug:
@@ -96,7 +95,9 @@ def compare(
         raise Failure(f"{len(result.failures)} of {len(methods)} methods failed; {name}: {line}", FAILED)
 
 
-def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, result: Comparison) -> None:
+def _show(
+    rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Sequence[tuple[str, str, str | None]]
+) -> None:
     from rich.markup import escape
 
     from cli.report.page import verdict
@@ -122,7 +123,7 @@ def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, result: Compari
     for row in rows:
         if row["silo"]:
             screen.print(f"[dim]{escape(row['label'])}: {bytes_(row['silo'])} a silo.[/dim]")
-    screen.print(_in_words(rows, result.records))
+    screen.print(_in_words(rows, gathered))
     _show_nulls(screen, rows)
     said = verdict(rows, match)
     colour = "green" if said["equal"] else "yellow"
@@ -133,22 +134,22 @@ def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, result: Compari
         screen.print(f"Same reports: {escape(name)} - {escape(first)} {paired_points(gained)}")
     for entry in gathered.unpaired:
         screen.print(f"[yellow]{escape(entry.why)}[/yellow]")
-    for name, line, _ in result.failures:
+    for name, line, _ in failures:
         screen.print(f"[red]{escape(name)} failed[/red]: {escape(line)}")
 
 
-def _in_words(rows: Sequence[Mapping[str, Any]], records: Sequence[Mapping[str, Any]]) -> Table:
+def _in_words(rows: Sequence[Mapping[str, Any]], gathered: Gathered) -> Table:
     """Return the privacy of each method in words, in short."""
     from rich.markup import escape
     from rich.table import Table
 
     from strategies.results.in_words import in_short
 
-    short = {record["method"]: in_short(record) for record in records}
+    short = {entry.row["folder"]: in_short(entry.record) for entry in gathered.results}
     shown = Table.grid(padding=(0, 1))
     shown.add_column(max_width=20)
     for row in rows:
-        shown.add_row(escape(row["label"]), escape(short[row["method"]]))
+        shown.add_row(escape(row["label"]), escape(short[row["folder"]]))
     return shown
 
 

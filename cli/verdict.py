@@ -101,13 +101,27 @@ class ShellCommand:
 
     def lines(self, width: int) -> list[str]:
         """Return the lines, at most ``width`` long unless one word is longer."""
+        room = width - len(_CONTINUED)
         found: list[str] = []
-        for word in (shlex.quote(word) for word in shlex.split(self.text)):
-            if found and len(found[-1]) + 1 + len(word) + len(_CONTINUED) <= width:
-                found[-1] += f" {word}"
+        for part in self._parts(room - 4):
+            if found and len(found[-1]) + 1 + len(part) <= room:
+                found[-1] += f" {part}"
             else:
-                found.append(f"{'    ' if found else '  '}{word}")
+                found.append(f"{'    ' if found else '  '}{part}")
         return [line + _CONTINUED for line in found[:-1]] + found[-1:]
+
+    def _parts(self, room: int) -> list[str]:
+        """Return the words; an option and its value are one part where they fit."""
+        parts: list[str] = []
+        option = False
+        for word in (shlex.quote(word) for word in shlex.split(self.text)):
+            if option and not word.startswith("--") and len(parts[-1]) + 1 + len(word) <= room:
+                parts[-1] += f" {word}"
+                option = False
+            else:
+                parts.append(word)
+                option = word.startswith("--")
+        return parts
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield one unbroken line of text for each line."""

@@ -141,6 +141,9 @@ def test_a_narrow_terminal_has_fewer_columns_and_cuts_none(
     assert lines[1].split()[:4] == ["hogs", "61.2", "1.1", "14.4"]
     assert lines[2].split()[:3] == ["dp-fedavg", "45.0", "open"]
     assert ("rounds" in lines[0]) == (width == 80)
+    said = " ".join(capture.get().split())
+    assert "hogs one friendship: not hidden (79.0 % recovered); all that a person reports: no meaningful" in said
+    assert "raw everything: in clear" in said
     assert ("more columns" in " ".join(capture.get().split())) == (width == 40)
 
 

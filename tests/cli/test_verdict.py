@@ -92,3 +92,8 @@ def test_a_long_command_goes_on_as_a_shell_reads_it(width: int) -> None:
 def test_a_word_that_is_too_long_stays_whole() -> None:
     lines = printed(ShellCommand("ldpsim compare hogs --dataset " + "x" * 60), 40)
     assert lines[-1] == "    " + "x" * 60
+
+
+def test_an_option_and_its_value_stay_together() -> None:
+    lines = printed(ShellCommand("ldpsim compare hogs raw --public-features --set queries=20"), 38)
+    assert lines == ["  ldpsim compare hogs raw \\", "    --public-features \\", "    --set queries=20"]
