@@ -54,7 +54,12 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
                 repeat.outcome,
                 seconds={"collect": figure, "reconstruct": 2 * figure, "train": 3 * figure},
                 collected=replace(repeat.outcome.collected, silent=number),
-                reconstruction={**repeat.outcome.reconstruction, "edges": 10 * figure, "edge_recall": figure},
+                reconstruction={
+                    **repeat.outcome.reconstruction,
+                    "edges": 10 * figure,
+                    "edge_recall": figure,
+                    "posterior": {"figure": figure},
+                },
             ),
         )
         for number, (repeat, figure) in enumerate(zip(repeats, figures, strict=True))
@@ -69,6 +74,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
                                  "reconstruct": pytest.approx(2.4), "train": pytest.approx(3.6)}  # fmt: skip
     assert record["reconstruction"]["edges"] == pytest.approx(4) and record["devices"]["silent"] == 0
     assert record["reconstruction"]["edge_recall"] == pytest.approx(0.4)
+    assert record["reconstruction"]["posterior"]["figure"] == figures[0]  # a method's notes: the first repeat's
     assert record["privacy"]["lifetime_per_device"] == {"user": 2} and record["simulation_seeded"] is False
     assert record["privacy"]["collections"] == 3
     searched = replace(setup, settings=replace(setup.settings, collections=5))
