@@ -30,10 +30,15 @@ def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str
         folder: Folder of the result, None if it was not written.
         next_command: Shell command to go on with, None to name none.
     """
-    opening: list[RenderableType] = [_framed(verdict(record), _title(record))]
+    return Group(first_screen(record, next_command), _framed(Group(*_tables(record, folder)), "In detail"))
+
+
+def first_screen(record: Mapping[str, Any], next_command: str | None = None) -> Group:
+    """Return the verdict and the next command; see :func:`summary`."""
+    parts: list[RenderableType] = [_framed(verdict(record), _title(record))]
     if next_command is not None:
-        opening += ["Next:", ShellCommand(next_command)]
-    return Group(*opening, _framed(Group(*_tables(record, folder)), "In detail"))
+        parts += ["Next:", ShellCommand(next_command)]
+    return Group(*parts)
 
 
 def _framed(content: RenderableType, title: str) -> Panel:
@@ -48,7 +53,7 @@ def _tables(record: Mapping[str, Any], folder: Path | None) -> list[RenderableTy
     ]
     if record.get("teachers"):
         sections.insert(1, ("Teachers", _teachers(record["teachers"])))
-    if record["reconstruction"]["edges"] is not None and _local(record):
+    if _local(record) and _has_graph(record):
         sections.append(("Graph against the truth", _reconstruction(record["reconstruction"])))
     parts: list[RenderableType] = [_population(record)]
     for title, content in sections:
@@ -59,6 +64,12 @@ def _tables(record: Mapping[str, Any], folder: Path | None) -> list[RenderableTy
 def _local(record: Mapping[str, Any]) -> bool:
     """Return whether the curator had only reports, not the data."""
     return bool(record["privacy"]["trust"] == "untrusted curator")
+
+
+def _has_graph(record: Mapping[str, Any]) -> bool:
+    """Return whether the curator built a graph; a method without a network may build none."""
+    edges = record["reconstruction"]["edges"]
+    return edges is not None and (edges > 0 or record["gnn"] != NO_NETWORK)
 
 
 def _title(record: Mapping[str, Any]) -> str:

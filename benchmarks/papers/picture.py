@@ -1,8 +1,9 @@
-"""Run a simulation and write its panel as the picture that the README shows.
+"""Run a simulation and write what it prints as pictures: all of it, and the verdict alone.
 
-    python -m benchmarks.papers.picture docs/images/run.svg [--clients 3000]
+    python -m benchmarks.papers.picture docs/images [--clients 3000]
 
-No web font is named in the file: a picture of a result should fetch nothing.
+The pictures are ``run.svg`` and ``verdict.svg``. No web font is named in them: a picture of a result
+should fetch nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from cli.output import WIDTH
 from cli.report.shell import comparison_of
-from cli.summary import summary
+from cli.summary import first_screen, summary
 from strategies import RunOptions, simulate
 from strategies.experiments.next_step import methods_to_compare
 
@@ -25,20 +26,28 @@ from strategies.experiments.next_step import methods_to_compare
 def main() -> None:
     """Run and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--clients", type=int, default=3000)
     given = parser.parse_args()
     options = RunOptions(method="hogs", clients=given.clients, feature_share=0.3)
-    result = simulate(replace(options, out=None))
-    screen = Console(record=True, width=WIDTH, highlight=False, file=io.StringIO(), force_terminal=True)
-    folder = Path("runs") / f"hogs-generated-{result.record['config_hash']}-0"
+    record = simulate(replace(options, out=None)).record
+    folder = Path("runs") / f"hogs-generated-{record['config_hash']}-0"
     following = comparison_of(methods_to_compare(options), options)
-    screen.print(summary(result.record, folder=folder, next_command=following))
-    svg = screen.export_svg(
-        title=f"ldpsim run --clients {given.clients} --method hogs --feature-share 0.3", unique_id="run"
-    )
+    title = f"ldpsim run --clients {given.clients} --method hogs --feature-share 0.3"
+    for name, shown in (
+        ("run", summary(record, folder=folder, next_command=following)),
+        ("verdict", first_screen(record, following)),
+    ):
+        (given.folder / f"{name}.svg").write_text(picture(shown, title=title, name=name))
+
+
+def picture(shown: RenderableType, *, title: str, name: str) -> str:
+    """Return a terminal's output as SVG."""
+    screen = Console(record=True, width=WIDTH, highlight=False, file=io.StringIO(), force_terminal=True)
+    screen.print(shown)
+    svg = screen.export_svg(title=title, unique_id=name)
     svg = re.sub(r"\s*@font-face \{[^}]*\}", "", svg).replace("Fira Code, monospace", "Menlo, Consolas, monospace")
-    given.file.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n")
+    return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
 if __name__ == "__main__":

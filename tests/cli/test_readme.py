@@ -60,6 +60,7 @@ def test_the_options_that_documents_name_exist() -> None:
         assert set(re.findall(r"--[a-z][a-z-]+", document.read_text())) <= known
 
 
-def test_the_picture_fetches_nothing() -> None:
-    picture = (ROOT / "docs" / "images" / "run.svg").read_text()
+@pytest.mark.parametrize("name", ["run", "verdict"])
+def test_a_picture_fetches_nothing(name: str) -> None:
+    picture = (ROOT / "docs" / "images" / f"{name}.svg").read_text()
     assert not re.findall(r"url\(\s*[\"']?http|@import|<image|href", picture)

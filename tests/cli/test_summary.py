@@ -166,3 +166,10 @@ def test_a_narrow_terminal_lists_the_levels(record: dict[str, Any]) -> None:
     assert "bit: one feature epsilon 0.8, best guess 69.00 %" in text
     assert "label: a person's class unprotected" in text
     assert "relationship: an edge, at both ends epsilon 14.4, best guess >99.99 %" in text
+
+
+def test_a_method_without_graph_and_network_has_no_section_about_its_graph(record: dict[str, Any]) -> None:
+    record["reconstruction"] |= {"edges": 0, "edge_precision": None, "edge_recall": 0.0}
+    assert "0: precision – , recall 0.0 %".replace(" ,", ",") in words(shown(record))
+    record["gnn"] = "none"
+    assert "Graph against the truth" not in words(shown(record))
