@@ -13,7 +13,7 @@ from curator.privacy.guarantee import Level, private_part
 from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts, Split
 from docs.rooms import ROOT
-from strategies.results.in_words import FOUND, PROTECTIONS, guess, in_short, privacy_in_words, protection
+from strategies.results.in_words import FOUND, PROTECTIONS, guess, in_short, privacy_in_words, protection, recovered
 
 PAGE = (ROOT / "docs" / "privacy-in-words.md").read_text()
 
@@ -104,6 +104,8 @@ def test_friendships_that_were_found_are_not_hidden_whatever_the_bound_is() -> N
     assert "found" in texts(record(0.2, 0.1))[-1]  # guessed from other reports
     public = Level("unprotected", detail="edges are public")
     assert "one friendship: in clear (edges are public)" in texts(record(1.0, 1.0, relationship=public))
+    assert recovered(record(1.0, 1.0, relationship=public)) is None
+    assert recovered(record(0.9, 0.8, **bound)) == (0.9, 0.8)
 
 
 def test_all_levels_alike_are_everything() -> None:
@@ -152,3 +154,14 @@ def test_the_short_form_has_the_levels_that_comparisons_show_first() -> None:
         "one friendship, all that a person reports: in clear; "
         "a person in what a trusted curator releases: hidden fairly well"
     )
+
+
+def test_the_example_of_the_page_follows_from_its_figures() -> None:
+    public = "labels of training and validation nodes are public in this setting"
+    found = record(
+        0.992, 0.991, bit_feature=Level("bounded", 2.4), relationship=Level("bounded", 11.2),
+        vector=Level("bounded", 1440.0), label=Level("unprotected", detail=public), user=Level("bounded", 18234.4),
+        node=Level("bounded", 35028.8),
+    )  # fmt: skip
+    (example,) = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert texts(found) == example.splitlines()
