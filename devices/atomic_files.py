@@ -5,6 +5,7 @@ The modes are 0600 and 0700, whatever the umask of the process is.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -13,20 +14,29 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk, or the user's share of it
+
 
 def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) -> None:
-    """Replace a file as a whole, readable by its owner alone; ``durable`` waits until it is on the disk."""
+    """Replace a file as a whole, readable by its owner alone; ``durable`` waits until it is on the disk.
+
+    Raises:
+        OSError: where it cannot be written. That of a full disk names the path and the bytes that are needed.
+    """
+    data = content.encode() if isinstance(content, str) else content
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
             os.fchmod(handle, 0o600)  # a umask may take more than the mode of mkstemp leaves
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(data)
             file.flush()
             if durable:
                 os.fsync(handle)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
+            raise OSError(error.errno, f"{error.strerror}, {len(data):,} bytes are needed", str(path)) from error
         raise
     if durable:
         make_durable(path.parent)

@@ -113,6 +113,11 @@ class Population:
             state.update(array.data)
         return state.hexdigest()
 
+    @property
+    def nbytes(self) -> int:
+        """Size of all arrays, in bytes."""
+        return sum(getattr(self, name).nbytes for name in _ARRAYS)
+
     def _check_sizes(self, folder: Path) -> None:
         """Check that the arrays fit the facts and one another; their values are not read."""
         n = len(self)

@@ -15,12 +15,14 @@ import logging
 import math
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from devices.atomic_files import exclusive_lock, write_atomically
+from strategies.setup.disk_space import naming_full_disk
 
 COMPARISON = "compare.json"  # summary in the folder of a comparison
 log = logging.getLogger("ldpsim")
@@ -120,9 +122,21 @@ def plain(value: Any) -> Any:
 
 def write_model(folder: Path, tensors: Mapping[str, Any]) -> None:
     """Write model.safetensors."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / "model.safetensors")
+    data = save({name: tensor.contiguous() for name, tensor in tensors.items()})
+    write_atomically(folder / "model.safetensors", data)
+
+
+class _LogFile(logging.FileHandler):
+    """Log file whose failure, as that of a full disk, ends the run; logging itself would print a traceback."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Raise the error of the write, with the file's path."""
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, self.baseFilename)
+        super().handleError(record)
 
 
 @contextmanager
@@ -131,7 +145,7 @@ def log_file(folder: Path | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    handler = logging.FileHandler(folder / "log.txt")
+    handler = _LogFile(folder / "log.txt")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.setLevel(logging.INFO)
     log.propagate = False
@@ -140,4 +154,5 @@ def log_file(folder: Path | None) -> Iterator[None]:
         yield
     finally:
         log.removeHandler(handler)
-        handler.close()
+        with naming_full_disk(folder / "log.txt"):  # it writes what is left
+            handler.close()

@@ -16,6 +16,7 @@ from strategies.rounds.batches import ask_in_batches
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages, at_stage, stages_of
 from strategies.runs.run import Refused, RunFailed, Scene
+from strategies.setup.disk_space import check_refused
 from strategies.setup.options import RunOptions
 
 
@@ -45,6 +46,7 @@ def ask_devices(scene: Scene) -> tuple[tuple[Question, ...], Collected]:
     Raises:
         Refused: if no device reported or replayed and at least one refused.
         RunFailed: if no device answered, or Flower's runtime failed.
+        OSError: if devices could not answer because the disk is full.
     """
     setup, questions = scene.setup, scene.questions
     people = setup.population
@@ -64,6 +66,7 @@ def ask_devices(scene: Scene) -> tuple[tuple[Question, ...], Collected]:
             collected = ask(questions)
     except FlowerFailed as error:
         raise RunFailed(str(error)) from error
+    check_refused(scene.home, collected.refused["LEDGER_DAMAGED"], people.facts, scene.questions)
     if not collected.reported + collected.replayed:
         if collected.refused:
             scene.end_collection()

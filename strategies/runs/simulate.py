@@ -12,7 +12,7 @@ import logging
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from devices.enrolment.state import used_alone
+from devices.enrolment.state import is_enrolled, used_alone
 from devices.facts import IntArray
 from strategies.progress import Progress, noted_if_interrupted, quiet
 from strategies.results import evaluation
@@ -35,6 +35,7 @@ from strategies.runs.nulls import null_models
 from strategies.runs.run import Refused, RunFailed, Scene
 from strategies.runs.same_reports import collection_of, shared_scene
 from strategies.runs.set_up import run_of, set_scene, set_up
+from strategies.setup.disk_space import check_space, naming_full_disk
 from strategies.setup.fingerprint import configuration
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import Collect, RunSetup
@@ -91,6 +92,8 @@ def simulate(
         folder = stack.enter_context(_folder_for(setup))
         homes = [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
         stack.enter_context(noted_if_interrupted(lambda: kept_of(setup, folder, homes)))
+        stack.enter_context(naming_full_disk(folder))
+        _check_space(setup, homes if place is None else [])
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
         people = setup.population
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
@@ -116,6 +119,14 @@ def simulate(
         for scene in scenes:
             scene.end_collection()
     return RunResult(record, folder if options.out is not None else None)
+
+
+def _check_space(setup: RunSetup, homes: Sequence[Path]) -> None:
+    """Check that the devices that will be enrolled, and their answers, have room on the disk."""
+    run, new = run_of(setup.method), [home for home in homes if not is_enrolled(home)]
+    questions = run.questions(setup, setup.repeats[0].split, "before")
+    if new and run.policy(setup, questions) is not None:
+        check_space(new[0], setup.population, questions, enrolments=len(new))
 
 
 def _repeat(scene: Scene, shared: Path | None) -> Repeat:

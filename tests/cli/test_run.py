@@ -451,6 +451,35 @@ def test_kept_reports_are_worked_on_without_asking_anybody(tmp_path: Path) -> No
     assert "another population" in line
 
 
+DISK = """
+set -e
+mount -t tmpfs -o size=260k none "$1"
+run() { "$2" -m cli.main run --clients 300 --device cpu --no-nulls --no-reference --set epochs=4 --out "$1" --json; }
+run "$1" "$2" > "$1.out" 2> "$1.err" && exit 1 || test $? = 1
+mount -o remount,size=20m "$1"
+run "$1" "$2"
+"""
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs a file system of its own")
+def test_a_full_disk_is_one_line_and_the_run_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    """On a real disk of 260 kB, which then gets 20 MB: a mount that this process alone sees."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    own_mounts = ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c"]
+    if subprocess.run([*own_mounts, f"mount -t tmpfs none {disk}"], capture_output=True).returncode:
+        pytest.skip("this system gives no mounts of one's own")
+    done = subprocess.run(
+        [*own_mounts, DISK, "bash", str(disk), sys.executable], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (tmp_path / "disk.out").read_text() == ""
+    (line,) = (tmp_path / "disk.err").read_text().splitlines()
+    assert line.startswith(f"error: {disk}")
+    assert "300 devices could not answer, about 2" in line and line.endswith("then the same command goes on")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["devices"]["reported"] == 300
+
+
 # ---- options from a file, secrets from the system -------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -93,3 +94,21 @@ def test_a_lock_is_held_by_one_and_ends_with_its_holder(tmp_path: Path) -> None:
     lock.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic"), lock_file(lock):
         pass
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_named_with_the_bytes_that_are_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("before")
+
+    def full(_: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="1,500 bytes are needed") as failed:
+        write_atomically(path, "x" * 1500)
+    assert (failed.value.errno, failed.value.filename) == (code, str(path))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+    assert path.read_text() == "before"
