@@ -15,6 +15,27 @@ def quiet(phase: str, share: float | None) -> None:
     """Do nothing."""
 
 
+class SteppedProgress:
+    """Progress of a run, to which the steps of its longest phases add the share that is done.
+
+    Args:
+        progress: Called as :data:`Progress`.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._phase = progress, ""
+
+    def __call__(self, phase: str, share: float | None) -> None:
+        """Tell a phase and the share of it that is done, None where that is not known."""
+        self._phase = phase
+        self._progress(phase, share)
+
+    def step(self, share: float) -> None:
+        """Tell the share of a collection or a training, as :func:`curator.steps.counted` gives it."""
+        if self._phase in ("collect", "train"):
+            self._progress(self._phase, share)
+
+
 @contextmanager
 def noted_if_interrupted(kept: Callable[[], str]) -> Iterator[None]:
     """Note on a KeyboardInterrupt what is kept of the work: its ``__notes__`` are for a person.

@@ -24,6 +24,7 @@ from curator.learning.adam import Adam
 from curator.learning.networks import HEADS, NETWORKS, Network, make_network
 from curator.learning.threads import threads_for
 from curator.names import nearest
+from curator.steps import counted
 
 if TYPE_CHECKING:
     from curator.graph import Graph
@@ -199,7 +200,7 @@ def fit(
         best_epoch, best_accuracy = 0, math.nan
         predictions, state = torch.empty(0, dtype=torch.int64), {}
         # The pass that begins step k + 1 also scores the weights after step k.
-        for epoch in range(settings.epochs + 1):
+        for epoch in counted(range(settings.epochs + 1), settings.epochs + 1):
             with torch.set_grad_enabled(epoch < settings.epochs):
                 z = model.pre_activation()
             if epoch > 0:

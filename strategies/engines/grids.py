@@ -17,6 +17,7 @@ from flwr.app import Context, Error, Message, RecordDict, UserConfig
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
+from curator.steps import counted
 from devices.client_app import app
 from devices.enrolment.state import SHARD
 from devices.fleet import BATCH, Fleet
@@ -85,7 +86,8 @@ class DirectGrid(Grid):
 
         ``timeout`` has no effect: every device that is asked here answers.
         """
-        return list(self.deliver(self._number(messages)))
+        numbered = self._number(messages)
+        return list(counted(self.deliver(numbered), len(numbered)))
 
 
 class LocalGrid(DirectGrid):

@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from curator.steps import heard
 from devices.enrolment.state import is_enrolled, used_alone
 from devices.facts import IntArray
-from strategies.progress import Progress, noted_if_interrupted, quiet
+from strategies.progress import Progress, SteppedProgress, noted_if_interrupted, quiet
 from strategies.results import evaluation
 from strategies.results import folder as run_folder
 from strategies.results.interrupted import kept_of
@@ -80,7 +81,7 @@ def simulate(
         Refused: if no device reported or replayed and at least one refused.
         RunFailed: if no device answered.
     """
-    tell = progress or quiet
+    tell = SteppedProgress(progress or quiet)
     started = time.perf_counter()
     tell("population", None)
     setup = set_up(options, collect)
@@ -93,6 +94,7 @@ def simulate(
         homes = [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
         stack.enter_context(noted_if_interrupted(lambda: kept_of(setup, folder, homes)))
         stack.enter_context(naming_full_disk(folder))
+        stack.enter_context(heard(tell.step))
         _check_space(setup, homes if place is None else [])
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
         people = setup.population
@@ -153,7 +155,11 @@ def _repeat(scene: Scene, shared: Path | None) -> Repeat:
     if setup.options.reference:
         scene.tell("reference", None)
         wanted = run.reference_settings(setup)
-        trained = {settings: run.reference(scene, settings) for settings in dict.fromkeys(wanted)}
+        different = list(dict.fromkeys(wanted))
+        trained = {}
+        for number, settings in enumerate(different):
+            with heard(lambda share, done=number: scene.tell("reference", (done + share) / len(different))):  # type: ignore[misc]
+                trained[settings] = run.reference(scene, settings)
         references = [None if (made := trained[settings]) is None else score(made).test for settings in wanted]
     started = time.perf_counter()
     nulls = {}

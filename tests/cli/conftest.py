@@ -226,3 +226,9 @@ def listing() -> Callable[[Path], dict[str, str]]:
         }
 
     return look
+
+
+@pytest.fixture(autouse=True)
+def no_progress_on_a_slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in the tests' own process show no progress, however long they take."""
+    monkeypatch.setattr("cli.progress.PATIENCE", 3600.0)

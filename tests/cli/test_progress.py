@@ -1,37 +1,140 @@
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
-from cli.progress import Progress
+from cli import progress as module
+from cli.progress import Progress, in_words
 
 
-def test_nothing_is_drawn_where_standard_error_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+class Clock:
+    """A clock that stands still until it is set."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    made = Clock()
+    monkeypatch.setattr(module, "time", made)
+    return made
+
+
+def heard(capsys: pytest.CaptureFixture[str], *expected: str) -> str:
+    """What stands on standard error when all that is expected is there; a timer writes some of it."""
+    found, deadline = "", time.monotonic() + 20
+    while not all(text in found for text in expected):
+        assert time.monotonic() < deadline, found[-300:]
+        time.sleep(0.02)
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        found += shown.err
+    return found
+
+
+# ---- a pipe or a file ---------------------------------------------------------------------
+
+
+def test_a_long_phase_has_a_line_for_each_tenth_with_the_time_left(
+    capsys: pytest.CaptureFixture[str], clock: Clock
+) -> None:
+    with Progress(patience=50.0) as progress:
+        progress("collect", None)
+        for percent in range(101):
+            clock.now = percent * 10.0
+            progress("collect", percent / 100)
+    # The first five steps are inside the patience; then the time that the rest needs at this pace.
+    assert capsys.readouterr().err.splitlines() == [
+        "collect 10 %, 15 min left", "collect 20 %, 13 min left", "collect 30 %, 12 min left",
+        "collect 40 %, 10 min left", "collect 50 %, 8 min left", "collect 60 %, 7 min left", "collect 70 %, 5 min left",
+        "collect 80 %, 3 min left", "collect 90 %, 2 min left", "collect 100 %",
+    ]  # fmt: skip
+
+
+def test_a_phase_that_is_not_over_soon_gets_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(patience=0.0) as progress:
-        progress("collect", 0.5)
+        progress("reconstruct", None)
+        assert heard(capsys, "reconstruct") == "reconstruct\n"
+        progress("train", None)
+        assert heard(capsys, "train") == "train\n"
+        progress("train", None)
         time.sleep(0.05)
     assert capsys.readouterr() == ("", "")
+
+
+def test_short_phases_have_no_line_however_many_they_are(capsys: pytest.CaptureFixture[str], clock: Clock) -> None:
+    with Progress() as progress:
+        for number in range(50):
+            clock.now += 1.0
+            progress(f"phase {number}", 0.5)
+            progress(f"phase {number}", 1.0)
+    time.sleep(0.05)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_reader_that_is_gone_does_not_end_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed:
+        encoding = "utf-8"
+
+        def write(self, _: str) -> None:
+            raise BrokenPipeError
+
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    with Progress(patience=0.0) as progress:
+        progress("train", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "0 s"), (99.4, "99 s"), (100, "2 min"), (5940, "99 min"), (6000, "1 h 40 min"), (7500, "2 h 05 min")],
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words
+
+
+# ---- a terminal ---------------------------------------------------------------------------
 
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then takes any stream for a terminal
+    monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "80")
 
 
 @pytest.mark.usefixtures("terminal")
-def test_phases_are_drawn_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_phases_are_drawn_with_percentage_and_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(patience=0.0) as progress:
-        for phase, share in (("collect", None), ("collect", 0.5), ("train", None), ("collect", 0.25)):
-            progress(phase, share)
-        out, err, deadline = "", "", time.monotonic() + 20
-        while not all(expected in err for expected in ("collect", "25%", "train", "done")):
-            assert time.monotonic() < deadline, err
-            time.sleep(0.05)
-            more = capsys.readouterr()
-            out, err = out + more.out, err + more.err
-    assert out + capsys.readouterr().out == ""
+        progress("collect", None)
+        progress("collect", 0.5)
+        progress("train", None)
+        for share in (0.1, 0.2, 0.3):
+            progress("train", share)
+            time.sleep(0.02)
+        assert "done" in heard(capsys, "collect", "train", "30%", " s left", "━")
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("columns", [40, 120])
+def test_no_value_is_cut_whatever_the_width(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with Progress(patience=0.0) as progress:
+        for share in (0.1, 0.2, 0.3):
+            progress("comparing the questions", share)
+            time.sleep(0.02)
+        shown = heard(capsys, "30%", "0:00:00", " s left")
+        assert ("━" in shown) == (columns > 60)
 
 
 @pytest.mark.usefixtures("terminal")
@@ -41,8 +144,12 @@ def test_short_work_stays_silent(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.usefixtures("terminal")
-def test_it_can_be_turned_off(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("forced", [True, False])
+def test_it_can_be_turned_off(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, forced: bool
+) -> None:
+    if forced:
+        monkeypatch.setenv("FORCE_COLOR", "1")
     with Progress(shown=False, patience=0.0) as progress:
         progress("collect", 0.5)
         time.sleep(0.05)

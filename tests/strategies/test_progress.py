@@ -10,7 +10,8 @@ from strategies.audit.audit import AuditOptions, audit
 from strategies.experiments.compare import compare
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.tune import search
-from strategies.progress import NOTHING_KEPT, noted_if_interrupted, quiet
+from strategies.progress import NOTHING_KEPT, SteppedProgress, noted_if_interrupted, quiet
+from strategies.runs.simulate import simulate
 from strategies.setup.options import RunOptions
 from strategies.stress.options import StressOptions
 from strategies.stress.running import stress
@@ -49,3 +50,26 @@ def test_work_that_keeps_nothing_says_so(work: Any, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt) as stopped:
         work(tmp_path)
     assert stopped.value.__notes__ == [NOTHING_KEPT]
+
+
+def test_steps_belong_to_a_collection_or_a_training() -> None:
+    told: list[tuple[str, float | None]] = []
+    progress = SteppedProgress(lambda phase, share: told.append((phase, share)))
+    for phase in ("collect", "reconstruct", "train", "nulls"):
+        progress(phase, None)
+        progress.step(0.5)
+    expected = [("collect", None), ("collect", 0.5), ("reconstruct", None), ("train", None), ("train", 0.5)]
+    assert told == [*expected, ("nulls", None)]
+
+
+def test_a_run_tells_the_share_of_its_long_phases(tmp_path: Path) -> None:
+    told: list[tuple[str, float | None]] = []
+    simulate(
+        RunOptions(clients=200, settings={"epochs": "199"}, nulls=False, out=tmp_path),
+        progress=lambda phase, share: told.append((phase, share)),
+    )
+    shares = {phase: [share for name, share in told if name == phase and share] for phase, _ in told}
+    hundredths = [number / 100 for number in range(1, 100)]
+    assert shares["collect"] == shares["train"] == hundredths
+    assert shares["reference"][-1] == 0.995  # two trainings: the method's settings, and its own
+    assert shares["population"] == shares["reconstruct"] == []
