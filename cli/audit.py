@@ -6,11 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
+from cli import completion
 from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import console, print_json, text_table, working
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="MECHANISM|METHOD...", help="Names to audit; see --all.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="MECHANISM|METHOD...", help="Names to audit; see --all.", autocompletion=completion.audited),
+]
 All = Annotated[bool, o.plain_option("--all", "Every mechanism and method, the noise, and whole devices.")]
 Trials = Annotated[int, o.plain_option("--trials", "Trials per side of every lower bound.", "N")]
 Confidence = Annotated[float, o.plain_option("--confidence", "Confidence of all lower bounds together.", "C")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli import completion
 from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import WIDTH, console, print_json, text_table, working
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 PAGE = "compare.html"
 _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
-                    show_default="each method's own")  # fmt: skip
+                    show_default="each method's own", autocompletion=completion.levels)  # fmt: skip
 _SAME_REPORTS = o.in_panel(DEVICES, "--same-reports", "Ask once where methods ask the same; show paired differences.")
 
 _LEGEND = """Levels: the epsilon that holds when an edge, all features, a whole record
@@ -39,7 +40,10 @@ _NARROW_LEGEND = "Level: the epsilon that holds there; open: unprotected. The pa
     },
 )  # fmt: skip
 def compare(
-    methods: Annotated[list[str], typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).")],
+    methods: Annotated[
+        list[str],
+        typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).", autocompletion=completion.methods),
+    ],
     match: Annotated[tuple[str, float] | None, _MATCH] = None,
     same_reports: Annotated[bool, _SAME_REPORTS] = False,
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli import completion
 from cli import options as o
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
@@ -226,7 +227,9 @@ def _open(folder: Path, data: Path | None) -> State:
 @device.command()
 def policy(
     facts: Annotated[Path, o.plain_option("--facts", "Public facts.", "FILE")],
-    method: Annotated[str, o.plain_option("--method", "Method of the question.", "NAME")] = "hogs",
+    method: Annotated[
+        str, o.plain_option("--method", "Method of the question.", "NAME", autocompletion=completion.methods)
+    ] = "hogs",
     epsilon: Annotated[float | None, o.plain_option("--epsilon", "Total budget.", "X")] = None,
     eps_labels: Annotated[
         float | None, o.plain_option("--eps-labels", "Budget of the label, if no label is public.", "X")

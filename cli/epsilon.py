@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli import completion
 from cli import options as o
 from cli.output import console, print_json, text_table
 from cli.words import epsilon as shown
@@ -13,6 +14,7 @@ from cli.words import epsilon as shown
 if TYPE_CHECKING:
     from curator.privacy.accountant import Account, Figure
 
+_METHODS = "privgnn|pate-g|pate-m|vote"
 _NAMES = {"privgnn": "PrivGnn", "pate-g": "PATE-G", "pate-m": "PATE-M"}
 _TARGETS = {
     "label": "the labels, a person",
@@ -23,7 +25,9 @@ _TARGETS = {
 
 
 def epsilon(
-    method: Annotated[str, typer.Argument(metavar="privgnn|pate-g|pate-m|vote", help="The method.")],
+    method: Annotated[
+        str, typer.Argument(metavar=_METHODS, help="The method.", autocompletion=completion.from_metavar(_METHODS))
+    ],
     queries: Annotated[
         int | None, o.plain_option("--queries", "Questions that the owner, or each voter (default 1), answers.", "N")
     ] = None,

@@ -25,7 +25,6 @@ app = typer.Typer(
     name="ldpsim",
     cls=OneLineErrors,
     no_args_is_help=True,
-    add_completion=False,
     suggest_commands=False,  # click names the nearest commands itself
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cli import completion
 from cli.config import read_config
 from cli.errors import ask_for_debug
 from strategies.setup.option_spec import OUTPUT, OptionSpec, declared
@@ -39,7 +40,8 @@ OF_AN_OWNER = {
 
 
 def plain_option(flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
-    """Return a Typer option."""
+    """Return a Typer option; a shell completes the words of its metavar unless there is another completion."""
+    more.setdefault("autocompletion", completion.from_metavar(metavar))
     return typer.Option(flag, help=help, metavar=metavar, **more)
 
 
@@ -56,10 +58,11 @@ def debug(**more: Any) -> Any:
 
 
 def _typer_option(name: str, spec: OptionSpec, *, hidden: bool = False) -> Any:
+    metavar = spec.metavar or "|".join(spec.values) or None
     return in_panel(
-        None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}", spec.help,
-        spec.metavar or "|".join(spec.values) or None, show_default=spec.shown or True, envvar=spec.envvar,
-        hidden=hidden,
+        None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}", spec.help, metavar,
+        show_default=spec.shown or True, envvar=spec.envvar, hidden=hidden,
+        autocompletion=completion.OF_A_RUN.get(name, completion.from_metavar(metavar)),
     )  # fmt: skip
 
 

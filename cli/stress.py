@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cli import completion
 from cli import options as o
 from cli.audit import cores
 from cli.errors import FAILED, Failure
@@ -20,12 +21,13 @@ Protection = Annotated[
 ]  # fmt: skip
 Adversary = Annotated[
     list[str] | None,
-    o.plain_option("--adversary", "Adversary; repeatable, `help` lists them.", "NAME", show_default="all"),
-]
+    o.plain_option("--adversary", "Adversary; repeatable, `help` lists them.", "NAME", show_default="all",
+        autocompletion=completion.adversaries),
+]  # fmt: skip
 Fault = Annotated[
     list[str] | None,
     o.plain_option("--fault", "Fault in the devices' state; repeatable, `help` lists them.", "NAME",
-        show_default="all"),
+        show_default="all", autocompletion=completion.faults),
 ]  # fmt: skip
 Asks = Annotated[str, o.plain_option("--asks", "Recovery is measured after so many asks.", "N,N,...")]
 EpsilonBit = Annotated[float, o.plain_option("--epsilon-bit", "Loss of one value of any attribute.", "E")]

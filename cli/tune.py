@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cli import completion
 from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
 from cli.output import console, print_json, text_table, working
@@ -29,7 +30,10 @@ _GRID = o.in_panel(MODEL, "--grid", "Values of a parameter that the curator uses
     after={"tune_query": "reporting", "grid": "gnn"},
 )  # fmt: skip
 def tune(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="A method (see `ldpsim methods`).")],
+    method: Annotated[
+        str,
+        typer.Argument(metavar="METHOD", help="A method (see `ldpsim methods`).", autocompletion=completion.methods),
+    ],
     *,
     options: RunOptions,
     tune_query: Annotated[list[str] | None, _TUNE_QUERY] = None,

@@ -60,7 +60,7 @@ BUILT_IN: dict[str, str] = {
 _BASES = ("local.hogs.HoGS", "references.references.Reference", "owner.owner.OwnerMethod")
 _CLASSES = {path.rpartition(".")[2]: path for path in (*BUILT_IN.values(), *_BASES)}
 
-__all__ = ["BUILT_IN", "Budget", "Graph", "Method", "Question", "find", "table"]
+__all__ = ["BUILT_IN", "Budget", "Graph", "Method", "Question", "find", "names", "table"]
 __all__ += list(_CLASSES)
 
 
@@ -74,6 +74,11 @@ def _load(path: str) -> type[Method]:
     module, _, name = path.rpartition(".")
     found: type[Method] = getattr(import_module(f"curator.methods.{module}"), name)
     return found
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all methods, built in or found through entry points; no method's module is imported."""
+    return tuple(dict.fromkeys((*BUILT_IN, *(entry.name for entry in entry_points(group="ldpsim.methods")))))
 
 
 def table() -> dict[str, type[Method]]:

@@ -1,0 +1,74 @@
+"""Completion of values in a shell (``ldpsim --install-completion``).
+
+The names come from the registries when a shell asks for them. No method's module is imported, so
+neither is torch. What has no names here, as a path, is left to the shell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+Completion = Callable[[str], list[str]]  # the text so far -> values that begin with it
+_WORD = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+def from_names(names: Callable[[], Iterable[str]], *, end: str = "") -> Completion:
+    """Return the completion of a value that is one of several names.
+
+    Args:
+        names: Returns the names; called when a shell asks.
+        end: Text after a name.
+
+    >>> from_names(lambda: ["local", "ray"])("r")
+    ['ray']
+    """
+    return lambda incomplete: [name + end for name in names() if name.startswith(incomplete)]
+
+
+def from_metavar(metavar: str | None) -> Completion | None:
+    """Return the completion of a value whose form in ``--help`` lists words, as ``refuse|replay``; else None."""
+    words = [word for word in (metavar or "").split("|") if _WORD.fullmatch(word)]
+    return from_names(lambda: words) if words and metavar != words[0] else None
+
+
+def _methods() -> Iterable[str]:
+    from curator.methods import names
+
+    return sorted(names())
+
+
+def _datasets() -> Iterable[str]:
+    from devices.datasets import names
+
+    return names()
+
+
+def _audited() -> Iterable[str]:
+    from devices.mechanisms import BUILT_IN
+
+    return sorted({*BUILT_IN, *_methods(), "device", "noise"})
+
+
+def _levels() -> Iterable[str]:
+    from strategies.results.levels import compared_levels
+
+    return compared_levels()
+
+
+def _adversaries() -> Iterable[str]:
+    from strategies.stress.options import adversaries
+
+    return (*adversaries(), "help")
+
+
+def _faults() -> Iterable[str]:
+    from strategies.stress.registered import STRIKING
+
+    return (*STRIKING, "help")
+
+
+methods, datasets, audited = from_names(_methods), from_names(_datasets), from_names(_audited)
+levels, caps = from_names(_levels), from_names(lambda: ("bit", "vector", "user"), end="=")
+adversaries, faults = from_names(_adversaries), from_names(_faults)
+OF_A_RUN = {"method": methods, "dataset": datasets, "caps": caps}  # option of a run -> its completion

@@ -1,0 +1,101 @@
+"""Completion in a shell, through the protocol by which the shell asks: words and place in the environment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli import completion
+from cli.main import app
+from curator.methods import BUILT_IN
+from devices import datasets
+from strategies.results.levels import compared_levels
+
+ROOT = Path(__file__).parents[2]
+PYTHON = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def completed(*words: str) -> list[str]:
+    """What bash would offer for the last word."""
+    asked = {"_LDPSIM_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(["ldpsim", *words]),
+             "COMP_CWORD": str(len(words))}  # fmt: skip
+    shown = CliRunner().invoke(app, [], env=asked, prog_name="ldpsim")
+    assert shown.exit_code == 0, shown.output
+    return [line for line in shown.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("swe",), ["sweep"]),
+        (("ledger", "s"), ["show"]),
+        (("run", "--method", "fp-"), ["fp-blink", "fp-ldpgen", "fp-solitude"]),
+        (("device", "policy", "--method", "vo"), ["vote"]),
+        (("compare", "hogs", "pate"), ["pate-g", "pate-m"]),
+        (("tune", "lpg"), ["lpgnn"]),
+        (("epsilon", "p"), ["privgnn", "pate-g", "pate-m"]),
+        (("audit", "grr"), ["grr", "grr_fs"]),
+        (("audit", "devi"), ["device"]),
+        (("run", "--dataset", "citeseer-"), ["citeseer-3312", "citeseer-lcc", "citeseer-full"]),
+        (("stress", "--dataset", "cor"), ["cora"]),
+        (("run", "--cap", ""), ["bit=", "vector=", "user="]),
+        (("compare", "hogs", "--match", "re"), ["relationship"]),
+        (("run", "--on-requery", "r"), ["refuse", "replay"]),
+        (("run", "--noise-seed", ""), ["os"]),
+        (("sweep", "--engine", ""), ["auto", "local", "ray"]),
+        (("stress", "--protection", "con"), ["context-state"]),
+        (("stress", "--fault", "ledger-tr"), ["ledger-truncated"]),
+        (("stress", "--adversary", "hel"), ["help"]),
+        (("run", "--state", ""), []),  # a folder: left to the shell
+        (("run", "--dataset", "./"), []),
+    ],
+)
+def test_what_is_offered(words: tuple[str, ...], expected: list[str]) -> None:
+    assert completed(*words) == expected
+
+
+def test_all_names_of_the_registries_are_offered() -> None:
+    assert set(completed("run", "--method", "")) >= set(BUILT_IN)
+    assert completed("run", "--dataset", "") == list(datasets.names())
+    assert completed("compare", "--match", "") == list(compared_levels())
+
+
+def test_words_come_from_what_help_shows() -> None:
+    found = completion.from_metavar("refuse|replay")
+    assert found is not None and found("rep") == ["replay"]
+    for metavar in (None, "", "N", "DIR", "LEVEL=X", "NAME|FILE.npz", "ask"):
+        assert completion.from_metavar(metavar) is None
+
+
+def test_no_method_is_imported_for_a_completion() -> None:
+    code = "import sys; from cli.main import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
+    asked = {"_LDPSIM_COMPLETE": "complete_bash", "COMP_WORDS": "ldpsim compare ho", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={**PYTHON, **asked}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["hogs"]
+    imported = set(done.stderr.split())
+    assert "curator.methods" in imported
+    assert not imported & {"torch", "flwr", "curator.methods.local.hogs", "ray"}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_a_bash_that_was_set_up_completes_a_method(tmp_path: Path) -> None:
+    """The installed script in a real bash, with its own home."""
+    command = tmp_path / "ldpsim"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m cli.main "$@"\n')
+    command.chmod(0o700)
+    home = {**PYTHON, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # fmt: skip
+    subprocess.run([command, "--install-completion", "bash"], env=home, capture_output=True, check=True)
+    script = "source ~/.bashrc; COMP_WORDS=(ldpsim run --method solit); COMP_CWORD=3; _ldpsim_completion ldpsim; "
+    done = subprocess.run(
+        ["bash", "-c", script + 'echo "${COMPREPLY[@]}"'], env=home, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "solitude\n"
