@@ -13,6 +13,7 @@ from cli.datasets import datasets
 from cli.device import device
 from cli.epsilon import epsilon
 from cli.errors import OneLineErrors
+from cli.import_data import import_data
 from cli.ledger import ledger
 from cli.methods import methods
 from cli.report.command import report
@@ -61,16 +62,17 @@ def root(
     """
 
 
+RESERVED = {"import_data": "import"}  # a word of Python's is no name of a function
 SIMULATE, READ, ATTACK, DEVICES = "Simulate", "Look up", "Attack and account", "Devices"
 
 # Commands under their headings in --help, most used first.
 for panel, commands in (
     (SIMULATE, (run, compare, sweep, tune)),
-    (READ, (report, methods, datasets)),
+    (READ, (report, methods, datasets, import_data)),
     (ATTACK, (stress, audit, epsilon)),
 ):
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        app.command(RESERVED.get(command.__name__), rich_help_panel=panel)(command)
 for name, group in (("ledger", ledger), ("device", device), ("collector", collector)):
     app.add_typer(group, name=name, rich_help_panel=DEVICES)
 

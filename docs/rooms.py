@@ -46,7 +46,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("guarantee", "propagation"),
     ),
     "strategies": (
-        ("progress",),
+        ("importing", "progress"),
         ("people", "rounds"),
         ("engines",),
         ("adversaries", "audit", "setup"),

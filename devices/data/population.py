@@ -161,6 +161,20 @@ class Population:
         return population
 
 
+class WrongFeature(ValueError):
+    """A feature that a population may not have, with its place.
+
+    Args:
+        name: Name of the population, or of its file.
+        row, column: Person and feature.
+        reason: The fault.
+    """
+
+    def __init__(self, name: str, row: int, column: int, reason: str) -> None:
+        super().__init__(f"{name}: row {row}, column {column}: {reason}")
+        self.row, self.column, self.reason = row, column, reason
+
+
 def build_population(
     name: str,
     *,
@@ -183,9 +197,9 @@ def build_population(
     means that every stored entry is 1.
 
     Raises:
-        ValueError: one line naming the first offending row and column (or edge): a
-            non-finite or out-of-range feature, an edge to a node that does not exist, a
-            label outside its classes, arrays of wrong shape.
+        WrongFeature: for the first row and column with a non-finite or out-of-range feature.
+        ValueError: one line naming the first offending edge or node: an edge to a node that
+            does not exist, a label outside its classes, arrays of wrong shape.
     """
     facts = PublicFacts(
         n=n, d=d, classes=classes, feature_low=float(feature_range[0]), feature_high=float(feature_range[1]),
@@ -203,6 +217,11 @@ def build_population(
     _refuse_first(name, rows, columns, ~np.isfinite(values), "feature that is not a finite number")
     outside = (values < facts.feature_low) | (values > facts.feature_high)
     _refuse_first(name, rows, columns, outside, f"feature outside [{facts.feature_low:g}, {facts.feature_high:g}]")
+    if not facts.feature_low <= 0 <= facts.feature_high:  # an entry that is not stored is 0
+        for row in np.flatnonzero(np.diff(indptr) < d)[:1]:
+            column = np.setdiff1d(np.arange(d), columns[indptr[row] : indptr[row + 1]])[0]
+            what = f"feature 0 outside [{facts.feature_low:g}, {facts.feature_high:g}]"
+            raise WrongFeature(name, int(row), int(column), what)
     order = np.lexsort((columns, rows))
     rows, columns, values = rows[order], columns[order], values[order]
     repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
@@ -245,4 +264,4 @@ def _refuse_first(
 ) -> None:
     first = np.flatnonzero(wrong)
     if len(first):
-        raise ValueError(f"{name}: row {rows[first[0]]}, column {columns[first[0]]}: {what}")
+        raise WrongFeature(name, int(rows[first[0]]), int(columns[first[0]]), what)

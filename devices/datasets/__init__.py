@@ -30,6 +30,8 @@ from devices.datasets.sampling import induced_sample
 
 GENERATED = {"generated": generated, "generated-v1": generated_v1}  # the second: results of earlier versions
 SMALLEST_GENERATED = 20
+FORMS = "edge list (.txt, .edges, .edgelist, .tsv), .csv, .gml, .graphml, .npz, .pt"
+IMPORT = f"`ldpsim import` makes one of an {FORMS}"
 
 _ORDER = (
     "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp", "computers", "facebook",
@@ -82,7 +84,9 @@ def _read(name_or_path: str, data_dir: Path | None) -> Population:
             return read_pyg_file(path.stem, path)
         near = difflib.get_close_matches(name_or_path.lower(), names(), n=3, cutoff=0.5)
         known = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names())}"
-        raise ValueError(f"--dataset {name_or_path}: no such data set; {known} (or the path of a .npz or .pt file)")
+        if path.suffix in (".txt", ".edges", ".edgelist", ".tsv", ".csv", ".gml", ".graphml") or path.exists():
+            raise ValueError(f"--dataset {name_or_path}: the path of a data set is a .npz or a PyG .pt; {IMPORT}")
+        raise ValueError(f"--dataset {name_or_path}: no such data set; {known}; or the path of a .npz or .pt; {IMPORT}")
     root = default_root() if data_dir is None else Path(data_dir)
     form = locate(entry, root)
     folder = root / form.folder

@@ -1,4 +1,4 @@
-"""A user's own graph in one ``.npz`` file, read without pickle.
+"""A user's own graph in one ``.npz`` file, read without pickle and written whole or not at all.
 
 Arrays:
 
@@ -20,14 +20,17 @@ taken from the data: state it if it is not public); ``class_names`` (text); ``tr
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.atomic_files import write_atomically
 from devices.data.population import Population, build_population
 from devices.datasets.arrays import csr_of, edges_of, labels_of, split_of
 
@@ -47,15 +50,36 @@ def read_npz_file(name: str, path: Path, *, domains: tuple[int, ...] = ()) -> Po
         ValueError: one line: no such file or no ``.npz``, an array that is missing or has
             the wrong shape, or the first offending row and column, edge or node.
     """
-    file = path.name
+    arrays, objects = load_arrays(path)
+    if objects:
+        raise ValueError(f"{path} cannot be read as a .npz of plain arrays: {objects[0]} holds Python objects")
+    return population_of(name, path.name, arrays, domains=domains)
+
+
+def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
+    """Return the plain arrays of a ``.npz`` of any layout, and the names of those of Python objects, which stay unread.
+
+    Raises:
+        ValueError: one line: no such file, no ``.npz``, or a header that does not fit its bytes.
+    """
     try:
-        _check_headers(path)
+        objects = _check_headers(path)
         with np.load(path, allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
+            return {key: stored[key] for key in stored.files if key not in objects}, objects
     except FileNotFoundError:
         raise ValueError(f"no such file: {path}") from None
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} cannot be read as a .npz of plain arrays: {' '.join(str(error).split())}") from error
+
+
+def population_of(
+    name: str, file: str, arrays: Mapping[str, NDArray[Any]], *, domains: tuple[int, ...] = ()
+) -> Population:
+    """Check arrays of the schema above and make a population of them.
+
+    Raises:
+        ValueError: one line that names ``file`` and the first fault.
+    """
     _require(file, arrays, "edge_index", "labels")
     values: NDArray[Any] | None
     if "x" in arrays:
@@ -90,12 +114,39 @@ def read_npz_file(name: str, path: Path, *, domains: tuple[int, ...] = ()) -> Po
     return split_of(file, population, {part: arrays[part] for part in _PARTS})
 
 
-def _check_headers(path: Path) -> None:
+def write_npz_file(population: Population, path: Path) -> None:
+    """Write a population in the schema above, whole or not at all, readable by its owner alone.
+
+    :func:`read_npz_file` gives a population of the same digest and split. ``domains`` are not written.
+    """
+    facts, split = population.facts, population.own_split
+    arrays: dict[str, Any] = {
+        "edge_index": population.edges.astype(np.int32), "labels": population.labels,
+        "indptr": population.feature_indptr, "indices": population.feature_indices,
+        "num_features": np.int64(facts.d), "num_classes": np.int64(facts.classes),
+        "feature_range": np.array([facts.feature_low, facts.feature_high]),
+    }  # fmt: skip
+    if np.any(population.feature_values != 1):
+        arrays["values"] = population.feature_values
+    if facts.class_names:
+        arrays["class_names"] = np.array(facts.class_names)
+    if split is not None:
+        arrays |= {part: getattr(split, part) for part in _PARTS}
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    write_atomically(path, content.getvalue())
+
+
+def _check_headers(path: Path) -> tuple[str, ...]:
     """Check that each array's header describes the bytes that are there, before memory is taken for it.
+
+    Returns:
+        Names of the arrays of Python objects.
 
     Raises:
         ValueError: for another header, or more than :data:`LARGEST_BYTES` in all.
     """
+    objects = []
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         if sum(member.file_size for member in members) > LARGEST_BYTES:
@@ -108,17 +159,21 @@ def _check_headers(path: Path) -> None:
                 wide = version == (2, 0)
                 header = np.lib.format.read_array_header_2_0 if wide else np.lib.format.read_array_header_1_0
                 shape, _, dtype = header(file)
-                if dtype.hasobject or file.tell() + math.prod(shape) * dtype.itemsize != member.file_size:
+                if dtype.hasobject:
+                    objects.append(member.filename.removesuffix(".npy"))
+                elif file.tell() + math.prod(shape) * dtype.itemsize != member.file_size:
                     raise ValueError(f"{member.filename} does not hold what its header says")
+    return tuple(objects)
 
 
-def _require(file: str, arrays: dict[str, NDArray[Any]], *names: str) -> None:
+def _require(file: str, arrays: Mapping[str, NDArray[Any]], *names: str) -> None:
     for name in names:
         if name not in arrays:
-            raise ValueError(f"{file}: the array {name} is missing; found {', '.join(sorted(arrays)) or 'nothing'}")
+            found = ", ".join(sorted(arrays)) or "nothing"
+            raise ValueError(f"{file}: the array {name} is missing; found {found} (ldpsim import reads other layouts)")
 
 
-def _whole(file: str, arrays: dict[str, NDArray[Any]], name: str, ndim: int = 1) -> NDArray[Any]:
+def _whole(file: str, arrays: Mapping[str, NDArray[Any]], name: str, ndim: int = 1) -> NDArray[Any]:
     array = arrays[name]
     if array.ndim != ndim or array.dtype.kind not in "iu":
         what = "a list of whole numbers" if ndim else "one whole number"

@@ -1,0 +1,154 @@
+"""``ldpsim import SOURCE... --out FILE.npz``: graphs of other programs, and a preview of what would be public."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli import options as o
+from cli.output import console, print_json, text_table, working
+from cli.words import count, percent
+
+_RANGE_FROM = {"stated": "stated", "default": "the default", "data": "taken from the data: this is a release"}
+_CLASSES_FROM = {"stated": "stated", "labels": "counted in the labels: state them with --class-names"}
+
+
+def import_data(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="SOURCE...", help="Edge list, .csv, .gml, .graphml, .npz or .pt.")
+    ],
+    out: Annotated[
+        Path | None, o.plain_option("--out", "File to write; left out: the summary alone.", "FILE.npz")
+    ] = None,
+    label: Annotated[
+        str | None, o.plain_option("--label", "Column or attribute of the class.", "NAME", show_default="label")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, o.plain_option("--ignore", "Column or attribute to leave out (repeatable).", "NAME")
+    ] = None,
+    class_names: Annotated[
+        str | None,
+        o.plain_option("--class-names", "Public list of classes.", "A,B,...", show_default="those of the labels"),
+    ] = None,
+    feature_range: Annotated[
+        str | None,
+        o.plain_option("--feature-range", "Public range of each feature.", "LOW,HIGH", show_default="0,1"),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        o.plain_option(
+            "--scale", "Cut at the range, 1 where not 0, or by range of the data (a release).", "clip|binary|minmax"
+        ),
+    ] = None,
+    masks: Annotated[
+        str, o.plain_option("--masks", "Training, validation and test people of the file.", "keep|drop")
+    ] = "keep",
+    ids: Annotated[
+        Path | None, o.plain_option("--ids", "Write each person's number and name, too.", "FILE.csv")
+    ] = None,
+    force: Annotated[bool, o.plain_option("--force", "Replace files that are there.")] = False,
+    as_json: o.PlainJson = False,
+    debug: o.PlainDebug = False,
+) -> None:
+    """Make one checked FILE.npz for --dataset of edge lists, CSV, GML, GraphML, PyG, DGL or npz files.
+
+    ldpsim import edges.csv people.csv --out mine.npz
+    """
+    from strategies.importing.graph_import import ImportOptions, import_graph
+
+    chosen = ImportOptions(
+        label=label, ignore=tuple(ignore or ()), class_names=_list(class_names), feature_range=_range(feature_range),
+        scale=scale, masks=masks,
+    )  # fmt: skip
+    with working(silent=True):
+        found = import_graph(sources, out, chosen, force=force, ids=ids)
+    for line in found["warnings"]:
+        typer.echo(f"warning: {line}", err=True)
+    if as_json:
+        print_json(found)
+        return
+    screen = console()
+    screen.print(_counts(found))
+    screen.print("\nPublic (a curator knows it without asking)", style="bold")
+    screen.print(_public(found["public"]))
+    screen.print("\nNot public", style="bold")
+    screen.print(_plain(*(("-", line) for line in found["not_public"])))
+    if out is None:
+        screen.print("\nNothing was written: --out FILE.npz writes it.")
+    if found["next"]:
+        screen.print(f"\nWritten: {out}. Next:", markup=False, soft_wrap=True)
+        screen.print(f"  {found['next']}", markup=False, soft_wrap=True)
+
+
+def _list(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",")) if text else ()
+
+
+def _range(text: str | None) -> tuple[float, float] | None:
+    """Read ``LOW,HIGH``.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if text is None:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--feature-range {text}: two numbers with a comma between, such as 0,1") from None
+    return low, high
+
+
+def _counts(found: dict[str, Any]) -> Any:
+    """Return the table of counts."""
+    edges, values, rate = found["edges"], found["feature_values"], found["feature_rate"]
+    labelled = found["people"] - found["without_label"]
+    dropped = [f"{edges['given']:,} given"]
+    dropped += [f"{count(edges['self_loops_dropped'], 'self-loop')} dropped"] if edges["self_loops_dropped"] else []
+    dropped += [f"{count(edges['repeats_dropped'], 'repeat')} dropped"] if edges["repeats_dropped"] else []
+    both, directed = edges["pairs_in_both_directions"], edges["directed_made_undirected"]
+    dropped += [f"{both:,} were there in both directions"] if both else []
+    dropped += [f"{directed:,} directed made undirected"] if directed else []
+    shown = text_table("", ">", "~")
+    shown.show_header = False
+    shown.add_row("people", f"{found['people']:,}", f"{found['isolated']:,} without an edge")
+    shown.add_row("edges", f"{edges['kept']:,}", "; ".join(dropped))
+    spread = f"{percent(rate)} not 0; values {values['low']:g} to {values['high']:g}" if values else ""
+    shown.add_row("features", f"{found['features']:,}", spread)
+    largest = f"; largest {percent(found['largest_class'] / labelled)}" if labelled else ""
+    shown.add_row("classes", f"{found['classes']:,}", f"{found['without_label']:,} people without a label{largest}")
+    shown.add_row("homophily", percent(found["homophily"]), "edges inside a class, of those between labelled people")
+    masks = found["masks"]
+    if masks["found"]:
+        kept = "kept for --split file" if masks["kept"] else "left out"
+        shown.add_row("masks", str(len(masks["found"])), f"{', '.join(masks['found'])}: {kept}")
+    return shown
+
+
+def _public(public: dict[str, Any]) -> Any:
+    """Return the table of what would be public."""
+    low, high = public["feature_range"]
+    names, split = public["class_names"], public["split"]
+    more = f", and {len(names) - 12} more" if len(names) > 12 else ""
+    parts = ", ".join(f"{part} {size:,}" for part, size in split.items()) if split else "none in the file"
+    return _plain(
+        ("people", f"{public['people']:,}"),
+        ("features", f"{public['features']:,}"),
+        ("range", f"{low:g} to {high:g} ({_RANGE_FROM[public['feature_range_from']]})"),
+        ("classes", f"{public['classes']:,} ({_CLASSES_FROM[public['classes_from']]})"),
+        *([("class names", ", ".join(names[:12]) + more)] if names else []),
+        ("split", parts),
+    )
+
+
+def _plain(*rows: tuple[str, str]) -> Any:
+    """Return a table of a word and its text; long text is wrapped."""
+    from rich.markup import escape
+
+    shown = text_table("", "~", gap=2)
+    shown.show_header = False
+    for word, text in rows:
+        shown.add_row(f"  {word}", escape(text))
+    return shown
