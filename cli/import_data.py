@@ -108,9 +108,11 @@ def _counts(found: dict[str, Any]) -> Any:
     dropped = [f"{edges['given']:,} given"]
     dropped += [f"{count(edges['self_loops_dropped'], 'self-loop')} dropped"] if edges["self_loops_dropped"] else []
     dropped += [f"{count(edges['repeats_dropped'], 'repeat')} dropped"] if edges["repeats_dropped"] else []
-    both, directed = edges["pairs_in_both_directions"], edges["directed_made_undirected"]
-    dropped += [f"{both:,} were there in both directions"] if both else []
-    dropped += [f"{directed:,} directed made undirected"] if directed else []
+    both, one = edges["pairs_in_both_directions"], edges["pairs_in_one_direction"]
+    if found["directed"] and one:
+        dropped += [f"{one:,} directed made undirected"]
+    elif both:
+        dropped += [f"{both:,} in both directions, {one:,} in one: each is one undirected edge"]
     shown = text_table("", ">", "~")
     shown.show_header = False
     shown.add_row("people", f"{found['people']:,}", f"{found['isolated']:,} without an edge")

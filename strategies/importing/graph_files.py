@@ -34,6 +34,8 @@ def read_graph_file(
     gml = path.suffix.lower() == ".gml"
     try:
         graph = _parse_gml(path.read_text(encoding="utf-8")) if gml else nx.read_graphml(path, force_multigraph=True)
+    except UnicodeDecodeError:
+        raise
     except (nx.NetworkXException, SyntaxError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
     numbers_of = {node: number for number, node in enumerate(graph)}

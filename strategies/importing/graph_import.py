@@ -133,11 +133,12 @@ def read_graph(paths: Sequence[Path], options: ImportOptions) -> ArrayGraph:
         if not path.is_file():
             raise ValueError(f"no such file: {path}")
     names = {"label": options.label, "ignore": options.ignore, "class_names": options.class_names}
-    if any(path.suffix.lower() in _ARRAYS for path in paths):
+    whole = next((path for path in paths if path.suffix.lower() in _ARRAYS), None)
+    if whole is not None:
         if len(paths) > 1:
-            raise ValueError(f"{paths[0]}: a .npz or .pt holds a whole graph; give it alone")
-        arrays, notes = read_arrays(paths[0])
-        graph = of_layout(paths[0].name, arrays, **names)  # type: ignore[arg-type]
+            raise ValueError(f"{whole}: a .npz or .pt holds a whole graph; give it alone")
+        arrays, notes = read_arrays(whole)
+        graph = of_layout(whole.name, arrays, **names)  # type: ignore[arg-type]
         return replace(graph, notes=(*notes, *graph.notes))
     edges: list[NamedEdges] = []
     tables: list[PeopleTable] = []

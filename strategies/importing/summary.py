@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,17 @@ NOT_PUBLIC = (
 )
 
 
-def edge_counts(given: IntArray, kept: int, n: int, directed: bool | None) -> dict[str, int]:
-    """Count edges as given (2, m) and what becomes of them.
-
-    A list with some pairs in both directions and some in one is taken as directed.
-    """
+def edge_counts(given: IntArray, kept: int, n: int) -> dict[str, int]:
+    """Count edges as given (2, m) and what becomes of them; ``kept`` counts each undirected edge once."""
     left, right = given[:, given[0] != given[1]]
     pairs = len(distinct(left * n + right))
-    both = pairs - kept
-    counted = directed if directed is not None else 0 < both < kept
     return {
         "given": given.shape[1],
         "kept": kept,
         "self_loops_dropped": given.shape[1] - len(left),
         "repeats_dropped": len(left) - pairs,
-        "pairs_in_both_directions": both,
-        "directed_made_undirected": kept - both if counted else 0,
+        "pairs_in_both_directions": pairs - kept,
+        "pairs_in_one_direction": 2 * kept - pairs,
     }
 
 
@@ -67,7 +63,8 @@ def summarize(
         ends = (min(ends[0], 0.0), max(ends[1], 0.0))
     return {
         "people": facts.n,
-        "edges": edge_counts(given, population.edges.shape[1], facts.n, directed),
+        "directed": directed,
+        "edges": edge_counts(given, population.edges.shape[1], facts.n),
         "isolated": int(np.sum(population.degrees == 0)),
         "classes": facts.classes,
         "largest_class": int(np.bincount(labels[labels >= 0], minlength=1).max()),
@@ -95,4 +92,4 @@ def next_command(out: Path | None, split: bool, labelled: bool) -> str | None:
     """Return the command that uses the file, None where there is none or nobody has a label."""
     if out is None or not labelled:
         return None
-    return f"ldpsim run --dataset {out}{' --split file' if split else ''}"
+    return f"ldpsim run --dataset {shlex.quote(str(out))}{' --split file' if split else ''}"

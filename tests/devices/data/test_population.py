@@ -70,6 +70,10 @@ def test_values_left_out_are_ones() -> None:
         ({"labels": np.array([0, 1, -2, 0])}, "node 2 has label -2"),
         ({"labels": np.array([0, 1])}, "labels for 4 people"),
         ({"feature_range": (1.0, 1.0)}, "range .* is empty"),
+        (
+            {"feature_range": (0.25, 1.0), "feature_values": np.full(4, 0.5)},
+            r"row 0, column 1: feature 0 outside \[0.25, 1\]",
+        ),
         ({"class_names": ("a",)}, "1 class names for 2 classes"),
     ],
 )

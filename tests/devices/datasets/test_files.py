@@ -116,6 +116,22 @@ def test_a_name_like_nothing_gets_the_list() -> None:
         load("qqqqqqqq")
 
 
+@pytest.mark.parametrize("path", ["mine.csv", "graph.GML", "there.gpickle"])
+def test_a_path_of_another_form_names_the_accepted_ones(path: str, tmp_path: Path) -> None:
+    (tmp_path / "there.gpickle").touch()
+    with pytest.raises(
+        ValueError, match=r"is a \.npz or a PyG \.pt; `ldpsim import` makes one of an edge list .*\.gml"
+    ):
+        load(str(tmp_path / path))
+
+
+def test_a_path_that_is_not_there_names_the_accepted_forms() -> None:
+    with pytest.raises(
+        ValueError, match=r"no such data set; .*; or the path of a \.npz or \.pt; `ldpsim import` makes"
+    ):
+        load("folder/qqqq.xlsx")
+
+
 def test_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LDPSIM_DATA", str(tmp_path))
     assert files.default_root() == tmp_path

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from devices.datasets import load
+from devices.datasets.npz_file import load_arrays, write_npz_file
 
 GOOD: dict[str, Any] = {
     "x": np.array([[0, 1, 0], [0.5, 0, 0], [0, 0, 0], [1, 1, 1]], np.float64),
@@ -48,6 +49,18 @@ def test_optional_facts_and_split(tmp_path: Path) -> None:
     assert facts.class_names == ("a", "b", "c", "d")
     assert population.own_split is not None
     assert [part.tolist() for part in (population.own_split.train, population.own_split.test)] == [[0], [2]]
+
+
+def test_what_is_written_reads_as_the_same_population(tmp_path: Path) -> None:
+    masks = {"train": [0], "val": [1], "test": [2]}
+    for changes in ({}, {**masks, "class_names": ["a", "b", "c"], "feature_range": [-1.0, 2.0]}, {"x": GOOD["x"] > 0}):
+        population = load(_write(tmp_path, **changes))
+        write_npz_file(population, tmp_path / "again.npz")
+        again = load(str(tmp_path / "again.npz"))
+        assert again.digest == population.digest
+        assert (again.own_split is None) == ("train" not in changes)
+    with np.load(tmp_path / "again.npz") as stored:
+        assert "values" not in stored.files
 
 
 def _table(row: int, column: int, value: float) -> np.ndarray:
@@ -113,6 +126,12 @@ def test_object_arrays_are_not_unpickled(tmp_path: Path) -> None:
     np.savez(tmp_path / "mine.npz", x=np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"cannot be read as a \.npz of plain arrays"):
         load(str(tmp_path / "mine.npz"))
+
+
+def test_other_layouts_load_without_their_objects(tmp_path: Path) -> None:
+    np.savez(tmp_path / "mine.npz", names=np.array([{}], dtype=object), adj_indptr=np.array([0, 1]))
+    arrays, objects = load_arrays(tmp_path / "mine.npz")
+    assert list(arrays) == ["adj_indptr"] and objects == ("names",)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04"])

@@ -1,0 +1,95 @@
+"""``ldpsim import``: the summary, the document, the exit codes, and a run on what it wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from cli.main import app
+
+EDGES = "source,target,since\n" + "".join(f"p{i},p{(i + step) % 60},2020\n" for i in range(60) for step in (1, 3, 0))
+PEOPLE = "id,tall,old,label\n" + "".join(f"p{i},{i % 2},{i % 3 / 2},{'red' if i % 2 else 'blue'}\n" for i in range(60))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "edges.csv").write_text(EDGES)
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _import(*words: str) -> Result:
+    return CliRunner().invoke(app, ["import", *words])
+
+
+def test_summary_and_preview(folder: Path) -> None:
+    shown = _import("edges.csv", "people.csv", "--out", "mine.npz")
+    assert shown.exit_code == 0, shown.output
+    assert all(len(line) <= 80 for line in shown.stdout.splitlines())
+    words = " ".join(shown.stdout.split())
+    for part in (
+        "people 60 0 without an edge", "edges 120 180 given; 60 self-loops dropped", "features 2 58.3 % not 0",
+        "classes 2 0 people without a label; largest 50.0 %", "homophily 0.0 %", "range 0 to 1 (the default)",
+        "2 (counted in the labels: state them with --class-names)", "class names blue, red", "split none in the file",
+        "Not public - who is linked with whom", "Next: ldpsim run --dataset mine.npz",
+    ):  # fmt: skip
+        assert part in words, part
+    assert shown.stderr == "warning: edges.csv: not read: since (an edge has no attributes)\n"
+
+
+def test_without_out_it_is_a_preview(folder: Path) -> None:
+    shown = _import("edges.csv", "people.csv")
+    assert "Nothing was written: --out FILE.npz writes it." in shown.stdout
+    assert not list(folder.glob("*.npz"))
+
+
+def test_as_json(folder: Path) -> None:
+    words = ["--class-names", "blue, red,green", "--feature-range", "0,2", "--ignore", "old", "--label", "label"]
+    shown = _import("edges.csv", "people.csv", "--out", "mine.npz", "--ids", "ids.csv", *words, "--json")
+    found = json.loads(shown.stdout)
+    assert found["public"] == {
+        "people": 60, "features": 1, "feature_range": [0.0, 2.0], "feature_range_from": "stated", "classes": 3,
+        "classes_from": "stated", "class_names": ["blue", "red", "green"], "split": None,
+    }  # fmt: skip
+    assert (found["out"], found["next"]) == ("mine.npz", "ldpsim run --dataset mine.npz")
+    assert (folder / "ids.csv").read_text().startswith("node,id\n0,p0\n")
+
+
+def test_a_run_on_what_was_imported(folder: Path) -> None:
+    assert _import("edges.csv", "people.csv", "--out", "mine.npz").exit_code == 0
+    quick = ["--no-nulls", "--no-reference", "--engine", "local", "--set", "epochs=2", "--out", "runs", "--json"]
+    shown = CliRunner().invoke(app, ["run", "--dataset", "mine.npz", "--clients", "40", *quick])
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout)["dataset"]["nodes"] == 40
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["graph.pkl"], "error: graph.pkl: a pickle runs code when it is opened"),
+        (["graph.xlsx"], "error: graph.xlsx: no form that is known; accepted are edge list (.txt"),
+        (["edges.csv", "--feature-range", "1"], "error: --feature-range 1: two numbers with a comma between"),
+        (["edges.csv", "--scale", "log"], "error: --scale log: one of minmax, clip, binary"),
+        (["edges.csv", "--out", "people.csv"], "error: --out people.csv: the name of the file must end with .npz"),
+        (["people.csv"], "error: no edges: people.csv lists people"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(folder: Path, words: list[str], line: str) -> None:
+    shown = _import(*words)
+    assert shown.exit_code == 2
+    assert shown.stdout == "" and shown.stderr.startswith(line) and shown.stderr.count("\n") == 1
+
+
+def test_a_file_that_is_there_stays(folder: Path) -> None:
+    assert _import("edges.csv", "--out", "mine.npz").exit_code == 0
+    before = (folder / "mine.npz").read_bytes()
+    shown = _import("edges.csv", "people.csv", "--out", "mine.npz")
+    assert shown.exit_code == 2 and "--force replaces it" in shown.stderr
+    assert (folder / "mine.npz").read_bytes() == before
+    assert _import("edges.csv", "people.csv", "--out", "mine.npz", "--force").exit_code == 0
+    assert (folder / "mine.npz").read_bytes() != before
