@@ -52,11 +52,11 @@ def import_data(
     as_json: o.PlainJson = False,
     debug: o.PlainDebug = False,
 ) -> None:
-    """Make one checked FILE.npz for --dataset of edge lists, CSV, GML, GraphML, PyG, DGL or npz files.
+    """Turn an edge list, CSV, GML, GraphML, PyG, DGL or other npz files into one checked FILE.npz for --dataset.
 
     ldpsim import edges.csv people.csv --out mine.npz
     """
-    from strategies.importing.graph_import import ImportOptions, import_graph
+    from strategies.importing import ImportOptions, import_graph
 
     chosen = ImportOptions(
         label=label, ignore=tuple(ignore or ()), class_names=_list(class_names), feature_range=_range(feature_range),
@@ -120,7 +120,7 @@ def _counts(found: dict[str, Any]) -> Any:
     spread = f"{percent(rate)} not 0; values {values['low']:g} to {values['high']:g}" if values else ""
     shown.add_row("features", f"{found['features']:,}", spread)
     largest = f"; largest {percent(found['largest_class'] / labelled)}" if labelled else ""
-    shown.add_row("classes", f"{found['classes']:,}", f"{found['without_label']:,} people without a label{largest}")
+    shown.add_row("classes", f"{found['classes']:,}", f"{found['without_label']:,} without a label{largest}")
     shown.add_row("homophily", percent(found["homophily"]), "edges inside a class, of those between labelled people")
     masks = found["masks"]
     if masks["found"]:

@@ -47,7 +47,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "strategies": (
         ("importing", "progress"),
-        ("people", "rounds"),
+        ("importing.__init__", "people", "rounds"),
         ("engines",),
         ("adversaries", "audit", "setup"),
         ("adversaries.__init__", "results"),

@@ -210,7 +210,7 @@ def _document(
     if 0 < len(masks) < len(PARTS):
         absent = ", ".join(part for part in PARTS if part not in masks)
         warnings.append(f"masks: {', '.join(masks)} found without {absent}; left out, since --split file needs all")
-    if found["classes"] > max(2, found["people"] / 2):
+    if found["classes"] > max(10, found["people"] / 2):
         warnings.append(
             "most people have a class of their own: is it a name? --label names the class, --ignore drops it"
         )

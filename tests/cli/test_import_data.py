@@ -34,7 +34,7 @@ def test_summary_and_preview(folder: Path) -> None:
     words = " ".join(shown.stdout.split())
     for part in (
         "people 60 0 without an edge", "edges 120 180 given; 60 self-loops dropped", "features 2 58.3 % not 0",
-        "classes 2 0 people without a label; largest 50.0 %", "homophily 0.0 %", "range 0 to 1 (the default)",
+        "classes 2 0 without a label; largest 50.0 %", "homophily 0.0 %", "range 0 to 1 (the default)",
         "2 (counted in the labels: state them with --class-names)", "class names blue, red", "split none in the file",
         "Not public - who is linked with whom", "Next: ldpsim run --dataset mine.npz",
     ):  # fmt: skip

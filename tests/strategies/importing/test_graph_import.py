@@ -168,7 +168,7 @@ def test_masks(tmp_path: Path) -> None:
 
 
 def test_warnings_about_labels(tmp_path: Path) -> None:
-    files = _files(tmp_path, people="id,a,label\na,1,Ann\nb,1,Bob\nc,1,Cy\nd,1,Di\n")
+    files = _files(tmp_path, people="id,a,label\n" + "".join(f"{name},1,{name * 2}\n" for name in "abcdefghijklm"))
     assert any("a class of their own" in line for line in import_graph(files)["warnings"])
     files = _files(tmp_path, people="id,a\na,1\nb,1\nc,1\nd,1\n")
     found = import_graph(files, tmp_path / "m.npz")
