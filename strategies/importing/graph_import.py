@@ -216,8 +216,7 @@ def _document(
         )
     if found["without_label"] == found["people"]:
         warnings.append("nobody has a label: a run needs some; a CSV with the columns id and label adds them")
-    next_ = next_command(out, population.own_split is not None, found["without_label"] < found["people"])
     return {
         "sources": [str(path) for path in paths], "out": str(out) if out else None, **found,
-        "warnings": warnings, "next": next_,
+        "warnings": warnings, "next": next_command(out, population),
     }  # fmt: skip

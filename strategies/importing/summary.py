@@ -88,8 +88,10 @@ def summarize(
     }
 
 
-def next_command(out: Path | None, split: bool, labelled: bool) -> str | None:
+def next_command(out: Path | None, population: Population) -> str | None:
     """Return the command that uses the file, None where there is none or nobody has a label."""
-    if out is None or not labelled:
+    if out is None or not (population.labels >= 0).any():
         return None
-    return f"ldpsim run --dataset {shlex.quote(str(out))}{' --split file' if split else ''}"
+    method = "" if population.facts.d else " --method blink"  # the default method compares features
+    split = " --split file" if population.own_split else ""
+    return f"ldpsim run --dataset {shlex.quote(str(out))}{method}{split}"

@@ -69,14 +69,18 @@ def test_no_features_and_no_labels() -> None:
     assert (found["feature_rate"], found["feature_values"], found["largest_class"]) == (None, None, 0)
 
 
+SPLIT = {"train": [0], "val": [1], "test": [3]}
+
+
 @pytest.mark.parametrize(
-    ("out", "split", "labelled", "command"),
+    ("out", "changes", "command"),
     [
-        (Path("a b.npz"), True, True, "ldpsim run --dataset 'a b.npz' --split file"),
-        (Path("g.npz"), False, True, "ldpsim run --dataset g.npz"),
-        (None, True, True, None),
-        (Path("g.npz"), True, False, None),
+        (Path("a b.npz"), SPLIT, "ldpsim run --dataset 'a b.npz' --split file"),
+        (Path("g.npz"), {}, "ldpsim run --dataset g.npz"),
+        (Path("g.npz"), {"x": np.zeros((5, 0))}, "ldpsim run --dataset g.npz --method blink"),
+        (None, SPLIT, None),
+        (Path("g.npz"), {"labels": np.full(5, -1)}, None),
     ],
 )
-def test_next_command(out: Path | None, split: bool, labelled: bool, command: str | None) -> None:
-    assert next_command(out, split, labelled) == command
+def test_next_command(out: Path | None, changes: dict[str, Any], command: str | None) -> None:
+    assert next_command(out, _population(**changes)) == command
