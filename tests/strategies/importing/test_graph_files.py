@@ -64,6 +64,13 @@ def test_gml_of_other_programs(tmp_path: Path) -> None:
     assert read_graph_file(path, label="label", ignore=["value"])[1].labels == ["Al", "Al"]
 
 
+def test_repeated_edges_of_graphml_are_counted(tmp_path: Path) -> None:
+    edge = '<edge source="a" target="b"/>'
+    text = f'<graph edgedefault="undirected"><node id="a"/><node id="b"/>{edge}{edge}</graph>'
+    (tmp_path / "g.graphml").write_text(f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{text}</graphml>')
+    assert read_graph_file(tmp_path / "g.graphml")[0].ends.shape == (2, 2)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

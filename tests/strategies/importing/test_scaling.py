@@ -43,9 +43,10 @@ def test_no_features() -> None:
     assert _scaled(np.zeros((3, 0)), "minmax").shape == (3, 0)
 
 
+@pytest.mark.parametrize("column", [0, 2])
 @pytest.mark.parametrize("scale", ["minmax", "clip", "binary"])
-def test_a_value_that_is_not_finite_is_named(scale: str) -> None:
+def test_a_value_that_is_not_finite_is_named(scale: str, column: int) -> None:
     table = TABLE.copy()
-    table[1, 2] = np.inf
-    with pytest.raises(WrongFeature, match=r"g\.csv: row 1, column 2: feature that is not a finite number"):
+    table[1, column] = np.inf
+    with pytest.raises(WrongFeature, match=rf"g\.csv: row 1, column {column}: feature that is not a finite number"):
         _scaled(table, scale)
