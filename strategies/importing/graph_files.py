@@ -33,7 +33,7 @@ def read_graph_file(
 
     gml = path.suffix.lower() == ".gml"
     try:
-        graph = _parse_gml(path.read_text(encoding="utf-8")) if gml else nx.read_graphml(path, force_multigraph=True)
+        graph = _parse_gml(path.read_text(encoding="utf-8")) if gml else nx.read_graphml(path)
     except UnicodeDecodeError:
         raise
     except (nx.NetworkXException, SyntaxError, KeyError, TypeError, ValueError) as error:

@@ -21,7 +21,7 @@ from strategies.importing.edge_list import read_edge_list
 from strategies.importing.graph_files import read_graph_file
 from strategies.importing.joining import join
 from strategies.importing.layouts import of_layout
-from strategies.importing.parts import PARTS, ArrayGraph, NamedEdges, PeopleTable
+from strategies.importing.parts import PARTS, FoundGraph, NamedEdges, PeopleTable
 from strategies.importing.scaling import FROM_DATA, SCALES, scaled
 from strategies.importing.summary import next_command, summarize
 from strategies.importing.tables import ENDS, read_table
@@ -116,7 +116,7 @@ def import_graph(
     return document
 
 
-def read_graph(paths: Sequence[Path], options: ImportOptions) -> ArrayGraph:
+def read_graph(paths: Sequence[Path], options: ImportOptions) -> FoundGraph:
     """Read the files by the ends of their names and join what they hold.
 
     Raises:
@@ -164,7 +164,7 @@ def _read(path: Path, options: ImportOptions) -> tuple[NamedEdges | PeopleTable,
     return (read_table(path, label=options.label, ignore=options.ignore) if table else read_edge_list(path),)
 
 
-def checked(name: str, graph: ArrayGraph, options: ImportOptions) -> tuple[Population, str]:
+def checked(name: str, graph: FoundGraph, options: ImportOptions) -> tuple[Population, str]:
     """Return the checked population, and the source of its range: ``stated``, ``default`` or ``data``.
 
     Raises:
@@ -194,7 +194,7 @@ def checked(name: str, graph: ArrayGraph, options: ImportOptions) -> tuple[Popul
 
 
 def _document(
-    paths: Sequence[Path], out: Path | None, graph: ArrayGraph, population: Population, options: ImportOptions,
+    paths: Sequence[Path], out: Path | None, graph: FoundGraph, population: Population, options: ImportOptions,
     range_from: str,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the summary with sources, warnings and the next command."""

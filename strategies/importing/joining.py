@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from strategies.importing.labels import numbered
-from strategies.importing.parts import ArrayGraph, NamedEdges, PeopleTable
+from strategies.importing.parts import FoundGraph, NamedEdges, PeopleTable
 
 
 def join(
@@ -20,7 +20,7 @@ def join(
     label: str | None = None,
     ignore: Collection[str] = (),
     class_names: tuple[str, ...] = (),
-) -> ArrayGraph:
+) -> FoundGraph:
     """Return one graph of all parts.
 
     With features, the people are the rows of the first table that has some, in its order:
@@ -86,7 +86,7 @@ def join(
         arrays["class_names"] = np.array(names)
     told = [part.directed for part in edges if part.directed is not None]
     notes = tuple(note for part in edges for note in part.notes)
-    return ArrayGraph(
+    return FoundGraph(
         (base or edges[0]).file, arrays, ids, places, tuple(columns), any(told) if told else None, bool(class_names),
         notes,
     )  # fmt: skip

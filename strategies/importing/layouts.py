@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from devices.datasets.arrays import csr_of, edges_of
 from strategies.importing.labels import numbered
-from strategies.importing.parts import PARTS, ArrayGraph
+from strategies.importing.parts import PARTS, FoundGraph
 
 NAMES = {
     "x": ("x", "feat", "feats", "features", "attr", "attr_matrix", "node_features", "node_feat"),
@@ -38,7 +38,7 @@ _KNOWN = {
 def of_layout(
     file: str, given: Mapping[str, Any], *, label: str | None = None, ignore: tuple[str, ...] = (),
     class_names: tuple[str, ...] = (),
-) -> ArrayGraph:  # fmt: skip
+) -> FoundGraph:  # fmt: skip
     """Return the graph of named arrays.
 
     Args:
@@ -82,7 +82,7 @@ def of_layout(
                 array = array[0] if array.shape[1] == n else array[:, 0]
             arrays[part] = array.astype(bool) if "mask" in str(kind[part]) else array
     stated = bool(class_names) or "class_names" in found or "num_classes" in left
-    return ArrayGraph(file, arrays, classes_stated=stated, notes=tuple(notes))
+    return FoundGraph(file, arrays, classes_stated=stated, notes=tuple(notes))
 
 
 def _bare(name: str) -> str:

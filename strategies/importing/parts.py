@@ -1,4 +1,4 @@
-"""Parts of a graph as its files give them: edges between names, tables of people, or arrays."""
+"""Parts of a graph as its files give them: edges between names, tables of people, and the graph that they make."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class PeopleTable:
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayGraph:
-    """Graph as arrays of the schema in :mod:`devices.datasets.npz_file`; ``edge_index`` is as given.
+class FoundGraph:
+    """Unchecked graph: arrays of the schema in :mod:`devices.datasets.npz_file`; ``edge_index`` is as given.
 
     Args:
         file: Name of the file, or of the first one.

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from strategies.importing.joining import join
-from strategies.importing.parts import ArrayGraph, NamedEdges, PeopleTable, named_edges
+from strategies.importing.parts import FoundGraph, NamedEdges, PeopleTable, named_edges
 from strategies.importing.tables import read_table
 
 EDGES = "source,target\nc,a\na,b\n"
@@ -18,7 +18,7 @@ FEATURES = "id,x,y\nb,1,0\na,0,2\nc,0,0\n"
 LABELS = "id,label\na,red\nc,blue\n"
 
 
-def _join(folder: Path, *texts: str, **options: Any) -> ArrayGraph:
+def _join(folder: Path, *texts: str, **options: Any) -> FoundGraph:
     edges, tables = [], []
     for name, text in zip(("one", "two", "three"), texts, strict=False):
         (folder / f"{name}.csv").write_text(text)
@@ -28,7 +28,7 @@ def _join(folder: Path, *texts: str, **options: Any) -> ArrayGraph:
     return join(edges, tables, **options)
 
 
-def _dense(graph: ArrayGraph) -> Any:
+def _dense(graph: FoundGraph) -> Any:
     a = graph.arrays
     return csr_array((a["values"], a["indices"], a["indptr"]), shape=(len(a["labels"]), int(a["num_features"])))
 

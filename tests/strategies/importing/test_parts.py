@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from strategies.importing.parts import ArrayGraph, FeatureRows, named_edges
+from strategies.importing.parts import FoundGraph, FeatureRows, named_edges
 
 
 def test_names_are_numbered_in_the_order_of_their_first_edge() -> None:
@@ -30,6 +30,6 @@ def test_rows_of_features_are_sparse_and_keep_nan() -> None:
 
 
 def test_place_of_a_feature() -> None:
-    named = ArrayGraph("p.csv", {}, places=["p.csv: row 2"], columns=("age",))
+    named = FoundGraph("p.csv", {}, places=["p.csv: row 2"], columns=("age",))
     assert named.place(0, 0) == "p.csv: row 2, column age"
-    assert ArrayGraph("g.npz", {}).place(4, 7) == "g.npz: row 4, column 7"
+    assert FoundGraph("g.npz", {}).place(4, 7) == "g.npz: row 4, column 7"
