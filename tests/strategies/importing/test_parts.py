@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from strategies.importing.parts import FoundGraph, FeatureRows, named_edges
+from strategies.importing.parts import FeatureRows, FoundGraph, named_edges
 
 
 def test_names_are_numbered_in_the_order_of_their_first_edge() -> None:
