@@ -1,4 +1,4 @@
-"""``ldpsim ledger show DIR``: releases of devices, with their time, loss and policy."""
+"""``ldpsim ledger show DIR...``: releases of devices, with their time, loss and policy."""
 
 from __future__ import annotations
 
@@ -55,6 +55,25 @@ def states_in(folder: Path) -> list[State]:
     if not found:
         raise ValueError(f"{folder} holds no enrolled devices (a run's folder or a state folder is needed)")
     return [State(path) for path in found]
+
+
+def newest_run(out: Path) -> Path:
+    """Return the newest folder of a run below ``out``, that of a sweep's or a comparison's cell included.
+
+    A run whose devices live elsewhere (``--state``) stands for their folder.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    import tomllib
+
+    # Each start of a run writes config.toml.
+    found = [path for pattern in ("*/config.toml", "*/*/config.toml") for path in out.glob(pattern)]
+    if not found:
+        raise ValueError(f"--last: {out} holds no run (--out names another folder)")
+    newest = max(found, key=lambda path: (path.stat().st_mtime_ns, path))
+    state = tomllib.loads(newest.read_text()).get("state")
+    return newest.parent if state is None else Path(state)
 
 
 def read_account(state: State, device: int | None = None) -> LedgerContent:
@@ -119,19 +138,28 @@ def _lifetime_of(state: State, device: int | None, parts: Sequence[tuple[Answer,
 
 @ledger.command()
 def show(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder, or a state folder.")],
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="DIR...", help="Runs' folders, or state folders.")
+    ] = None,
+    last: Annotated[bool, o.plain_option("--last", "The newest run below --out.")] = False,
+    out: Annotated[Path, o.plain_option("--out", "Parent of the runs' folders, for --last.", "DIR")] = Path("runs"),
     device: Annotated[int | None, o.plain_option("--device", "One device, release by release.", "I")] = None,
     as_json: o.PlainJson = False,
     debug: o.PlainDebug = False,
 ) -> None:
     """Show the releases of devices: time, attribute, loss by level, and the policy with its caps."""
-    accounts = [read_account(state, device) for state in states_in(folder)]
+    if bool(folders) == last:
+        raise ValueError("give the folders of runs or of devices, or --last (and not both)")
+    shown = [newest_run(out)] if last else list(dict.fromkeys(folders or ()))
+    accounts = [read_account(state, device) for folder in shown for state in states_in(folder)]
     if as_json:
         print_json({"states": [to_json(account) for account in accounts]})
         return
 
     screen = console()
-    for account in accounts:
+    for number, account in enumerate(accounts):
+        if number:
+            screen.print()
         screen.print(view(account))
 
 
