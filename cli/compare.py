@@ -61,7 +61,8 @@ def compare(
     """Run several methods on the same people with the same splits, and compare them."""
     with working(silent=quiet or as_json) as progress:
         from cli.report.gather import gather
-        from cli.report.page import shown_rows, write_page
+        from cli.report.page import write_page
+        from cli.report.shown import shown_rows
         from strategies.experiments.compare import compare as run
 
         result = run(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cli.report.labels import run_key
 from cli.report.rows import UnreadableRecord, number, people_of, row_of, text
+from cli.report.sweep_cells import TABLE, SweepCells, cells_of
 from cli.words import count as in_words
 from strategies.results.folder import COMPARISON
 from strategies.results.levels import compared_levels
@@ -29,11 +30,19 @@ class ShownResult:
         record: Content of its result.json.
         row: :func:`cli.report.rows.row_of`.
         people: :func:`cli.report.rows.people_of`.
+        is_repeat: Whether it is a cell of a sweep that varies the people's seed: cells with
+            other people of the same data set are repeats.
     """
 
     record: Mapping[str, Any]
     row: dict[str, Any]
     people: dict[str, Any]
+    is_repeat: bool = False
+
+    @property
+    def dataset(self) -> tuple[str, int]:
+        """Name and size of the data set; the people themselves may differ."""
+        return self.people["name"], self.people["nodes"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,8 @@ class Gathered:
     """Content of the page.
 
     Args:
-        results: Results of one population, in the order in which they were found.
+        results: Results in the order in which they were found; of each data set those of one
+            population, and the repeats of a sweep.
         failed: Methods that failed.
         left_out: Files and populations that are not shown.
         methods: Order of a comparison's methods, empty without a comparison.
@@ -68,7 +78,10 @@ class Gathered:
 
 
 def gather(folders: Sequence[Path], *, only: Sequence[Path] | None = None) -> Gathered:
-    """Read all results below folders; the population with the most results is shown.
+    """Read all results below folders.
+
+    Of each data set the population with the most results is shown, and the repeats of a sweep. Of a
+    sweep's folder only the cells of its table are shown.
 
     Args:
         folders: Folders of runs, sweeps or comparisons, or folders above them.
@@ -83,30 +96,36 @@ def gather(folders: Sequence[Path], *, only: Sequence[Path] | None = None) -> Ga
         if not folder.is_dir():
             raise ValueError(f"{folder}: there is no such folder")
         paths += [path for path in _below(folder) if path not in paths]
-        _of_many(folder, found)
+        _of_comparison(folder, found)
+    sweeps = _sweeps([path.parent for path in paths if path.name == TABLE], found)
     if only is not None:
         paths = [folder / "result.json" for folder in only]
     runs = [path for path in paths if path.name == "result.json"]
     for path in paths:
-        if path.name != "result.json" and path.parent / "result.json" not in runs:
+        if path.name == "config.toml" and path.parent / "result.json" not in runs:
             found.left_out.append(Problem(text(path.parent.name), "no result: interrupted, or still running"))
     if not runs:
         named = ", ".join(str(folder) for folder in folders)
         raise ValueError(f"{named}: no result.json there (a run's, a sweep's or a comparison's folder has them)")
-    results = [entry for path in runs if (entry := _read(path, found.left_out)) is not None]
-    if not results:
+    read = {path: entry for path in _listed(runs, sweeps, folders, found) if (entry := _read(path, found.left_out))}
+    if not read:
         first = found.left_out[-1]
         raise ValueError(f"none of {len(runs)} result.json can be shown ({first.what}: {first.why})")
-    _one_population(results, found)
+    of_sweep = {path: sweeps.get(path.parent.parent) for path in read}
+    results = [
+        replace(entry, is_repeat=True) if (cells := of_sweep[path]) and cells.varies_people else entry
+        for path, entry in read.items()
+    ]
+    found.results = _without_copies(_by_population(results, found), found)
     return found
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield result.json and config.toml files, folders sorted; links to folders are not followed."""
+    """Yield tables, result.json and config.toml files, folders sorted; links to folders are not followed."""
     for here, inside, files in os.walk(folder):
         own = _OF_A_RUN if "config.toml" in files else ()
         inside[:] = sorted(name for name in inside if name[0] != "." and name.partition("-")[0] not in own)
-        for name in ("result.json", "config.toml"):
+        for name in (TABLE, "result.json", "config.toml"):
             if name in files:
                 yield Path(here) / name
 
@@ -134,25 +153,79 @@ def _read(path: Path, left_out: list[Problem]) -> ShownResult | None:
     return None
 
 
-def _one_population(results: Sequence[ShownResult], found: Gathered) -> None:
-    """Keep the population with the most results; on a tie, the first."""
-    groups = Counter(entry.people["digest"] for entry in results)
-    most = groups.most_common(1)[0][0]  # the first one on a tie
-    found.results = [entry for entry in results if entry.people["digest"] == most]
-    for digest, count in groups.items():
-        if digest != most:
-            others = [entry for entry in results if entry.people["digest"] == digest]
-            people = others[0].people
-            named = ", ".join(dict.fromkeys(entry.row["folder"] for entry in others))
+def _sweeps(folders: Sequence[Path], found: Gathered) -> dict[Path, SweepCells]:
+    """Return the cells of the sweeps among some folders, and note those that failed."""
+    sweeps: dict[Path, SweepCells] = {}
+    for folder in folders:
+        try:
+            cells = cells_of(folder)
+        except ValueError:
+            found.left_out.append(Problem(TABLE, "cannot be read: the cells of the sweep are not known"))
+            continue
+        if cells is not None:
+            sweeps[folder] = cells
+            found.failed += [Problem(text(method), text(line)) for method, line in cells.failed]
+    return sweeps
+
+
+def _listed(
+    runs: Sequence[Path], sweeps: Mapping[Path, SweepCells], given: Sequence[Path], found: Gathered
+) -> list[Path]:
+    """Return the results without those in a sweep's folder that its table does not list; a run named itself stays."""
+    kept, old = list[Path](), dict[Path, list[str]]()
+    for path in runs:
+        cells = sweeps.get(path.parent.parent)
+        if cells is None or cells.folders is None or path.parent.name in cells.folders or path.parent in given:
+            kept.append(path)
+        else:
+            old.setdefault(path.parent.parent, []).append(path.parent.name)
+    for folder, names in old.items():
+        found.left_out.append(Problem(
+            text(", ".join(names)),
+            f"{in_words(len(names), 'result')} that {text(folder.name)}/{TABLE} does not list: the sweep's file has "
+            "changed since, or the sweep has not finished. The same `ldpsim sweep` again writes the table anew",
+        ))  # fmt: skip
+    return kept
+
+
+def _by_population(results: Sequence[ShownResult], found: Gathered) -> list[ShownResult]:
+    """Keep of each data set the population with the most results (on a tie, the first), and the repeats."""
+    groups: dict[tuple[str, int], Counter[str]] = {}
+    for entry in results:
+        groups.setdefault(entry.dataset, Counter())[entry.people["digest"]] += 1
+    most = {dataset: counts.most_common(1)[0][0] for dataset, counts in groups.items()}  # the first one on a tie
+    kept, others = list[ShownResult](), dict[str, list[ShownResult]]()
+    for entry in results:
+        if entry.people["digest"] == most[entry.dataset] or entry.is_repeat:
+            kept.append(entry)
+        else:
+            others.setdefault(entry.people["digest"], []).append(entry)
+    for entries in others.values():
+        people = entries[0].people
+        named = ", ".join(dict.fromkeys(entry.row["folder"] for entry in entries))
+        found.left_out.append(Problem(
+            text(named),
+            f"{in_words(len(entries), 'result')} with a different population ({people['name']}, {people['nodes']:,} "
+            "people); report them separately",
+        ))  # fmt: skip
+    return kept
+
+
+def _without_copies(results: Sequence[ShownResult], found: Gathered) -> list[ShownResult]:
+    """Leave out results of the same simulation with the same figures: they are no repeats of one another."""
+    first: dict[Any, ShownResult] = {}
+    for entry in results:
+        key = (entry.people["digest"], run_key(entry.record), entry.row["test"])
+        same = first.setdefault(key if entry.row["seeded"] else id(entry), entry)
+        if same is not entry:
             found.left_out.append(Problem(
-                text(named),
-                f"{in_words(count, 'result')} with a different population ({people['name']}, {people['nodes']:,} "
-                "people); report them separately",
+                text(entry.row["folder"]), f"the same simulation as {text(same.row['folder'])}, with the same figures"
             ))  # fmt: skip
+    return list(first.values())
 
 
-def _of_many(folder: Path, found: Gathered) -> None:
-    """Read the files that a sweep or a comparison writes beside its results."""
+def _of_comparison(folder: Path, found: Gathered) -> None:
+    """Read the file that a comparison writes beside its results."""
     try:
         document = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))
         failed = [Problem(text(name), text(line)) for name, line in dict(document["failures"]).items()]
@@ -163,7 +236,7 @@ def _of_many(folder: Path, found: Gathered) -> None:
         if "same_reports" in document:
             _same_reports(document["same_reports"], found)
     except FileNotFoundError:
-        _failed_cells(folder / "table.csv", found)
+        return
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         found.left_out.append(Problem(COMPARISON, "cannot be read: the failed methods are not known"))
 
@@ -187,15 +260,3 @@ def _same_reports(given: Mapping[str, Any], found: Gathered) -> None:
             paired.append((text(name), text(group["to"]), figures))  # type: ignore[arg-type]
     found.paired += paired
     found.unpaired += [Problem(text(name), text(why)) for name, why in dict(given["alone"]).items()]
-
-
-def _failed_cells(table: Path, found: Gathered) -> None:
-    try:
-        with table.open(newline="", encoding="utf-8") as lines:
-            for row in csv.DictReader(lines):
-                if row.get("status") == "failed":
-                    found.failed.append(Problem(text(row.get("method")), text(row.get("error"))))
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError, csv.Error):
-        found.left_out.append(Problem(table.name, "cannot be read: the failed cells are not known"))

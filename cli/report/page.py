@@ -19,10 +19,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from cli.report.badges import MEANING
+from cli.report.charts import chart_data, opening_level
 from cli.report.gather import Gathered
-from cli.report.labels import name_rows
 from cli.report.rows import TRUST
-from cli.report.shell import command_of
+from cli.report.shown import headline, panels_of, shown_rows
 from cli.report.tables import data_link, tables
 from cli.words import (
     ABOVE,
@@ -33,16 +34,15 @@ from cli.words import (
     method_names,
     null_points,
     paired_points,
-    percent,
     points,
     seconds,
-    words_of,
 )
 from devices.atomic_files import write_atomically
 from strategies.results.levels import CLOSE, shown_levels
 from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
 
 _SAME = 1e-6  # relative: losses that differ by rounding only are equal
+_SCRIPTS = ("base.js", "scatter.js", "bars.js", "degrees.js", "page.js")
 
 
 def write_page(path: Path, gathered: Gathered, *, methods: Sequence[str] | None = None) -> None:
@@ -63,25 +63,26 @@ def write_page(path: Path, gathered: Gathered, *, methods: Sequence[str] | None 
 def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
     """Return the page as text; see :func:`write_page`."""
     rows = shown_rows(gathered, methods=methods)
-    files = tables(rows)
-    levels = shown_levels()
-    chosen = gathered.match["level"] if gathered.match and gathered.match["level"] in levels else _telling(rows)
-    data = {
-        "rows": [{**row, "words": words_of(row)} for row in rows],
-        "level": chosen,
-        "chance": _chance(rows),
-        "levels": {name: list(words) for name, words in levels.items()},
-    }
+    panels = panels_of(gathered, rows)
+    files = tables(rows, gathered.results)
+    chosen = opening_level(rows, gathered.match["level"] if gathered.match else None)
+    data = chart_data(rows, panels, chosen)
     environment = _environment()
-    script = environment.loader.get_source(environment, "page.js")[0]  # type: ignore[union-attr]
+    script = _script(environment)
     return environment.get_template("page.html").render(
         rows=rows,
-        people=gathered.results[0].people,
-        levels=levels,
+        panels=panels,
+        lines=_lines(rows) if data["curves"] else [],
+        headline=headline(gathered, rows, panels),
+        results=len(gathered.results),
+        views=data["views"],
+        notes=data["notes"],
+        levels=shown_levels(),
         nulls={name: spec for name, spec in NULLS.items() if any(name in row["nulls"] for row in rows)},
         not_taken=NOT_TAKEN,
         standings=STANDINGS,
         above=ABOVE,
+        badge_meaning=MEANING,
         trust=dict(TRUST.values()),
         chosen=chosen,
         failed=gathered.failed,
@@ -99,14 +100,10 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
     )
 
 
-def shown_rows(gathered: Gathered, *, methods: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Return the rows of the page, each with a ``label`` of its own and its ``command``; see :func:`write_page`."""
-    found = list(gathered.results)
-    place = {name: number for number, name in reversed(list(enumerate(methods or gathered.methods)))}
-    found.sort(key=lambda entry: place.get(entry.row["method"], len(place)))
-    rows = [{**entry.row, "id": number, "command": command_of(entry.record)} for number, entry in enumerate(found)]
-    name_rows(rows, [entry.record for entry in found])
-    return rows
+def _lines(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lines of the charts for a legend, in the order of their numbers."""
+    found = {row["series"]: {"series": row["series"], "label": row["line"]} for row in rows}
+    return [found[number] for number in sorted(found)]
 
 
 @cache
@@ -187,27 +184,17 @@ def _close(one: float, other: float) -> bool:
     return abs(one - other) <= _SAME * max(abs(one), abs(other))
 
 
-def _telling(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the level at which most methods have a bound."""
-    return max(shown_levels(), key=lambda name: sum(row["levels"][name]["status"] == "bounded" for row in rows))
-
-
 def _differently_scored(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Name the rows that were scored on other people than the majority; empty if there are none."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(row["scored"], []).append(row)
-    most = max(groups.values(), key=len)
-    return method_names([row for row in rows if row not in most])
-
-
-def _chance(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return chance for a line in the charts; methods that know other labels may differ a little."""
-    found = [row["nulls"]["chance"]["test"] for row in rows if "chance" in row["nulls"]]
-    if not found:
-        return None
-    most = max(found)
-    return {"value": most, "words": f"chance{'' if _close(min(found), most) else ', at most'} {percent(most)}"}
+    """Name the rows that were scored on other people than most of their data set; empty if there are none."""
+    others: list[Mapping[str, Any]] = []
+    for panel in {row["panel"]: None for row in rows}:
+        groups: dict[str, list[Mapping[str, Any]]] = {}
+        for row in rows:
+            if row["panel"] == panel:
+                groups.setdefault(row["scored"], []).append(row)
+        most = max(groups.values(), key=len)
+        others += [row for group in groups.values() if group is not most for row in group]
+    return method_names(others) if others else ""
 
 
 def _environment() -> Environment:
@@ -226,6 +213,13 @@ def _environment() -> Environment:
         "paired": paired_points,
     }
     return made
+
+
+def _script(environment: Environment) -> str:
+    """Return the page's own scripts as one, in one scope."""
+    assert environment.loader is not None
+    parts = [environment.loader.get_source(environment, name)[0] for name in _SCRIPTS]
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
 
 def _policy(*scripts: str) -> str:

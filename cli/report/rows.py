@@ -40,7 +40,8 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
     trust = get.text("privacy.trust")
     if trust not in TRUST:
         raise UnreadableRecord(f"privacy.trust: {trust!r} is none of {', '.join(TRUST)}")
-    repeats = max(len(get.sequence("accuracy.per_repeat")), 1)
+    tests = [number(value) for value in get.sequence("accuracy.per_repeat")]
+    repeats = max(len(tests), 1)
     down = get.number("communication.downlink_bytes_per_device")
     up = get.number("communication.uplink_bytes_per_device")
     phases = {name: (get.maybe(f"seconds.{name}") or 0.0) / repeats for name in ("collect", "reconstruct", "train")}
@@ -50,6 +51,7 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         "gnn": get.text("gnn"),
         "trust": TRUST[trust][0],
         "test": get.number("accuracy.test"),
+        "tests": tests if tests and None not in tests else [get.number("accuracy.test")],
         "std": get.maybe("accuracy.std"),
         "val": get.maybe("accuracy.val"),
         "macro_f1": get.maybe("accuracy.macro_f1"),

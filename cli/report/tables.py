@@ -8,15 +8,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from cli.report.gather import ShownResult
 from strategies.results.levels import shown_levels
 from strategies.results.shown_nulls import null_columns
 
 Row = Mapping[str, Any]
 
 
-def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """Return CSV texts by name; figures are not rounded."""
+def tables(rows: Sequence[Row], results: Sequence[ShownResult]) -> dict[str, str]:
+    """Return CSV texts by name; figures are not rounded.
+
+    Args:
+        rows: Of the page; each is the mean over its seeds.
+        results: The results of all rows.
+    """
+    labels = {folder: row["label"] for row in rows for folder in row["folders"]}
     return {
+        "results": _csv([_result(entry, labels) for entry in results]),
         "all-figures": _csv([_whole(row) for row in rows]),
         "nulls": _csv([{**_head(row), **_nulls(row)} for row in rows]),
         "privacy": _csv([{**_head(row), **_privacy(row)} for row in rows]),
@@ -33,7 +41,16 @@ def data_link(text: str) -> str:
 
 
 def _head(row: Row) -> dict[str, Any]:
-    return {"method": row["label"], "test_accuracy": row["test"], "std": row["std"], "repeats": row["repeats"]}
+    return {"method": row["label"], "test_accuracy": row["test"], "std": row["std"], "repeats": row["repeats"],
+            "results": row["n"]}  # fmt: skip
+
+
+def _result(entry: ShownResult, labels: Mapping[str, str]) -> dict[str, Any]:
+    row = entry.row
+    best = row["best_null"]
+    return {"method": labels.get(row["folder"], row["method"]), "dataset": entry.people["name"], "seed": row["seed"],
+            "population": entry.people["digest"][:12], "test_accuracy": row["test"], "best_null": best,
+            "best_null_test": row["nulls"][best]["test"] if best else None, "folder": row["folder"]}  # fmt: skip
 
 
 def _nulls(row: Row) -> dict[str, Any]:
@@ -64,7 +81,7 @@ def _edges(row: Row) -> dict[str, Any]:
 
 def _whole(row: Row) -> dict[str, Any]:
     return {**_head(row), **_nulls(row), **_privacy(row), **_cost(row), **_time(row), **_edges(row),
-            "command": row["command"], "folder": row["folder"]}  # fmt: skip
+            "clear": row["badge"], "command": row["command"], "folder": row["folder"]}  # fmt: skip
 
 
 def _degrees(row: Row) -> list[dict[str, Any]]:

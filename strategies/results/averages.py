@@ -57,6 +57,23 @@ def gain(model: Sequence[Score], other: Sequence[Score]) -> Interval | None:
     return _bootstrap(people[0]) if len(differences) == 1 else _few(differences, people)
 
 
+def over_seeds(found: Sequence[Interval]) -> Interval:
+    """Return the mean of differences that separate runs found, each with an interval of its own.
+
+    The rule is that of :func:`gain`: Student's interval with five runs or more; with fewer a normal interval,
+    whose standard error is the larger one of the error over the runs and the mean error of a run. One run's
+    interval stays as it is.
+    """
+    if len(found) == 1:
+        return found[0]
+    differences = np.array([each.value for each in found])
+    if len(found) >= _FEW:
+        return _student(differences)
+    within = np.mean([(each.high - each.low) / 2 for each in found]) / ndtri(1 - _TAIL)
+    error = max(_error(differences), float(within))
+    return _around(float(np.mean(differences)), float(ndtri(1 - _TAIL)) * error)
+
+
 def _student(differences: NDArray[np.float64]) -> Interval:
     half = float(stdtrit(len(differences) - 1, 1 - _TAIL) * _error(differences))
     return _around(float(np.mean(differences)), half)

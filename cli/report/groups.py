@@ -1,0 +1,132 @@
+"""Groups of results: one configuration of a method with several seeds is one row of the page.
+
+Figures of a group are means over its results, and the spread is the sample standard deviation
+over all their repeats. A loss that holds is the largest one, since a bound may not look smaller
+than it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.report.gather import ShownResult
+from cli.report.labels import BUDGETS, Key, configuration, run_key
+from cli.words import count, difference
+from strategies.results.averages import Interval, mean, over_seeds, spread
+from strategies.results.shown_nulls import CHANCE, STANDINGS, best_null
+
+Row = dict[str, Any]
+_WORST = ("unprotected", "bounded", "not asked")
+_DEGREES = ("true", "noisy", "reconstructed")
+
+
+def grouped(results: Sequence[ShownResult]) -> list[list[ShownResult]]:
+    """Return the results in groups of one configuration, in the order of their first results."""
+    groups: dict[Key, dict[Key, ShownResult]] = {}
+    for entry in results:
+        # A budget changes nothing where nothing is protected: a sweep's cells of it are one simulation.
+        without = BUDGETS if entry.row["trust"] == "open" else ()
+        key = (entry.dataset, configuration(entry.record, without=without))
+        same = groups.setdefault(key, {})
+        simulation = (run_key(entry.record, without=without), entry.people["digest"], entry.row["test"])
+        same.setdefault(simulation if without and entry.row["seeded"] else (id(entry),), entry)
+    return [list(group.values()) for group in groups.values()]
+
+
+def row_of_group(group: Sequence[ShownResult]) -> Row:
+    """Return the row of a group, with the fields of :func:`cli.report.rows.row_of` and more.
+
+    ``n`` is the number of results, ``populations`` the number of different people, ``tests``
+    the accuracies of all repeats, and ``folders`` names the results.
+    """
+    rows = [entry.row for entry in group]
+    made = {
+        **rows[0],
+        "n": len(rows),
+        "populations": len({entry.people["digest"] for entry in group}),
+        "folders": [row["folder"] for row in rows],
+        "scored": " ".join(sorted({row["scored"] for row in rows})),
+    }
+    return {**made, **_merged(rows)} if len(rows) > 1 else made
+
+
+def _merged(rows: Sequence[Row]) -> Row:
+    tests = [test for row in rows for test in row["tests"]]
+    nulls = _nulls(rows)
+    totals = {name: _mean(rows, "seconds", name) for name in rows[0]["seconds"]}
+    return {
+        "tests": tests,
+        "test": mean(tests),
+        "std": spread(tests),
+        **{name: mean([row[name] for row in rows]) for name in ("val", "macro_f1", "nonprivate", "down", "up", "silo")},
+        "bytes": mean([row["bytes"] for row in rows]),
+        "repeats": len(tests),
+        "nulls": nulls,
+        "best_null": best_null(nulls),
+        "verdict": _verdict(rows),
+        "claimed": max((row["claimed"] for row in rows), key=lambda found: found["value"] or 0.0),
+        "levels": {name: _worst([row["levels"][name] for row in rows]) for name in rows[0]["levels"]},
+        "why": list(dict.fromkeys(reason for row in rows for reason in row["why"])),
+        "collections": max(row["collections"] for row in rows),
+        "rounds": max(row["rounds"] for row in rows),
+        "seconds": totals,
+        "edges": {name: _mean(rows, "edges", name) for name in rows[0]["edges"]},
+        "degrees": _degrees([row["degrees"] for row in rows]),
+        "seeded": any(row["seeded"] for row in rows),
+    }
+
+
+def _mean(rows: Sequence[Row], part: str, name: str) -> float | None:
+    return mean([row[part][name] for row in rows])
+
+
+def _nulls(rows: Sequence[Row]) -> dict[str, dict[str, float | None]]:
+    """Return the null models that all results have."""
+    found: dict[str, dict[str, float | None]] = {}
+    for name in rows[0]["nulls"]:
+        if all(name in row["nulls"] for row in rows):
+            tests = [row["nulls"][name]["test"] for row in rows]
+            found[name] = {"test": mean(tests), "std": None if name == CHANCE else spread(tests)}
+    return found
+
+
+def _verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
+    """Return the verdict on a group, from the margins of its results; None if one has no verdict."""
+    verdicts = [row["verdict"] for row in rows]
+    if None in verdicts:
+        return None
+    at_chance = sum(each["standing"] == "chance" for each in verdicts)
+    seeds = count(len(rows), "seed")
+    if any(not each["margin"] for each in verdicts):
+        standings = {each["standing"] for each in verdicts}
+        standing = "chance" if at_chance else standings.pop() if len(standings) == 1 else ""
+        return {"text": f"{seeds}: {STANDINGS[standing][0]}.", "margin": None, "standing": standing}
+    joint = over_seeds([Interval(**each["margin"]) for each in verdicts])
+    margin = {"value": joint.value, "low": joint.low, "high": joint.high}
+    standing = "above" if joint.low > 0 else "below" if joint.high < 0 else "even"
+    if 2 * at_chance > len(rows):
+        standing = "chance"
+    words = {"above": "above the best null model", "below": "below the best null model",
+             "even": "not measurably above the best null model", "chance": "not measurably above chance"}  # fmt: skip
+    said = f"{seeds}: {words[standing]}. Margin {difference(margin)} points, each seed against its own best null model."
+    if at_chance:
+        said += f" {at_chance} of {len(rows)} seeds are not measurably above chance."
+    return {"text": said, "margin": margin, "standing": standing}
+
+
+def _worst(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return min(entries, key=lambda entry: (_WORST.index(entry["status"]), -(entry["value"] or 0.0)))
+
+
+def _degrees(found: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    """Return the sum of degree distributions that count alike; else the first one."""
+    known = [each for each in found if each is not None]
+    if not known:
+        return None
+    alike = [each for each in known if each["from"] == known[0]["from"]]
+    summed: dict[str, Any] = {"from": known[0]["from"]}
+    for name in _DEGREES:
+        columns = [each[name] for each in alike]
+        summed[name] = None if None in columns else [sum(values) for values in zip(*columns, strict=True)]
+    return summed
