@@ -17,7 +17,8 @@ from typing import Any
 from benchmarks import RESULTS
 from benchmarks.papers.index import write_index
 from cli.report.gather import gather
-from cli.report.page import shown_rows, verdict
+from cli.report.page import verdict
+from cli.report.shown import shown_rows
 from cli.words import bytes_, level, points, seconds
 from strategies.results.folder import COMPARISON
 from strategies.results.levels import shown_levels

@@ -20,7 +20,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cli.report.badges import MEANING
-from cli.report.charts import chart_data, opening_level
+from cli.report.charts import chart_data, has_curves, opening_level
 from cli.report.gather import Gathered
 from cli.report.rows import TRUST
 from cli.report.shown import headline, panels_of, shown_rows
@@ -151,6 +151,10 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
             at = f"at the level {name.replace('_', ' ')} what holds is {values[0]:g} for every method"
             line = f"Budgets are equal at one level: {at}; elsewhere it differs."
             return {"equal": True, "line": line, "reasons": []}
+    if has_curves(rows):
+        line = "Budgets vary: compare methods where the same holds, along the axis of the charts; " \
+               "accuracy alone decides nothing."  # fmt: skip
+        return {"equal": False, "line": line, "reasons": []}
     return {
         "equal": False,
         "line": "Budgets are not equal: methods spend their epsilon on different things, so accuracy alone decides "

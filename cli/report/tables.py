@@ -48,7 +48,8 @@ def _head(row: Row) -> dict[str, Any]:
 def _result(entry: ShownResult, labels: Mapping[str, str]) -> dict[str, Any]:
     row = entry.row
     best = row["best_null"]
-    return {"method": labels.get(row["folder"], row["method"]), "dataset": entry.people["name"], "seed": row["seed"],
+    seed = None if row["seed"] is None else int(row["seed"])
+    return {"method": labels.get(row["folder"], row["method"]), "dataset": entry.people["name"], "seed": seed,
             "population": entry.people["digest"][:12], "test_accuracy": row["test"], "best_null": best,
             "best_null_test": row["nulls"][best]["test"] if best else None, "folder": row["folder"]}  # fmt: skip
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from cli import compare as command
 from cli.main import app
 from cli.report.gather import gather
-from cli.report.page import shown_rows
+from cli.report.shown import shown_rows
 
 SMALL = ["--clients", "60", "--device", "cpu", "--set", "epochs=3", "--no-nulls"]
 

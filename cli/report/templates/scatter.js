@@ -50,7 +50,7 @@ function labelled(placed) {
 }
 
 // points: {label, strip: null | "left" | "right", value, row, tip} of one data set; all: of every one.
-function scatter(width, { points, all, panel, strips, title, ticksAs, mark, what }) {
+function scatter(width, { points, all, panel, strips, title, ticksAs, mark, what, joined = true }) {
   const narrow = width < 560;
   const height = narrow ? 330 : 400;
   const axis = 34;
@@ -77,7 +77,7 @@ function scatter(width, { points, all, panel, strips, title, ticksAs, mark, what
   });
   const named = page.curves ? labelled(placed) : new Set(placed);
   for (const p of placed) p.said = named.has(p) ? p.label : "";
-  const lines = linesOf(placed);
+  const lines = joined ? linesOf(placed) : [];
   const onLine = new Set(lines.flat());
   const nulls = placed.filter((p) => p.best !== null && !onLine.has(p));
   const alone = placed.filter((p) => !onLine.has(p));
@@ -122,11 +122,11 @@ function scatter(width, { points, all, panel, strips, title, ticksAs, mark, what
         { type: "rule", aria: false, encode: { enter: { x: { scale: "x", value: mark.value }, y: constant(0), y2: constant(height), stroke: constant("var(--soft)"), strokeDash: constant([4, 3]), strokeWidth: constant(1) } } },
         { type: "text", name: "said", aria: false, encode: { enter: { x: { scale: "x", value: mark.value, offset: at(mark.value) > inner / 2 ? -5 : 5 }, y: constant(12), align: constant(at(mark.value) > inner / 2 ? "right" : "left"), text: constant(narrow ? mark.narrow : mark.wide), fill: constant("var(--soft)"), fontSize: constant(11) } } },
       ] : []),
-      { type: "rule", aria: false, from: { data: "alone" }, encode: { enter: { x: { field: "x" }, y: y("from"), y2: y("to"), stroke: { field: "fill" }, strokeWidth: constant(1.5), strokeOpacity: constant(0.65) } } },
-      { type: "symbol", aria: false, from: { data: "clear" }, encode: { enter: { x: { field: "x" }, y: y("y"), shape: constant("circle"), size: constant(page.curves ? 190 : narrow ? 240 : 290), fill: constant("transparent"), stroke: constant("var(--warn)"), strokeWidth: constant(1.4) } } },
+      { type: "rule", name: "spread", aria: false, from: { data: "alone" }, encode: { enter: { x: { field: "x" }, y: y("from"), y2: y("to"), stroke: { field: "fill" }, strokeWidth: constant(1.5), strokeOpacity: constant(0.65) } } },
+      { type: "symbol", aria: false, from: { data: "clear" }, encode: { enter: { x: { field: "x" }, y: y("y"), shape: constant("circle"), size: constant(page.curves ? 190 : narrow ? 240 : 290), fill: constant("transparent"), stroke: constant("var(--ink)"), strokeWidth: constant(1.2) } } },
       { type: "symbol", name: "points", from: { data: "rows" }, encode: { enter: { x: { field: "x" }, y: y("y"), shape: { field: "shape" }, size: constant(page.curves ? 60 : narrow ? 85 : 105), fill: { field: "fill" }, stroke: constant("var(--paper)"), strokeWidth: constant(1.2), ...tooltip({ field: "tip" }) } } },
       { type: "text", name: "labels", aria: false, interactive: false, from: { data: "points" }, encode: { enter: { text: { field: "datum.said" }, fill: constant("var(--ink)"), fontSize: constant(narrow ? 12 : 13) } },
-        transform: [{ type: "label", size: [inner, height], avoidMarks: [...(nulls.length ? ["nulls"] : []), ...(chance ? ["chance"] : []), ...(rule ? ["said"] : []), ...(raw ? ["reference"] : [])], anchor: ["right", "left", "top", "bottom", "top-right", "top-left", "bottom-right", "bottom-left"], offset: [7, 7, 8, 8, 4, 4, 4, 4], padding: 2 }] },
+        transform: [{ type: "label", size: [inner, height], avoidMarks: [...(page.curves && alone.length ? ["spread"] : []), ...(nulls.length ? ["nulls"] : []), ...(chance ? ["chance"] : []), ...(rule ? ["said"] : []), ...(raw ? ["reference"] : [])], anchor: ["right", "left", "top", "bottom", "top-right", "top-left", "bottom-right", "bottom-left"], offset: [7, 7, 8, 8, 4, 4, 4, 4], padding: 2 }] },
       { type: "text", aria: false, encode: { enter: { x: constant(-axis + 6), y: constant(-8), text: constant("accuracy, %"), fill: constant("var(--soft)"), fontSize: constant(12), align: constant("left"), baseline: constant("bottom") } } },
     ],
   };
@@ -159,6 +159,6 @@ function bytesChart(width, panel) {
   return scatter(width, {
     points: ofPanel(all, panel), all, panel, strips: { left: "nothing sent" }, title: "bytes a device, down and up",
     ticksAs: "datum.value >= 1e9 ? datum.value / 1e9 + ' GB' : datum.value >= 1e6 ? datum.value / 1e6 + ' MB' : datum.value >= 1e3 ? datum.value / 1e3 + ' kB' : datum.value + ' B'",
-    mark: null, what: "Test accuracy against the bytes that a device sends and receives; the table At a glance has the same figures",
+    mark: null, joined: false, what: "Test accuracy against the bytes that a device sends and receives; the table At a glance has the same figures",
   });
 }

@@ -63,13 +63,17 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(content: bytes, said
 def test_other_schemas_and_populations_are_left_out_and_said(comparison: Path, write_result: Write) -> None:
     write_result(comparison, "old-0", {"schema": 0})
     for number in range(2):
-        others = {"dataset/digest": "00" * 32, "dataset/name": "cora", "dataset/nodes": 2708}
-        write_result(comparison, f"elsewhere-{number}", others)
+        write_result(comparison, f"elsewhere-{number}", {"dataset/digest": "00" * 32, "config/seed": number})
+    cora = {"dataset/digest": "11" * 32, "dataset/name": "cora", "dataset/nodes": 2708}
+    write_result(comparison, "on-cora", cora)
     found = gather([comparison])
-    assert len(found.results) == 5
+    assert [entry.dataset for entry in found.results] == [("generated", 3000)] * 4 + [
+        ("cora", 2708),
+        ("generated", 3000),
+    ]
     by_name = {problem.what: problem.why for problem in found.left_out}
     assert "schema 0" in by_name["old-0"]
-    assert "2 results with a different population (cora, 2,708 people)" in by_name["elsewhere-0, elsewhere-1"]
+    assert "2 results with a different population (generated, 3,000 people)" in by_name["elsewhere-0, elsewhere-1"]
 
 
 def test_a_run_without_a_result_is_said(comparison: Path) -> None:
@@ -105,3 +109,53 @@ def test_failures_of_a_sweep_and_of_a_comparison(comparison: Path) -> None:
         (comparison / "compare.json").write_text(damaged)
         (problem,) = gather([comparison]).left_out
         assert problem.what == "compare.json" and "cannot be read" in problem.why
+
+
+TABLE = "cell,status,method,folder,population_seed,error\n"
+
+
+def test_only_the_cells_of_a_sweeps_table_are_shown_and_old_ones_are_named(tmp_path: Path, write_result: Write) -> None:
+    sweep = tmp_path / "sweep-grid"
+    for number in range(4):
+        write_result(sweep, f"hogs-{number}", {"config/seed": number, "accuracy/test": 0.5 + number / 100})
+    (sweep / "table.csv").write_text(
+        TABLE + "1,done,hogs,hogs-0,1,\n2,done,hogs,hogs-2,1,\n3,failed,rgnn,,1,no labels\n"
+    )
+    for folder in (sweep, tmp_path):
+        found = gather([folder])
+        assert [entry.row["folder"] for entry in found.results] == ["hogs-0", "hogs-2"]
+        assert [(entry.what, entry.why) for entry in found.failed] == [("rgnn", "no labels")]
+        (old,) = found.left_out
+        assert old.what == "hogs-1, hogs-3" and "2 results that sweep-grid/table.csv does not list" in old.why
+    assert [entry.row["folder"] for entry in gather([sweep / "hogs-3"]).results] == ["hogs-3"]
+    found = gather([sweep, sweep / "hogs-3"])  # named itself
+    assert [entry.row["folder"] for entry in found.results] == ["hogs-0", "hogs-2", "hogs-3"]
+
+
+def test_other_populations_are_repeats_in_a_sweep_that_varies_their_seed_only(
+    tmp_path: Path, write_result: Write
+) -> None:
+    sweep = tmp_path / "sweep-grid"
+    for number in range(2):
+        write_result(sweep, f"hogs-{number}", {"config/seed": number, "dataset/digest": f"{number:02}" * 32})
+    write_result(tmp_path, "alone", {"config/seed": 7, "dataset/digest": "77" * 32})
+    (sweep / "table.csv").write_text(TABLE + "1,done,hogs,hogs-0,1,\n2,done,hogs,hogs-1,2,\n")
+    found = gather([tmp_path])
+    assert [(entry.row["folder"], entry.is_repeat) for entry in found.results] == [
+        ("alone", False), ("hogs-0", True), ("hogs-1", True)
+    ]  # fmt: skip
+    (sweep / "table.csv").write_text(TABLE + "1,done,hogs,hogs-0,1,\n2,done,hogs,hogs-1,1,\n")
+    found = gather([sweep])
+    assert [entry.row["folder"] for entry in found.results] == ["hogs-0"]
+    assert "different population" in found.left_out[0].why
+
+
+def test_the_same_simulation_twice_counts_once(comparison: Path, write_result: Write) -> None:
+    write_result(comparison, "raw-0-again", {"method": "raw", "privacy/trust": "none"})
+    write_result(comparison, "raw-0-once-more", {"method": "raw", "privacy/trust": "none"})
+    found = gather([comparison])
+    assert len(found.results) == 6  # the first of them is no copy of raw-0: its accuracy is another one
+    (copy,) = found.left_out
+    assert (copy.what, copy.why) == (
+        "raw-0-once-more", "the same simulation as raw-0-again, with the same figures"
+    )  # fmt: skip

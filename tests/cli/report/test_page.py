@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from cli.report.gather import gather
-from cli.report.page import as_json, plotting_library, render, shown_rows, verdict, write_page
+from cli.report.page import as_json, plotting_library, render, verdict, write_page
+from cli.report.shown import shown_rows
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'><!--{{7*7}}${1}"
 
@@ -84,8 +85,9 @@ def test_the_library_is_the_installed_one_and_fits_into_a_script_element() -> No
 )  # fmt: skip
 def test_nothing_in_a_record_becomes_markup(path: str, tmp_path: Path, write_result: Callable[..., Path]) -> None:
     value: Any = {HOSTILE: HOSTILE} if path == "config/settings" else HOSTILE
-    changes = {path: value, "privacy/holds/user/status": "unprotected", "privacy/holds/user/value": None}
-    write_result(tmp_path, "plain", {"dataset/name": HOSTILE} if path == "dataset/name" else {})
+    in_clear = {"privacy/holds/user/status": "unprotected", "privacy/holds/user/value": None}
+    changes = {**in_clear, path: value}
+    write_result(tmp_path, "plain", {**in_clear, **({"dataset/name": HOSTILE} if path == "dataset/name" else {})})
     clean = Elements(render(gather([tmp_path / "plain"])))
     write_result(tmp_path / "hostile", "x", changes)
     page = own(render(gather([tmp_path / "hostile"])))
@@ -125,8 +127,10 @@ def test_every_method_is_on_the_page_with_its_command(comparison: Path) -> None:
 
 def test_the_title_counts_methods_or_results(comparison: Path, write_result: Callable[..., Path]) -> None:
     assert "<h1>generated: 5 methods on the same 3,000 people</h1>" in render(gather([comparison]))
-    write_result(comparison, "hogs-1", {"config/seed": 1})
-    assert "<h1>generated: 6 results on the same 3,000 people</h1>" in render(gather([comparison]))
+    write_result(comparison, "hogs-1", {"config/epsilon": 4.0})
+    page = render(gather([comparison]))
+    assert "<title>generated: 6 results side by side</title>" in page
+    assert "<h1>generated: 5 methods, 6 configurations on the same 3,000 people</h1>" in page
     assert "<h1>generated: 1 method on the same 3,000 people</h1>" in render(gather([comparison / "raw-0"]))
 
 
@@ -175,8 +179,11 @@ def test_a_page_is_written_whole_for_others_to_read(comparison: Path) -> None:
 def test_numbers_of_the_charts_are_put_into_words_in_python(comparison: Path) -> None:
     page = render(gather([comparison]))
     (data,) = [json.loads(text) for text in Elements(page).scripts if text.startswith("{")]
-    hogs = next(row["words"] for row in data["rows"] if row["method"] == "hogs")
-    assert (hogs["accuracy"], hogs["levels"]["relationship"], hogs["claimed"]) == ("61.2 ± 1.1 %", "14.4", "8")
+    row = next(row for row in data["rows"] if row["name"] == "hogs")
+    hogs = row["words"]
+    assert row["tip"] == "hogs\naccuracy 61.2 ± 1.1 %\nbest null, graph alone: 78.8 %"
+    assert row["places"]["relationship"] == {"strip": None, "value": 14.4, "words": "14.4", "tip": "an edge: ε 14.4"}
+    assert row["places"]["claimed"]["words"] == "8"
     assert (hogs["bytes"], hogs["rounds"], hogs["rounds_said"]) == ("400 B down, 410 B up a device", "1", "1 round")
     assert hogs["edges"]["precision"] == {"short": "81", "full": "81.0 %"}
     assert not re.findall(r"toFixed|toLocaleString|toExponential", page.rpartition("<script>")[2])
@@ -190,21 +197,67 @@ def test_null_models_stand_beside_each_method(comparison: Path) -> None:
         "hogs 61.2 ± 1.1 30.1 78.8 ▲ ± 0.3 55.0 ± 1.1 60.9 ± 0.4 33.1 ± 0.6 30.2 ± 0.0 -17.6 (-18.9 to -16.2)" in shown
     )
     assert "Labels on the graph alone are 17.6 points above the method." in shown
-    assert "lpgnn 71.0 ± 2.0 30.1 – 62.0 ± 0.2 40.0 ± 2.0 – – +9.0 (+7.0 to +11.0) On these people" in shown
-    assert "raw 85.0 – – – – – – – Not taken" in shown
+    assert (
+        "lpgnn edges in clear 71.0 ± 2.0 30.1 – 62.0 ± 0.2 40.0 ± 2.0 – – +9.0 (+7.0 to +11.0) On these people" in shown
+    )
+    assert "raw edges and features in clear 85.0 – – – – – – – Not taken" in shown
     assert section.count('class="beats">78.8 ▲') == 1 and section.count("▲") == 2  # and once in the explanation
     data = json.loads(Elements(page + plotting_library()).scripts[0])
-    assert data["chance"] == {"value": 0.3013, "words": "chance 30.1 %"}
-    hogs = next(row["words"] for row in data["rows"] if row["method"] == "hogs")
-    assert hogs["best_null"] == "best null, graph alone: 78.8 %"
+    assert data["panels"] == [
+        {"title": "generated, 3,000 people", "chance": {"value": 0.3013, "words": "chance 30.1 %"}}
+    ]
 
 
 def test_chance_that_differs_between_methods(comparison: Path, write_result: Callable[..., Path]) -> None:
     write_result(comparison, "rgnn-0", {"method": "rgnn", "nulls": {"chance": {"test": 0.25}}})
     data = json.loads(Elements(render(gather([comparison]))).scripts[0])
-    assert data["chance"]["words"] == "chance, at most 30.1 %"
+    assert data["panels"][0]["chance"]["words"] == "chance, at most 30.1 %"
 
 
 def test_results_without_null_models_say_so(comparison: Path) -> None:
     page = own(render(gather([comparison / "raw-0"])))
     assert "Null models: not taken." in page and "Best null" not in page
+
+
+def test_the_page_opens_at_the_whole_record(comparison: Path) -> None:
+    page = own(render(gather([comparison])))
+    assert 'value="user" checked' in page and page.count(" checked") == 2
+    assert (
+        "ε holds, whole record" in page
+        and json.loads(Elements(page + plotting_library()).scripts[0])["level"] == "user"
+    )
+
+
+def test_a_badge_stands_in_every_list_and_table(comparison: Path) -> None:
+    page = own(render(gather([comparison])))
+    for section in ("glance", "nulls"):
+        part = page.partition(f'<section id="{section}"')[2].partition("</section>")[0]
+        assert re.findall(r"<span>(\S+)</span> <span class=\"badge\">([^<]*)", part) == [
+            ("dp-fedavg", "in clear to the curator"), ("lpgnn", "edges in clear"), ("mlp", "features in clear"),
+            ("raw", "edges and features in clear"),
+        ]  # fmt: skip
+    commands = page.partition("Run it again</h2>")[2]
+    assert commands.count('class="badge"') == 4 and "<dt>hogs</dt>" in commands
+
+
+def test_a_sweep_over_budgets_and_seeds_has_lines_and_says_what_is_repeated(
+    tmp_path: Path, write_result: Callable[..., Path]
+) -> None:
+    lines = []
+    for seed in range(3):
+        for epsilon in (10.0, 2.0):
+            name = f"hogs-{epsilon:g}-{seed}"
+            write_result(tmp_path, name, {
+                "config/seed": seed, "config/epsilon": epsilon, "dataset/digest": f"{seed:02}" * 32,
+                "accuracy/test": 0.5 + seed / 10, "accuracy/per_repeat": [0.5 + seed / 10],
+            })  # fmt: skip
+            lines.append(f"1,done,hogs,{name},{seed}\n")
+    (tmp_path / "table.csv").write_text("cell,status,method,folder,population_seed\n" + "".join(lines))
+    page = own(render(gather([tmp_path])))
+    assert "<h1>generated: 1 method, 2 configurations on 3 populations of 3,000 people</h1>" in page
+    assert "Figures are means of 3 seeds; ± is the standard deviation. The people of a generated graph differ" in page
+    data = json.loads(Elements(page + plotting_library()).scripts[0])
+    assert data["curves"] and [row["name"] for row in data["rows"]] == ["hogs ε 2", "hogs ε 10"]
+    assert {row["series"] for row in data["rows"]} == {0} and data["rows"][0]["std"] == pytest.approx(0.1)
+    assert ">Not shown<" not in page
+    assert page.count("ldpsim run --method hogs") == 3 * 6  # two buttons and a list

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from strategies.results.averages import gain, mean, spread
+from strategies.results.averages import Interval, gain, mean, over_seeds, spread
 from strategies.results.outcome import Score
 
 
@@ -86,3 +86,17 @@ def test_equal_models_differ_by_nothing() -> None:
 )
 def test_no_interval_without_people_to_pair(ours: list[Score], theirs: list[Score]) -> None:
     assert gain(ours, theirs) is None
+
+
+def test_differences_of_separate_runs_are_joined_by_the_same_rule() -> None:
+    one = Interval(0.1, 0.05, 0.15)
+    assert over_seeds([one]) is one
+    alike = over_seeds([one] * 3)  # runs that agree are no surer than each of them
+    assert (alike.value, alike.low, alike.high) == pytest.approx((0.1, 0.05, 0.15))
+    apart = over_seeds([Interval(value, value - 0.001, value + 0.001) for value in (0.1, 0.2, 0.3)])
+    half = stats.norm.ppf(0.975) * 0.1 / 3**0.5
+    assert (apart.value, apart.low, apart.high) == pytest.approx((0.2, 0.2 - half, 0.2 + half))
+    many = [0.1, 0.12, 0.09, 0.2, 0.15]
+    expected = stats.ttest_1samp(many, 0).confidence_interval(0.95)
+    found = over_seeds([Interval(value, value - 0.5, value + 0.5) for value in many])
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))

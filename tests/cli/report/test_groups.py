@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from cli.report.gather import ShownResult
+from cli.report.groups import grouped, row_of_group
+from cli.report.rows import people_of, row_of
+
+
+def entry(record: dict[str, Any], seed: int, test: float, **config: Any) -> ShownResult:
+    other = copy.deepcopy(record)
+    other["config"] |= {"seed": seed, **config}
+    other["accuracy"] |= {"test": test, "per_repeat": [test]}
+    return ShownResult(other, row_of(other, f"hogs-{seed}"), people_of(other))
+
+
+def test_seeds_of_one_configuration_are_one_group(record: dict[str, Any]) -> None:
+    results = [entry(record, seed, 0.5, epsilon=epsilon) for seed in range(3) for epsilon in (2.0, 4.0)]
+    assert [len(group) for group in grouped(results)] == [3, 3]
+    assert [each.record["config"]["epsilon"] for each in grouped(results)[0]] == [2.0] * 3
+
+
+def test_a_budget_changes_nothing_where_nothing_is_protected(record: dict[str, Any]) -> None:
+    record["privacy"]["trust"] = "none"
+    results = [entry(record, seed, 0.5 + seed / 10, epsilon=epsilon) for seed in range(3) for epsilon in (2.0, 4.0)]
+    (group,) = grouped(results)
+    assert len(group) == 3
+    assert row_of_group(group)["test"] == pytest.approx(0.6)
+
+
+def test_mean_spread_and_number(with_nulls: dict[str, Any]) -> None:
+    results = [entry(with_nulls, seed, test) for seed, test in enumerate((0.5, 0.6, 0.7))]
+    results[1].record["dataset"]["digest"] = results[1].people["digest"] = "77" * 32
+    results[2].row["bytes"] = 1110.0
+    row = row_of_group(results)
+    assert (row["n"], row["repeats"], row["populations"]) == (3, 3, 2)
+    assert (row["test"], row["std"], row["bytes"]) == (pytest.approx(0.6), pytest.approx(0.1), pytest.approx(910))
+    assert row["nulls"]["graph_alone"] == {"test": pytest.approx(0.7884), "std": pytest.approx(0)}
+    assert row["nulls"]["chance"]["std"] is None and row["best_null"] == "graph_alone"
+    assert row["folders"] == ["hogs-0", "hogs-1", "hogs-2"]
+    assert row["degrees"]["true"] == [300, 1800, 2700, 3000, 1050, 150]
+    alone = row_of_group(results[:1])
+    assert (alone["n"], alone["test"], alone["std"]) == (1, 0.5, None)
+
+
+def test_a_bound_is_the_largest_one_and_clear_is_worse(record: dict[str, Any]) -> None:
+    results = [entry(record, seed, 0.5) for seed in range(3)]
+    results[1].row["levels"]["user"] = {**results[1].row["levels"]["user"], "value": 30000.0}
+    assert row_of_group(results)["levels"]["user"]["value"] == 30000.0
+    results[2].row["levels"]["user"] = {"status": "unprotected", "value": None, "delta": 0.0, "detail": ""}
+    assert row_of_group(results)["levels"]["user"]["status"] == "unprotected"
+
+
+def verdicts(record: dict[str, Any], *margins: tuple[float, float, float], chance: int = 0) -> dict[str, Any]:
+    results = []
+    for seed, (value, low, high) in enumerate(margins):
+        found = copy.deepcopy(record)
+        found["verdict"] |= {"margin": {"value": value, "low": low, "high": high}, "above_chance": seed >= chance}
+        results.append(entry(found, seed, 0.5))
+    return row_of_group(results)["verdict"]
+
+
+def test_a_margin_over_few_seeds_is_no_surer_than_one_of_them_says(with_nulls: dict[str, Any]) -> None:
+    agreed = verdicts(with_nulls, (0.05, 0.01, 0.09), (0.05, 0.01, 0.09))
+    assert agreed["standing"] == "above"
+    assert agreed["margin"] == {"value": pytest.approx(0.05), "low": pytest.approx(0.01), "high": pytest.approx(0.09)}
+    apart = verdicts(with_nulls, (0.2, 0.19, 0.21), (-0.1, -0.11, -0.09))
+    assert apart["standing"] == "even" and apart["text"].startswith("2 seeds: not measurably above the best null")
+    below = verdicts(with_nulls, (-0.2, -0.21, -0.19), (-0.21, -0.22, -0.2), chance=1)
+    assert below["standing"] == "below" and "1 of 2 seeds are not measurably above chance" in below["text"]
+    assert verdicts(with_nulls, (0.1, 0.0, 0.2), chance=1)["standing"] == "chance"  # one seed: its own verdict
+    assert verdicts(with_nulls, *[(-0.1, -0.2, 0.0)] * 3, chance=2)["standing"] == "chance"
+
+
+def test_without_verdicts_there_is_none(record: dict[str, Any]) -> None:
+    assert row_of_group([entry(record, seed, 0.5) for seed in range(2)])["verdict"] is None
