@@ -54,9 +54,11 @@ def chart_data(rows: Sequence[Row], panels: Sequence[Mapping[str, Any]], level: 
     """
     rebuilt = [row for row in rows if _rebuilt(row)]
     known = [row for row in rebuilt if row["degrees"] is not None]
-    drawn = {row["id"] for row in known[:_CURVES]}
+    lines, edges, degrees = ({row["id"] for row in some}
+                             for some in (rows[:DRAWN], rebuilt[:DRAWN], known[:_CURVES]))  # fmt: skip
     return {
-        "rows": [_row(row, rebuilt=row in rebuilt, degrees=row["id"] in drawn) for row in rows],
+        "rows": [_row(row, line=row["id"] in lines, rebuilt=row["id"] in edges, degrees=row["id"] in degrees)
+                 for row in rows],
         "panels": [{"title": panel["title"], "chance": _chance([row for row in rows if row["panel"] == place])}
                    for place, panel in enumerate(panels)],
         "curves": has_curves(rows),
@@ -76,7 +78,15 @@ def chart_data(rows: Sequence[Row], panels: Sequence[Mapping[str, Any]], level: 
 _NO_EDGES = "No method here reconstructed edges from reports."
 
 
-def _row(row: Row, *, rebuilt: bool, degrees: bool) -> dict[str, Any]:
+def _row(row: Row, *, line: bool, rebuilt: bool, degrees: bool) -> dict[str, Any]:
+    """Return a row; what is not drawn is left out.
+
+    Args:
+        row: Of the page.
+        line: Whether it has a line of its own in a chart.
+        rebuilt: Whether its edges are drawn.
+        degrees: Whether its degrees are drawn.
+    """
     words = words_of(row)
     seeds = f", mean of {row['n']} seeds" if row["n"] > 1 else ""
     badge = f" ({row['badge']})" if row["badge"] else ""
@@ -91,30 +101,26 @@ def _row(row: Row, *, rebuilt: bool, degrees: bool) -> dict[str, Any]:
         "label": f"{row['label']}{sign}",
         "raw": row["method"] == "raw",
         "best": None if best is None else row["nulls"][best]["test"],
-        "places": {view: _place(row, view) for view in (CLAIMED, *shown_levels())},
+        "places": {view: _place(row, words, view) for view in (CLAIMED, *shown_levels())},
         "seconds": row["seconds"],
         "edges": row["edges"] if rebuilt else None,
         "degrees": row["degrees"] if degrees else None,
         "tip": "\n".join(filter(None, (f"{row['label']}{badge}", f"accuracy {words['accuracy']}{seeds}",
                                        words["best_null"]))),
-        "words": {**{name: words[name] for name in ("bytes", "silo", "rounds", "rounds_said", "seconds")},
+        "words": {**{name: words[name] for name in ("bytes", "silo")},
+                  **{name: words[name] for name in ("rounds", "rounds_said", "seconds") if line},
                   "edges": words["edges"] if rebuilt else None,
                   "a_silo": f"{row['name']}, a silo{sign}", "a_member": f"{row['name']}, a member"},
     }  # fmt: skip
 
 
-def _place(row: Row, view: str) -> dict[str, Any]:
+def _place(row: Row, words: Mapping[str, Any], view: str) -> dict[str, Any]:
     """Return where a row stands on the axis of privacy, and in words."""
-    words = words_of(row)
     if view == CLAIMED:
         value = row["claimed"]["value"]
-        said = words["claimed"] if value is None else f"ε {words['claimed']}"
-        return {"strip": "right" if value is None else None, "value": value, "words": words["claimed"],
-                "tip": f"claimed: {said}"}  # fmt: skip
+        return {"strip": "right" if value is None else None, "value": value, "words": words["claimed"]}
     entry = row["levels"][view]
-    said = words["levels"][view]
-    return {"strip": _STRIPS.get(entry["status"]), "value": entry["value"], "words": said,
-            "tip": f"{shown_levels()[view][0]}: {'ε ' if entry['status'] == 'bounded' else ''}{said}"}  # fmt: skip
+    return {"strip": _STRIPS.get(entry["status"]), "value": entry["value"], "words": words["levels"][view]}
 
 
 def _claimed(rows: Sequence[Row]) -> dict[str, Any]:
@@ -123,6 +129,7 @@ def _claimed(rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "title": "ε claimed, per bit or as the paper counts",
         "head": "ε claimed, per bit",
+        "tip": "claimed: ",
         "strips": {"left": "", "right": "nothing claimed"},
         "said": "Each paper's own figure, in its own sense: a claim is about one thing only, mostly one bit, so there "
                 "is no level to choose.",
@@ -141,7 +148,8 @@ def _holds(rows: Sequence[Row], level: str) -> dict[str, Any]:
         f"; the others stand in the strip{'s' if len(strips) > 1 else ''} at the edge: {'; '.join(strips)}"
         if strips else ""
     )  # fmt: skip
-    return {"title": title, "head": title, "strips": {"left": "not asked", "right": "unprotected"},
+    return {"title": title, "head": title, "tip": f"{heading}: ",
+            "strips": {"left": "not asked", "right": "unprotected"},
             "said": f"What any answer can give away when {changes}.", "note": f"{note}."}  # fmt: skip
 
 

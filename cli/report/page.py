@@ -1,9 +1,10 @@
 """The page: rows, the sentences about them, and the plotting library, in one file.
 
 Vega draws the charts. Its code comes from the installed package ``vl-convert-python`` when the
-page is written. The page's Content-Security-Policy allows its own two scripts, by their digests,
-and nothing else. If text of a record got into the page unescaped, it would not run, and
-nothing can be fetched. Vega interprets its expressions (``ast``), so ``eval`` stays forbidden.
+page is written, and is compressed: the page's own script unpacks it. The Content-Security-Policy
+allows these two scripts, by their digests, and nothing else. If text of a record got into the page
+unescaped, it would not run, and nothing can be fetched. Vega interprets its expressions
+(``ast``), so ``eval`` stays forbidden.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import base64
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -95,7 +97,7 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
         links={name: (f"{name}.csv", data_link(text)) for name, text in files.items()},
         data=as_json(data),
         script=script,
-        library=plotting_library(),
+        library=packed_library(),
         policy=_policy(plotting_library(), script),
     )
 
@@ -112,6 +114,12 @@ def plotting_library() -> str:
     import vl_convert
 
     return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+
+@cache
+def packed_library() -> str:
+    """Return :func:`plotting_library` as the page carries it: zlib's format, in base 64."""
+    return base64.b64encode(zlib.compress(plotting_library().encode(), 9)).decode()
 
 
 def as_json(value: Any) -> str:

@@ -99,7 +99,7 @@ def _repeats(rows: Sequence[Row], panels: Sequence[Mapping[str, Any]]) -> str:
     """Return the sentence about repeats and seeds."""
     seeds, repeats = {row["n"] for row in rows}, {row["repeats"] for row in rows}
     drawn = any(panel["populations"] > 1 for panel in panels)
-    people = " The people of a generated graph differ with the seed: they are repeats." if drawn else ""
+    people = " Each seed draws other people: they are repeats." if drawn else ""
     if max(seeds) > 1:
         of = f"of {max(seeds)} seeds" if len(seeds) == 1 else "over the seeds (n beside it)"
         return f"Figures are means {of}; ± is the standard deviation.{people}"

@@ -36,8 +36,8 @@ def tables(rows: Sequence[Row], results: Sequence[ShownResult]) -> dict[str, str
 
 
 def data_link(text: str) -> str:
-    """Return a ``data:`` address that downloads the text."""
-    return "data:text/csv;charset=utf-8," + quote(text, safe="")
+    """Return a ``data:`` address that downloads the text; signs that mean nothing in one stay as they are."""
+    return "data:text/csv;charset=utf-8," + quote(text, safe=",:;=/()@!*$|")
 
 
 def _head(row: Row) -> dict[str, Any]:
@@ -81,7 +81,8 @@ def _edges(row: Row) -> dict[str, Any]:
 
 
 def _whole(row: Row) -> dict[str, Any]:
-    return {**_head(row), **_nulls(row), **_privacy(row), **_cost(row), **_time(row), **_edges(row),
+    nulls = {name: value for name, value in _nulls(row).items() if name != "verdict"}  # text; the other table has it
+    return {**_head(row), **nulls, **_privacy(row), **_cost(row), **_time(row), **_edges(row),
             "clear": row["badge"], "command": row["command"], "folder": row["folder"]}  # fmt: skip
 
 

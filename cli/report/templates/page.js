@@ -40,7 +40,7 @@ by("switches").addEventListener("submit", (event) => event.preventDefault());
 
 for (const button of document.querySelectorAll("button.copy")) {
   button.addEventListener("click", async () => {
-    const text = button.dataset.copy;
+    const text = by(button.dataset.copy).textContent;
     const words = button.textContent;
     try {
       await navigator.clipboard.writeText(text);
@@ -109,7 +109,7 @@ for (const head of document.querySelectorAll("#glance th[data-sort]")) {
 
 say();
 let width = document.documentElement.clientWidth;
-drawAll().then(() => {
+unpackLibrary().then(drawAll).then(() => {
   document.documentElement.dataset.ready = "yes";
   let waiting;
   addEventListener("resize", () => {

@@ -72,7 +72,7 @@ function scatter(width, { points, all, panel, strips, title, ticksAs, mark, what
       x = (p.strip === "left" ? band / 2 : end + band / 2) + taken.get(key);
     }
     const test = 100 * p.row.test, std = deviation(p.row);
-    return { x, y: test, best: best(p.row), from: test - std, to: test + std, label: p.label, tip: p.tip, fill: fillOf(p.row), shape: shape[p.row.trust],
+    return { x, y: test, best: best(p.row), from: Math.max(test - std, 0), to: Math.min(test + std, 100), label: p.label, tip: p.tip, fill: fillOf(p.row), shape: shape[p.row.trust],
       strip: p.strip, series: p.line, clear: p.row.badge !== "", value: p.value };
   });
   const named = page.curves ? labelled(placed) : new Set(placed);
@@ -139,7 +139,7 @@ function privacyChart(width, panel) {
   const words = page.views[view()];
   const all = rows.map((row) => {
     const found = place(row);
-    return { label: nameOf(row) + row.sign, line: String(row.series), strip: found.strip, value: found.value, row, tip: row.tip + "\n" + found.tip };
+    return { label: nameOf(row) + row.sign, line: String(row.series), strip: found.strip, value: found.value, row, tip: row.tip + "\n" + words.tip + (found.strip === null ? "ε " : "") + found.words };
   });
   return scatter(width, {
     points: ofPanel(all, panel), all, panel, strips: words.strips, title: words.title, ticksAs: "format(datum.value, ',~r')",

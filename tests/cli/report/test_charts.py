@@ -51,7 +51,7 @@ def test_rows_carry_their_badge_and_place(comparison: Path) -> None:
     rows = {row["name"]: row for row in data(comparison)["rows"]}
     assert rows["lpgnn"]["label"] == "lpgnn ◎" and rows["lpgnn"]["tip"].startswith("lpgnn (edges in clear)\n")
     assert rows["hogs"]["label"] == "hogs" and rows["hogs"]["badge"] == ""
-    assert rows["raw"]["places"]["claimed"] == {"strip": "right", "value": None, "words": "–", "tip": "claimed: –"}
+    assert rows["raw"]["places"]["claimed"] == {"strip": "right", "value": None, "words": "–"}
     assert [rows[name]["places"]["relationship"]["strip"] for name in ("hogs", "mlp", "raw")] == [None, "left", "right"]
     assert rows["hogs"]["edges"] and rows["raw"]["edges"] is None
 
@@ -62,4 +62,6 @@ def test_many_rows_are_said_to_be_more_than_those_drawn(tmp_path: Path, write_re
     found = data(tmp_path)
     assert found["notes"]["rows"] == f"The first {DRAWN} of {DRAWN + 1} rows are drawn; the data have all."
     assert sum(row["degrees"] is not None for row in found["rows"]) == 12
+    assert sum("seconds" in row["words"] for row in found["rows"]) == DRAWN
+    assert sum(row["edges"] is not None for row in found["rows"]) == DRAWN
     assert found["notes"]["degrees"] == "The first 12 of 41 are drawn; the data have all."
