@@ -228,7 +228,11 @@ def test_print_has_no_switches_and_dark_ink(show: Callable[..., Any], comparison
     )
     assert sum(map(int, numbers(ink))) < 150 and sum(map(int, numbers(paper))) > 700
     assert buttons == switches == "none"
-    assert browser.execute_script("return document.documentElement.scrollWidth <= 720")
+    wide = (
+        "return [...document.querySelectorAll('main *, header *')].filter(e => e.getBoundingClientRect().right > 720.5)"
+    )
+    assert browser.execute_script(wide + ".map(e => e.outerHTML.slice(0, 120))") == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 720
 
 
 def test_a_hostile_record_runs_nothing(show: Callable[..., Any], tmp_path: Path, write_result: Any) -> None:
