@@ -12,6 +12,7 @@ from typing import Any
 
 from cli.report.gather import ShownResult
 from cli.report.labels import BUDGETS, Key, configuration, run_key
+from cli.report.rows import privacy_words
 from cli.words import count, difference
 from strategies.results.averages import Interval, mean, over_seeds, spread
 from strategies.results.shown_nulls import CHANCE, STANDINGS, best_null
@@ -31,7 +32,7 @@ def grouped(results: Sequence[ShownResult]) -> list[list[ShownResult]]:
         same = groups.setdefault(key, {})
         simulation = (run_key(entry.record, without=without), entry.people["digest"], entry.row["test"])
         same.setdefault(simulation if without and entry.row["seeded"] else (id(entry),), entry)
-    return [list(group.values()) for group in groups.values()]
+    return [sorted(group.values(), key=lambda entry: entry.row["seed"] or 0.0) for group in groups.values()]
 
 
 def row_of_group(group: Sequence[ShownResult]) -> Row:
@@ -48,7 +49,11 @@ def row_of_group(group: Sequence[ShownResult]) -> Row:
         "folders": [row["folder"] for row in rows],
         "scored": " ".join(sorted({row["scored"] for row in rows})),
     }
-    return {**made, **_merged(rows)} if len(rows) > 1 else made
+    if len(rows) == 1:
+        return made
+    edges = {f"edge_{name}": _mean(rows, "edges", name) for name in ("precision", "recall")}
+    in_words = privacy_words({**group[0].record, "reconstruction": edges})
+    return {**made, **_merged(rows), "in_words": in_words}
 
 
 def _merged(rows: Sequence[Row]) -> Row:
@@ -111,7 +116,7 @@ def _verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
              "even": "not measurably above the best null model", "chance": "not measurably above chance"}  # fmt: skip
     said = f"{seeds}: {words[standing]}. Margin {difference(margin)} points, each seed against its own best null model."
     if at_chance:
-        said += f" {at_chance} of {len(rows)} seeds are not measurably above chance."
+        said += f" Not measurably above chance with {at_chance} of {seeds}."
     return {"text": said, "margin": margin, "standing": standing}
 
 

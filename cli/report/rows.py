@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from strategies.results.in_words import in_short
 from strategies.results.levels import held, shown_levels
 from strategies.results.shown_nulls import best_null, nulls_of, verdict_of
 
@@ -78,7 +79,16 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         "seeded": get.optional("simulation_seeded") is True,
         "version": get.text("ldpsim_version"),
         "scored": _scored(get, record),
+        "in_words": privacy_words(record),
     }  # fmt: skip
+
+
+def privacy_words(record: Mapping[str, Any]) -> str:
+    """Return the privacy of a result in one line of words; empty if the record does not have all that it takes."""
+    try:
+        return text(in_short(record))
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return ""
 
 
 def people_of(record: Any) -> dict[str, Any]:

@@ -70,10 +70,18 @@ def test_a_margin_over_few_seeds_is_no_surer_than_one_of_them_says(with_nulls: d
     apart = verdicts(with_nulls, (0.2, 0.19, 0.21), (-0.1, -0.11, -0.09))
     assert apart["standing"] == "even" and apart["text"].startswith("2 seeds: not measurably above the best null")
     below = verdicts(with_nulls, (-0.2, -0.21, -0.19), (-0.21, -0.22, -0.2), chance=1)
-    assert below["standing"] == "below" and "1 of 2 seeds are not measurably above chance" in below["text"]
+    assert below["standing"] == "below" and "Not measurably above chance with 1 of 2 seeds." in below["text"]
     assert verdicts(with_nulls, (0.1, 0.0, 0.2), chance=1)["standing"] == "chance"  # one seed: its own verdict
     assert verdicts(with_nulls, *[(-0.1, -0.2, 0.0)] * 3, chance=2)["standing"] == "chance"
 
 
 def test_without_verdicts_there_is_none(record: dict[str, Any]) -> None:
     assert row_of_group([entry(record, seed, 0.5) for seed in range(2)])["verdict"] is None
+
+
+def test_words_about_privacy_are_those_of_the_mean_recovery(record: dict[str, Any]) -> None:
+    results = []
+    for seed, recall in enumerate((0.8, 0.9)):
+        record["reconstruction"] = {"edge_precision": 0.9, "edge_recall": recall, "edges": 9.0}
+        results.append(entry(record, seed, 0.5))
+    assert "85.0 % recovered" in row_of_group(results)["in_words"]

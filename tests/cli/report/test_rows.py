@@ -132,3 +132,12 @@ def test_null_models_that_make_no_sense_are_refused(path: str, value: Any, with_
         return  # null models of other names are not shown
     with pytest.raises(UnreadableRecord, match="nulls or verdict"):
         row_of(with_nulls, "x")
+
+
+def test_privacy_in_words(record: dict[str, Any]) -> None:
+    record["reconstruction"].update(edge_precision=0.991, edge_recall=0.992)
+    assert "one friendship: not hidden (99.2 % recovered" in row_of(record, "x")["in_words"]
+    record["reconstruction"]["edge_recall"] = "high"
+    assert row_of(record, "x")["in_words"] == ""
+    del record["reconstruction"]
+    assert row_of(record, "x")["in_words"] == ""
