@@ -37,6 +37,7 @@ _NARROW_LEGEND = "Level: the epsilon that holds there; open: unprotected. The pa
     hidden=("state",),
     after={
         "match": "epsilon", "reference": "device", "engine": "repeats_vary", "same_reports": "state", "as_json": "out",
+        "track": "save_reports",
     },
 )  # fmt: skip
 def compare(
@@ -54,6 +55,7 @@ def compare(
     engine: Annotated[
         str, o.in_panel(RUNNING, "--engine", "Where methods run: processes, or Ray.", "auto|local|ray")
     ] = "auto",
+    track: o.Track = None,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -68,6 +70,7 @@ def compare(
         result = run(
             methods, replace(options, reference=reference), matching=match, same_reports=same_reports, engine=engine,
             workers=options.workers, ray_address=options.ray_address, progress=progress,
+            track=track or (),
         )  # fmt: skip
         page = result.folder / PAGE
         found = None

@@ -83,6 +83,8 @@ Config = Annotated[
     Path | None,
     in_panel(OUTPUT, "--config", _FROM_FILE, "FILE", callback=read_config, is_eager=True),
 ]
+_TRACK = "Log to mlflow:URI, wandb or tensorboard:DIR; repeatable."
+Track = Annotated[list[str] | None, in_panel(OUTPUT, "--track", _TRACK, "TRACKER", show_default="nowhere")]
 AsJson = Annotated[bool, in_panel(OUTPUT, "--json", "The result as one JSON document on standard output.")]
 Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet", "Print nothing but the path of the result.")]
 Debug = Annotated[bool, debug(rich_help_panel=OUTPUT)]

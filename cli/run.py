@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
 from cli.output import console, print_json, working
+from strategies.setup.option_spec import OUTPUT
 from strategies.setup.options import RunOptions
 
+_GRAPH = "Save the reconstructed graph: .npz, .graphml, .gml or .csv; a form alone: in the run's folder."
 
-@o.with_run_options(after={"config": "out", "as_json": "out"})
+
+@o.with_run_options(after={"config": "out", "as_json": "out", "save_graph": "save_reports", "track": "from_reports"})
 def run(
     config: o.Config = None,
     *,
     options: RunOptions,
+    save_graph: Annotated[str | None, o.in_panel(OUTPUT, "--save-graph", _GRAPH, "FILE|FORM")] = None,
+    track: o.Track = None,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -24,7 +31,7 @@ def run(
         from strategies import Refused, RunFailed, simulate
 
         try:
-            result = simulate(options, progress=progress)
+            result = simulate(options, progress=progress, track=track or (), keep_graph=False, save_graph=save_graph)
         except Refused as refused:
             raise Failure(str(refused), REFUSED) from refused
         except RunFailed as failed:

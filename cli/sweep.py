@@ -28,6 +28,7 @@ def sweep(
     out: Annotated[Path, o.in_panel(OUTPUT, "--out", "Where the sweep's folder, sweep-<FILE>, is made.", "DIR")] = Path(
         "runs"
     ),
+    track: o.Track = None,
     as_json: Annotated[
         bool, o.in_panel(OUTPUT, "--json", "The table as one JSON document on standard output.")
     ] = False,
@@ -42,7 +43,7 @@ def sweep(
         cells = read_sweep(file)
         result = run_sweep(
             cells, out / f"sweep-{file.stem}", engine=engine, workers=workers, ray_address=ray_address,
-            progress=progress,
+            progress=progress, track=track or (),
         )  # fmt: skip
 
     if as_json:

@@ -12,8 +12,14 @@ variables of their environment can stop (docs/deployment.md).
 import os
 import sys
 
-# Flower and Ray read these variables when they are imported.
-NO_TELEMETRY = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_USAGE_STATS_ENABLED": "0"}
+# Flower, Ray and the clients of trackers read these variables when they are imported.
+NO_TELEMETRY = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "WANDB_ERROR_REPORTING": "false",
+}
 os.environ.update(NO_TELEMETRY)
 _flower = sys.modules.get("flwr.supercore.telemetry")
 if _flower is not None:  # Flower started this process and has read its variable

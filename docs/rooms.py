@@ -51,6 +51,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("engines",),
         ("adversaries", "audit", "setup"),
         ("adversaries.__init__", "results"),
+        ("tracking",),
         ("runs", "stress"),
         ("__init__", "experiments", "flower_app"),
         ("server_app",),

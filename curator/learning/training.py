@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from curator.learning import observer
 from curator.learning.adam import Adam
 from curator.learning.networks import HEADS, NETWORKS, Network, make_network
 from curator.learning.threads import threads_for
@@ -196,6 +197,7 @@ def fit(
         torch.manual_seed(seed)
         model = make()
         val_nodes, val_labels = labelled(graph, graph.val, device)
+        watched = observer.is_watched()
         optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         best_epoch, best_accuracy = 0, math.nan
         predictions, state = torch.empty(0, dtype=torch.int64), {}
@@ -208,6 +210,8 @@ def fit(
                     scores = model.output(model.activate(z.detach(), training=False))
                     classes = scores.argmax(dim=1)
                     accuracy = share_of_hits(classes[val_nodes], val_labels) if len(val_nodes) else math.nan
+                    if watched:
+                        _tell_scores(scores, graph, epoch)
                     if not len(val_nodes) or better(scores, accuracy) or epoch == 1:
                         best_epoch, best_accuracy, predictions = epoch, accuracy, classes
                         state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -222,6 +226,16 @@ def fit(
         model.load_state_dict(state)
     return TrainedNetwork(model.cpu(), predictions.cpu().numpy(), best_epoch, best_accuracy,
                           time.perf_counter() - started)  # fmt: skip
+
+
+def _tell_scores(scores: Tensor, graph: Graph, epoch: int) -> None:
+    """Tell the observer accuracy and mean cross-entropy of the nodes with a label; scores are without dropout."""
+    for part, nodes in (("train", graph.train), ("val", graph.val)):
+        if len(nodes):
+            among, labels = labelled(graph, nodes, scores.device)
+            found = scores[among]
+            observer.tell(f"{part}_accuracy", share_of_hits(found.argmax(dim=1), labels), epoch)
+            observer.tell(f"{part}_loss", float(functional.cross_entropy(found, labels)), epoch)
 
 
 class BestEpoch:

@@ -95,6 +95,10 @@ class Method:
         """Return True, unless overridden by a method that predicts without a network."""
         return True
 
+    def rebuilds_graph(self) -> bool:
+        """Return True, unless overridden by a method whose :meth:`reconstruct` estimates no edge."""
+        return True
+
     def asks_for_labels(self) -> bool:
         """Return True if devices are asked for labels with these parameters; ``asks_labels`` unless overridden."""
         return self.asks_labels

@@ -87,6 +87,7 @@ def compare(
     workers: int | None = None,
     ray_address: str | None = None,
     progress: Progress = quiet,
+    track: Sequence[str] = (),
 ) -> Comparison:
     """Run methods on the same people and write ``compare.json`` and the table.
 
@@ -96,7 +97,7 @@ def compare(
             them.
         matching: (level, loss) that shall hold for every method that can have it.
         same_reports: Whether methods that ask the same question read the reports of one collection.
-        engine, workers, ray_address: As in :func:`strategies.experiments.sweep.run_sweep`.
+        engine, workers, ray_address, track: As in :func:`strategies.experiments.sweep.run_sweep`.
         progress: Told the phase and the share of it that is done.
 
     Raises:
@@ -118,7 +119,8 @@ def compare(
         progress("comparing the questions", None)
         cells, sharing = share(cells, load_population(cells[0].options))
     folder = options.out / _name(options)
-    swept = run_sweep(cells, folder, engine=engine, workers=workers, ray_address=ray_address, progress=progress)
+    swept = run_sweep(cells, folder, engine=engine, workers=workers, ray_address=ray_address, progress=progress,
+                      track=track)  # fmt: skip
     failed = dict(swept.failures)
     folders = [row["folder"] for row in swept.rows if row["status"] != "failed"]
     records = [json.loads((folder / name / "result.json").read_text()) for name in folders]

@@ -24,6 +24,7 @@ from strategies.progress import Progress, noted_if_interrupted, quiet
 from strategies.results import folder as run_folder
 from strategies.results.paired import read_scores
 from strategies.setup.options import RunOptions
+from strategies.tracking.targets import check_targets
 
 _NAMED = 5  # finished cells that the line about an interrupted sweep names
 ENGINES = ("auto", "local", "ray")
@@ -58,6 +59,7 @@ def run_sweep(
     workers: int | None = None,
     ray_address: str | None = None,
     progress: Progress = quiet,
+    track: Sequence[str] = (),
 ) -> SweepResult:
     """Run the cells that have no result in ``folder`` and write the table of all.
 
@@ -69,15 +71,17 @@ def run_sweep(
         workers: Number of cells at a time; None for one per core.
         ray_address: A Ray cluster; its machines must share the disk of the folder.
         progress: Told the phase and the share of it that is done.
+        track: Trackers to which each cell that runs is logged, as a run of its own.
 
     Raises:
-        ValueError: one line, with nothing written: an unknown engine, two cells with one config
-            hash, no cell that can be run, a folder that cannot be written or is in use.
+        ValueError: one line, with nothing written: an unknown engine, a tracker that does not answer, two cells with one
+            config hash, no cell that can be run, a folder that cannot be written or is in use.
     """
     if engine not in ENGINES:
         raise ValueError(f"--engine {engine}: must be one of {', '.join(ENGINES)}: cells run in processes or on Ray")
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers}: must be 1 or more")
+    check_targets(track)
     over_ray = engine == "ray" or (engine == "auto" and ray_address is not None)
     outcomes: dict[int, str | Failed] = {}
     with (
@@ -90,7 +94,7 @@ def run_sweep(
             outcomes |= _earlier(cells, digests, folder)
             found = sum(isinstance(outcome, str) for outcome in outcomes.values())
             tasks = [
-                (place, replace(cell, options=replace(cell.options, out=folder.absolute())))
+                (place, replace(cell, options=replace(cell.options, out=folder.absolute()), track=tuple(track)))
                 for place, cell in enumerate(cells)
                 if place not in outcomes
             ]
@@ -142,7 +146,8 @@ def run_cell(cell: Cell) -> str | Failed:
         out = cell.options.out
         assert out is not None
         collections = out / "collections" if cell.shares else None
-        folder = simulate(cell.options, shared=out / "nulls", collections=collections).folder
+        folder = simulate(cell.options, shared=out / "nulls", collections=collections, track=cell.track,
+                          keep_graph=False).folder  # fmt: skip
     except Exception as error:
         return failure(error)
     assert folder is not None

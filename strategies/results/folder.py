@@ -40,8 +40,7 @@ def hold_folder(
     Raises:
         ValueError: if it cannot be written.
     """
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(dataset).stem if "/" in dataset else dataset)
-    base = f"{method}-{plain}-{digest}-{seed}"
+    base = name_of(method=method, dataset=dataset, digest=digest, seed=seed)
     with ExitStack() as stack:
         for name in itertools.chain([base], (f"{base}-{number}" for number in itertools.count(2))):
             made = tuple(path for path in (out / name, *(out / name).parents) if not path.exists())
@@ -67,6 +66,16 @@ def _take(folder: Path, stack: ExitStack) -> bool:
                 stack.enter_context(attempt.pop_all())
                 return True
     return False
+
+
+def name_of(*, method: str, dataset: str, digest: str, seed: int) -> str:
+    """Return the name of a run; of a file with the data it has the name without its folder."""
+    return f"{method}-{name_of_data(dataset)}-{digest}-{seed}"
+
+
+def name_of_data(dataset: str) -> str:
+    """Return the name of a data set as part of a file name; of a file the name without its folder."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", Path(dataset).stem if "/" in dataset else dataset)
 
 
 def prepare(folder: Path) -> None:
@@ -108,7 +117,12 @@ def _toml(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def write_result(folder: Path, record: Mapping[str, Any]) -> None:
     """Write result.json, whole or not at all."""
-    write_atomically(folder / "result.json", json.dumps(plain(record), indent=1, allow_nan=False) + "\n")
+    write_atomically(folder / "result.json", text_of(record))
+
+
+def text_of(record: Mapping[str, Any]) -> str:
+    """Return the text of result.json."""
+    return json.dumps(plain(record), indent=1, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:

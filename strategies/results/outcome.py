@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from curator.graph import Graph
 from curator.nulls.known import Known
 from curator.privacy.guarantee import Guarantee
 from curator.reports.reports import Reports
@@ -37,6 +38,7 @@ class Outcome:
         reconstruction: The graph against the truth.
         known: Knowledge that the null models may use; None if they are not taken.
         reports: Reports of the devices, for the null models; None without them.
+        graph: The reconstructed graph that the network was trained on; None without one.
         lifetime: Losses of the devices' lifetime, if the work has read the ledgers already.
         phases: Communication by phase; None if all of it is the collection.
         extra: Further sections of the record, by name (``teachers``, ``federated``).
@@ -51,6 +53,7 @@ class Outcome:
     reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
     known: Known | None = field(default=None, repr=False)
     reports: Reports | None = field(default=None, repr=False)
+    graph: Graph | None = field(default=None, repr=False)
     lifetime: Mapping[str, Any] | None = field(default=None, repr=False)
     phases: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
     extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)

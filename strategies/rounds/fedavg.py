@@ -12,6 +12,7 @@ import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx, Strategy
 
+from curator.learning import observer
 from curator.methods.federated.fedavg import Federated
 from devices.federated.wire import ATTEMPT, WEIGHTS, weights_record
 from devices.network import FloatArray
@@ -98,6 +99,8 @@ def run_rounds(
         last = arrays[WEIGHTS].numpy()
         if grid.accuracy is not None and grid.accuracy > best.accuracy:
             best.accuracy, best.weights = grid.accuracy, last
+        if grid.accuracy is not None:
+            observer.tell("val_accuracy", grid.accuracy, number + done)
         grid.accuracy = None
         after(number + done, last)
 

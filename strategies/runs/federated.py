@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 
+from curator.learning.observer import watched
 from curator.learning.training import TrainingSettings
 from curator.methods import Question
 from curator.methods.federated.fedavg import Federated
@@ -38,6 +39,7 @@ class InRounds(Run):
     """Base of the trainings in rounds: checks, and the guarantee before anybody is asked."""
 
     mode: Mode = "federated"
+    training_phase = "rounds"
 
     def check(self, setup: RunSetup) -> None:
         """Check options, method and people against one another."""
@@ -85,7 +87,7 @@ class FederatedRun(InRounds):
                                 ray_address=options.ray_address)  # fmt: skip
         started = time.perf_counter()
         try:
-            with grid as inner, engines.quiet_flower(), seeded(scene.seeds.training):
+            with grid as inner, engines.quiet_flower(), seeded(scene.seeds.training), watched(scene.watch):
                 training = Training(scene, task, inner, kept, before)
                 weights = training.run()
         except Refused:

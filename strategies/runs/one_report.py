@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from curator.methods import Question, Reference
+from curator.learning.observer import watched
+from curator.methods import Method, Question, Reference
 from curator.methods.base import Graph
 from curator.nulls.known import Known, known_from_graph, known_from_reports
 from curator.reports.reports import Reports
@@ -46,6 +47,14 @@ class OneReportRun(Run):
             return ()
         return setup.method.questions(setup.population.facts, split, setup.budget, collection)
 
+    def without_graph(self, method: Method) -> str:
+        """Return why the method has no graph of its own: it reads the true records, or rebuilds none."""
+        if isinstance(method, Reference):
+            return f"{method.name} reads the true records, so no graph is reconstructed"
+        return (
+            "" if method.rebuilds_graph() else f"{method.name} rebuilds no graph: its reports speak of no single edge"
+        )
+
     def work(self, scene: Scene) -> Outcome:
         """Ask, reconstruct the graph and train on it."""
         setup, tell = scene.setup, scene.tell
@@ -65,7 +74,8 @@ class OneReportRun(Run):
         kept = reports if nulls and scene.state is not None else None
         del reports
         tell("train", None)
-        trained = _train(scene, graph)
+        with watched(scene.watch):
+            trained = _train(scene, graph)
         return Outcome(
             guarantee=method.guarantee(population.facts, questions, setup.budget),
             seconds={**seconds, "train": trained.seconds},
@@ -79,6 +89,7 @@ class OneReportRun(Run):
             },
             known=known,
             reports=kept,
+            graph=None if self.without_graph(method) else graph,
         )
 
     def shuffled(self, scene: Scene, outcome: Outcome, others: Others) -> Iterator[tuple[str, IntArray]]:

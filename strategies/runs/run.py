@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from curator.learning.observer import Observer
 from curator.learning.training import TrainingSettings
-from curator.methods import Question
+from curator.methods import Method, Question
 from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
 from devices.data.splits import make_split
@@ -51,6 +52,7 @@ class Scene:
         questions: The questions of this collection.
         tell: Called with a phase and the share of it that is done.
         kept: Folder with the reports of this repeat, if its collection is shared and done.
+        watch: Called with figures of each epoch or round of the method's own training; None: nobody watches.
     """
 
     setup: RunSetup
@@ -63,6 +65,7 @@ class Scene:
     questions: tuple[Question, ...] = field(repr=False)
     tell: Progress = field(repr=False)
     kept: Path | None = None
+    watch: Observer | None = field(default=None, repr=False)
 
     @property
     def seeds(self) -> Seeds:
@@ -94,6 +97,7 @@ class Run:
     """Kind of run. The defaults are those of a run that asks one private report."""
 
     mode: Mode = "report"
+    training_phase = "train"  # of the figures of its training
 
     def check(self, setup: RunSetup) -> None:
         """Check options, method and people against one another; ValueError of one line."""
@@ -125,6 +129,10 @@ class Run:
         """Return the guarantee before anybody is asked; ValueError for parameters that do not fit."""
         questions = self.questions(setup, split, "before")
         return setup.method.guarantee(setup.population.facts, questions, setup.budget)
+
+    def without_graph(self, method: Method) -> str:
+        """Return in one sentence why a run of the method reconstructs no graph; empty if it does."""
+        return f"{method.name} reconstructs no graph: its devices report no edge to the curator"
 
     def work(self, scene: Scene) -> Outcome:
         """Ask the devices, train, and return the outcome.

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from curator.learning.observer import watched
 from curator.methods import Question
 from curator.methods.federated.silos import Silos
 from curator.reports.reports import AnswersByDevice
@@ -75,7 +76,7 @@ class SiloRun(InRounds):
         if found is not None and start.done < method.rounds:
             start.again += 1  # silos have no ledger, so it is not known whether they had answered; nothing is promised
         started = time.perf_counter()
-        with engines.quiet_flower(), seeded(seeds.training):
+        with engines.quiet_flower(), seeded(seeds.training), watched(scene.watch):
             grid = TrainingGrid(SiloGrid(rooms, method.silos), train=sample, dropping=method.dropping, seed=seeds.split)
             exchanged = 0.0
             if found is None and method.sums:

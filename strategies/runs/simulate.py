@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,12 @@ import numpy as np
 from curator.steps import heard
 from devices.enrolment.state import is_enrolled, used_alone
 from devices.facts import IntArray
-from strategies.progress import Progress, SteppedProgress, noted_if_interrupted, quiet
+from strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
 from strategies.results import evaluation
 from strategies.results import folder as run_folder
+from strategies.results.figures import figures
+from strategies.results.graph import NoGraph, ResultGraph
+from strategies.results.graph_files import UnwrittenGraph, check_graph_file, is_form
 from strategies.results.interrupted import kept_of
 from strategies.results.lifetime import lifetime, nothing_known
 from strategies.results.outcome import Repeat, Score
@@ -40,6 +43,9 @@ from strategies.setup.disk_space import check_space, naming_full_disk
 from strategies.setup.fingerprint import configuration
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import Collect, RunSetup
+from strategies.tracking.content import described, tags_of, without_places
+from strategies.tracking.metrics import CallbackFailed, Metrics
+from strategies.tracking.targets import tracked
 
 log = logging.getLogger("ldpsim")
 
@@ -51,10 +57,26 @@ class RunResult:
     Args:
         record: The content of result.json.
         folder: The run's folder; None if nothing was written.
+        kept: The graph of the last repeat, or one sentence that says why there is none.
     """
 
     record: dict[str, Any]
     folder: Path | None
+    kept: ResultGraph | str = field(default="this result was made without its graph", repr=False)
+
+    @property
+    def graph(self) -> ResultGraph:
+        """The curator's reconstructed graph, as the network of the last repeat was trained on it.
+
+        It is post-processing of the reports and of public knowledge: it costs no further privacy, and the true
+        edges are not in it.
+
+        Raises:
+            NoGraph: one sentence (a ValueError): the method reconstructs no graph, or the run kept none.
+        """
+        if isinstance(self.kept, str):
+            raise NoGraph(self.kept)
+        return self.kept
 
 
 def simulate(
@@ -64,6 +86,10 @@ def simulate(
     collect: Collect | None = None,
     shared: Path | None = None,
     collections: Path | None = None,
+    on_metric: OnMetric | None = None,
+    track: Sequence[str] = (),
+    keep_graph: bool = True,
+    save_graph: str | Path | None = None,
 ) -> RunResult:
     """Run a simulation and return (and write) its result.
 
@@ -74,18 +100,25 @@ def simulate(
             with the state folder, the questions, ``devices`` and ``silent``.
         shared: Folder in which runs of one comparison share predictions of null models.
         collections: Folder in which runs that ask the same share their collections; None: devices of its own.
+        on_metric: Called with name, value, step and phase of every figure (:mod:`strategies.tracking.metrics`).
+        track: Trackers, as ``ldpsim run --track`` has them: ``mlflow:URI``, ``wandb``, ``tensorboard:DIR``.
+        keep_graph: Whether the result has its ``graph``, which takes memory.
+        save_graph: File for this graph; a suffix alone (``npz``) is a file in the run's folder.
 
     Raises:
-        ValueError: for options that do not fit, data that are missing or damaged, or
-            folders that cannot be used; one line each, with nothing written.
+        ValueError: for options that do not fit, data that are missing or damaged, folders that
+            cannot be used, or trackers that do not answer; one line each, with nothing written.
         Refused: if no device reported or replayed and at least one refused.
-        RunFailed: if no device answered.
+        RunFailed: if no device answered, if ``on_metric`` raised an error, or if the graph cannot be saved.
     """
     tell = SteppedProgress(progress or quiet)
     started = time.perf_counter()
     tell("population", None)
     setup = set_up(options, collect)
     place = None if collections is None else collections / collection_of(setup)
+    without_graph = run_of(setup.method).without_graph(setup.method)
+    keep_graph = keep_graph or save_graph is not None
+    check_graph_file(save_graph, without_graph, options)
     seconds = {"population": time.perf_counter() - started}
     with ExitStack() as stack:
         if options.state is not None:
@@ -97,6 +130,9 @@ def simulate(
         stack.enter_context(heard(tell.step))
         _check_space(setup, homes if place is None else [])
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
+        trackers = stack.enter_context(tracked(track, lambda: described(setup)))
+        stack.enter_context(_one_line_each())
+        metrics = Metrics(on_metric, trackers)
         people = setup.population
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
         scenes, repeats = [], []
@@ -105,7 +141,9 @@ def simulate(
                 scenes.append(set_scene(setup, number, folder, homes[number], tell))
             else:
                 scenes.append(shared_scene(setup, number, folder, place, tell))
-            repeats.append(_repeat(scenes[-1], shared))
+            scenes[-1] = replace(scenes[-1], watch=metrics.observer(run_of(setup.method).training_phase, number))
+            repeats.append(_repeat(scenes[-1], shared, keep_graph=keep_graph and number == options.repeats - 1))
+            metrics.repeat(number, repeats[-1].accuracy)
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
         seconds["total"] = time.perf_counter() - started
         record = assemble(setup, repeats, seconds)
@@ -120,7 +158,12 @@ def simulate(
             log.info("result written")
         for scene in scenes:
             scene.end_collection()
-    return RunResult(record, folder if options.out is not None else None)
+        kept = _graph_of(setup, repeats[-1]) or without_graph or "this run kept no graph (keep_graph=False)"
+        if isinstance(kept, ResultGraph) and save_graph is not None:
+            kept.save(folder / f"graph.{save_graph}" if is_form(save_graph) else save_graph)
+        trackers.finish(figures(record), tags_of(record), run_folder.text_of(without_places(record)))
+        metrics.result(record)
+    return RunResult(record, folder if options.out is not None else None, kept)
 
 
 def _check_space(setup: RunSetup, homes: Sequence[Path]) -> None:
@@ -131,10 +174,38 @@ def _check_space(setup: RunSetup, homes: Sequence[Path]) -> None:
         check_space(new[0], setup.population, questions, enrolments=len(new))
 
 
-def _repeat(scene: Scene, shared: Path | None) -> Repeat:
+def _graph_of(setup: RunSetup, repeat: Repeat) -> ResultGraph | None:
+    """Return the graph of a repeat with its predictions; None if it has none."""
+    outcome = repeat.outcome
+    if outcome.graph is None or outcome.predictions is None:
+        return None
+    about = {
+        "method": setup.method.name,
+        "dataset": run_folder.name_of_data(setup.population.name),
+        "config_hash": setup.digest,
+        "reports_sha256": outcome.collected.reports_sha256,
+        "edges": "public" if setup.method.knows_graph() else "reconstructed",
+    }
+    return ResultGraph(
+        outcome.graph, outcome.predictions, setup.repeats[-1].split.test, setup.population.facts.classes, about
+    )
+
+
+@contextmanager
+def _one_line_each() -> Iterator[None]:
+    """Turn errors after the collection into RunFailed: what was collected is kept, and so is a written result."""
+    try:
+        yield
+    except (CallbackFailed, UnwrittenGraph) as error:
+        raise RunFailed(str(error)) from error
+
+
+def _repeat(scene: Scene, shared: Path | None, *, keep_graph: bool) -> Repeat:
     """Do the work of one repeat, take the null models and score all of them."""
     setup, state, run = scene.setup, scene.state, run_of(scene.setup.method)
     outcome = run.work(scene)
+    if not keep_graph:
+        outcome = replace(outcome, graph=None)
 
     def score(predictions: IntArray) -> Score:
         right = predictions[scene.split.test] == setup.population.labels[scene.split.test]

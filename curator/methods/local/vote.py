@@ -165,6 +165,10 @@ class Vote(LocalMethod):
         """Return False."""
         return False
 
+    def rebuilds_graph(self) -> bool:
+        """Return False."""
+        return False
+
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:

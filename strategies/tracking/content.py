@@ -1,0 +1,56 @@
+"""Name, parameters and tags of a run for the trackers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from strategies.results.folder import name_of, name_of_data
+from strategies.results.shown_nulls import verdict_of
+from strategies.setup.fingerprint import ldpsim_version
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import RunSetup
+from strategies.tracking.tracker import TrackedRun, flat
+
+
+def described(setup: RunSetup) -> TrackedRun:
+    """Return a run as trackers show it, before anybody is asked.
+
+    Personal options (folders, files, addresses, engine) are left out. A data set is named, without its path.
+    """
+    options, people = setup.options, setup.population
+    data = name_of_data(people.name)
+    given = {name: getattr(options, name) for name, spec in declared(type(options)).items() if not spec.personal}
+    parameters = {
+        **given,
+        "dataset": data,
+        "nodes": len(people),
+        "parameters": setup.settings.parameters(),
+        "budget": asdict(setup.budget),
+    }
+    tags = {"ldpsim_version": ldpsim_version(), "method": options.method, "dataset": data,
+            "trust": setup.method.trust, "config_hash": setup.digest}  # fmt: skip
+    name = name_of(method=options.method, dataset=people.name, digest=setup.digest, seed=options.seed)
+    return TrackedRun(name, flat(parameters), tags)
+
+
+def tags_of(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the verdict's text, the status of each level of privacy, and the digest of the reports."""
+    verdict = verdict_of(record)
+    return {
+        **({} if verdict is None else {"verdict": verdict["text"], "standing": verdict["standing"]}),
+        **{f"holds.{level}": entry["status"] for level, entry in record["privacy"]["holds"].items()},
+        "reports_sha256": record["devices"]["reports_sha256"],
+    }
+
+
+def without_places(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return result.json's content without the folders, files and addresses of the person who ran it."""
+    hidden = {name for name, spec in declared(RunOptions).items() if Path in spec.types or name == "ray_address"}
+    config = {name: None if name in hidden else value for name, value in record["config"].items()}
+    config["dataset"] = name_of_data(config["dataset"])
+    data = {**record["dataset"], "name": name_of_data(record["dataset"]["name"])}
+    return {**record, "config": config, "dataset": data}

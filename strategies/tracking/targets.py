@@ -1,0 +1,143 @@
+"""Trackers named on the command line (``--track mlflow:URI``): checked before anybody is asked, guarded afterwards.
+
+A missing client or an unreachable server is one line before the run. A tracker that fails later gets a warning and is
+left alone: the run goes on, and its result is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from curator.names import nearest
+from strategies.tracking.tracker import TrackedRun, Tracker
+
+# Tracker -> module and class; the modules import their client on first use.
+TRACKERS = {
+    "mlflow": ("strategies.tracking.to_mlflow", "MLflowTracker"),
+    "tensorboard": ("strategies.tracking.to_tensorboard", "TensorBoardTracker"),
+    "wandb": ("strategies.tracking.to_wandb", "WandbTracker"),
+}
+log = logging.getLogger("ldpsim")
+
+
+def tracker_of(text: str) -> Tracker:
+    """Return the tracker that a text names; nothing is imported or contacted.
+
+    Raises:
+        ValueError: one line: an unknown tracker, a place that is missing, or a client that is not installed.
+    """
+    kind, _, place = text.partition(":")
+    if kind not in TRACKERS:
+        raise ValueError(f"--track {shown(text)}: {kind} is no tracker{nearest(kind, TRACKERS)} "
+                         f"(known: {', '.join(TRACKERS)})")  # fmt: skip
+    module, name = TRACKERS[kind]
+    found: type[Tracker] = getattr(import_module(module), name)
+    if not found.is_installed():
+        raise ValueError(f"--track {shown(text)}: {found.module} is not installed: pip install 'ldpsim[{found.extra}]'")
+    try:
+        return found(place)
+    except ValueError as error:
+        raise ValueError(f"--track {shown(text)}: {error}") from None
+
+
+def check_targets(texts: Sequence[str]) -> None:
+    """Check that runs can be logged to all of them; nothing is logged.
+
+    Raises:
+        ValueError: as :func:`tracker_of`, or one line for a place that does not answer or cannot be written.
+    """
+    for text in texts:
+        with _one_line(text):
+            tracker_of(text).check()
+
+
+@contextmanager
+def tracked(texts: Sequence[str], run: Callable[[], TrackedRun]) -> Iterator[Trackers]:
+    """Begin a run on all trackers; if the block ends with an error, the run ends there without a result.
+
+    Raises:
+        ValueError: as :func:`check_targets`.
+    """
+    made = {text: tracker_of(text) for text in texts}
+    begun: dict[str, Tracker] = {}
+    trackers = Trackers(begun)
+    try:
+        for text, tracker in made.items():
+            with _one_line(text):
+                tracker.check()
+                tracker.start(run())
+            begun[text] = tracker
+        yield trackers
+    except BaseException:
+        trackers.each("fail")
+        raise
+
+
+class Trackers:
+    """Trackers of one run. One that fails is warned about once and left alone.
+
+    Args:
+        begun: Tracker by its text on the command line.
+    """
+
+    def __init__(self, begun: dict[str, Tracker]) -> None:
+        self._begun = begun
+
+    def __bool__(self) -> bool:
+        return bool(self._begun)
+
+    def metric(self, name: str, value: float, step: int) -> None:
+        """Log a figure."""
+        self.each("metric", name, value, step)
+
+    def finish(self, figures: Iterable[tuple[str, float]], tags: Mapping[str, str], result: str) -> None:
+        """Log the result, and end the run."""
+        self.each("finish", list(figures), tags, result)
+
+    def each(self, name: str, *given: Any) -> None:
+        """Call a method of every tracker."""
+        for text, tracker in list(self._begun.items()):
+            try:
+                getattr(tracker, name)(*given)
+            except Exception as error:
+                del self._begun[text]
+                warn(f"--track {shown(text)}: {reason(error)}; the run goes on without it")
+
+
+def warn(line: str) -> None:
+    """Write a warning to standard error and to the run's log."""
+    log.warning(line)
+    print(f"warning: {line}", file=sys.stderr)
+
+
+def shown(text: str) -> str:
+    """Return a target without the name and password that a URI may carry.
+
+    >>> shown("mlflow:https://me:secret@example.org/x")
+    'mlflow:https://...@example.org/x'
+    """
+    return re.sub(r"//[^/@]*@", "//...@", text)
+
+
+def reason(error: Exception) -> str:
+    """Return an error of a client as one short line, without passwords."""
+    line = shown(" ".join(str(error).split())) or type(error).__name__
+    return line if len(line) <= 200 else f"{line[:200].rstrip()} ..."
+
+
+@contextmanager
+def _one_line(text: str) -> Iterator[None]:
+    """Turn the errors of a client into one line."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except Exception as error:
+        line = reason(error)
+        raise ValueError(line if line.startswith("--track") else f"--track {shown(text)}: {line}") from None
