@@ -74,8 +74,8 @@ def run_sweep(
         track: Trackers to which each cell that runs is logged, as a run of its own.
 
     Raises:
-        ValueError: one line, with nothing written: an unknown engine, a tracker that does not answer, two cells with one
-            config hash, no cell that can be run, a folder that cannot be written or is in use.
+        ValueError: one line, with nothing written: an unknown engine, a tracker that does not answer, two cells with
+            one config hash, no cell that can be run, a folder that cannot be written or is in use.
     """
     if engine not in ENGINES:
         raise ValueError(f"--engine {engine}: must be one of {', '.join(ENGINES)}: cells run in processes or on Ray")

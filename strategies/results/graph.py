@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from curator.graph import Graph
 from curator.linear.propagation import adjacency_matrix
@@ -77,6 +78,12 @@ class ResultGraph:
         weight = self.trained.edge_weight
         return None if weight is None else np.asarray(weight)[self._once()]
 
+    @property
+    def features(self) -> Any:
+        """float32 (n, d), what the network read of each person: a numpy array, or CSR where the curator has that."""
+        found = self.trained.features
+        return found if issparse(found) else np.asarray(found, np.float32)
+
     def mask(self, nodes: IntArray) -> BoolArray:
         """bool (n,): True for these people."""
         found = np.zeros(len(self), np.bool_)
@@ -98,7 +105,7 @@ class ResultGraph:
         made = Data(edge_index=torch.from_numpy(np.ascontiguousarray(trained.edge_index)), num_nodes=len(self))
         made.y = torch.from_numpy(trained.labels.copy())
         made.prediction = torch.from_numpy(self.predictions.copy())
-        made.x = _tensor(trained.features)
+        made.x = _tensor(self.features)
         if trained.edge_weight is not None:
             made.edge_weight = torch.from_numpy(np.asarray(trained.edge_weight, np.float32).copy())
         for name, nodes in self._parts().items():
@@ -108,8 +115,8 @@ class ResultGraph:
     def to_networkx(self) -> networkx.Graph | networkx.DiGraph:
         """Return the graph for networkx; directed only if its edges are.
 
-        A node is a person's number, with ``prediction``, with ``label`` where the curator has one, and with
-        ``part`` (train, val or test). An edge has ``weight`` where there are weights. Features are left out:
+        A node is a person's number, with ``prediction``, with ``known_label`` where the curator has a label, and
+        with ``part`` (train, val or test). An edge has ``weight`` where there are weights. Features are left out:
         :meth:`to_pyg` and ``.npz`` have them.
         """
         import networkx
@@ -117,7 +124,7 @@ class ResultGraph:
         made = networkx.DiGraph() if self.directed else networkx.Graph()
         part = {int(node): name for name, nodes in self._parts().items() for node in nodes}
         for node, (label, prediction) in enumerate(zip(self.trained.labels, self.predictions, strict=True)):
-            known = {} if label == UNKNOWN else {"label": int(label)}
+            known = {} if label == UNKNOWN else {"known_label": int(label)}
             place = {"part": part[node]} if node in part else {}
             made.add_node(node, **known, **place, prediction=int(prediction))
         weights = self.weights
@@ -150,7 +157,7 @@ def _tensor(features: Any) -> Any:
     import torch
 
     if isinstance(features, np.ndarray):
-        return torch.from_numpy(np.ascontiguousarray(features, np.float32))
+        return torch.from_numpy(np.ascontiguousarray(features))
     return torch.sparse_csr_tensor(
         torch.from_numpy(features.indptr.astype(np.int64)), torch.from_numpy(features.indices.astype(np.int64)),
         torch.from_numpy(features.data.astype(np.float32)), size=features.shape,

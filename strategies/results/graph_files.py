@@ -104,7 +104,7 @@ def _npz(graph: ResultGraph) -> bytes:
     }
     if trained.edge_weight is not None:
         arrays["edge_weight"] = np.asarray(trained.edge_weight, "<f4")
-    features = trained.features
+    features = graph.features
     if isinstance(features, np.ndarray):
         arrays["x"] = features.astype("<f4")
         span = (features.min(initial=0.0), features.max(initial=0.0))
