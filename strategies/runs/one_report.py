@@ -51,9 +51,7 @@ class OneReportRun(Run):
         """Return why the method has no graph of its own: it reads the true records, or rebuilds none."""
         if isinstance(method, Reference):
             return f"{method.name} reads the true records, so no graph is reconstructed"
-        return (
-            "" if method.rebuilds_graph() else f"{method.name} rebuilds no graph: its reports speak of no single edge"
-        )
+        return "" if method.rebuilds_graph() else f"{method.name} reconstructs no graph: no report names a neighbour"
 
     def work(self, scene: Scene) -> Outcome:
         """Ask, reconstruct the graph and train on it."""
