@@ -34,6 +34,7 @@ class WandbTracker(Tracker):
         self._run: Any = None
         self._together: dict[str, float] = {}
         self._at: tuple[str, int] | None = None
+        self._phases: set[str] = set()
 
     def check(self) -> None:
         """Check that there is a key for the server; a key is only tried where it is used.
@@ -87,6 +88,8 @@ class WandbTracker(Tracker):
     def _send(self) -> None:
         if self._together:
             phase = self._at[0] if self._at is not None else ""
-            self._run.define_metric(f"{phase}/*", step_metric=f"{phase}/step")
+            if phase not in self._phases:
+                self._phases.add(phase)
+                self._run.define_metric(f"{phase}/*", step_metric=f"{phase}/step")
             self._run.log(self._together)
             self._together = {}
