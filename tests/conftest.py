@@ -16,7 +16,7 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 # A file in which one of these stands starts servers: Ray, Flower's runtime, PostgreSQL or a browser.
-SERVERS = re.compile(r"\b(ray_here|mark\.flower|mark\.deployment|postgres_server|def browser)\b")
+SERVERS = re.compile(r"\b(ray_here|mark\.flower|mark\.deployment|postgres_server|mlflow_server|def browser)\b")
 
 
 # A file system in memory. Every release waits for the disk (fsync), and the tests make hundreds of thousands of them.

@@ -50,7 +50,7 @@ def tags_of(record: Mapping[str, Any]) -> dict[str, str]:
 def without_places(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return result.json's content without the folders, files and addresses of the person who ran it."""
     hidden = {name for name, spec in declared(RunOptions).items() if Path in spec.types or name == "ray_address"}
-    config = {name: None if name in hidden else value for name, value in record["config"].items()}
+    config: dict[str, Any] = {name: None if name in hidden else value for name, value in record["config"].items()}
     config["dataset"] = name_of_data(config["dataset"])
     data = {**record["dataset"], "name": name_of_data(record["dataset"]["name"])}
     return {**record, "config": config, "dataset": data}

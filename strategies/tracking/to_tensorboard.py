@@ -62,7 +62,8 @@ class TensorBoardTracker(Tracker):
         found = dict(figures)
         for name, value in found.items():
             self.metric(name, value, 0)
-        for summary in hparams(dict(self._parameters), {_HEADLINE: found.get(_HEADLINE)}):
+        made: Any = hparams  # untyped in torch
+        for summary in made(dict(self._parameters), {_HEADLINE: found.get(_HEADLINE)}):
             self._writer.file_writer.add_summary(summary)
         self._text("result", tags)
         self._writer.close()
