@@ -6,9 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from strategies.results.numbers import NONE as NONE
+from strategies.results.numbers import bytes_ as bytes_
+from strategies.results.numbers import count as count
+from strategies.results.numbers import percent as percent
+from strategies.results.numbers import points as points
+from strategies.results.numbers import seconds as seconds
+from strategies.results.numbers import size as size
 from strategies.results.shown_nulls import NULLS
 
-NONE = "–"
 TONES = {"good": "green", "open": "yellow", "bad": "red"}  # colours of the terminal
 ABOVE = "▲"  # beside a null model that is above the method
 
@@ -54,17 +60,6 @@ def best_guess(value: float, delta: float = 0.0) -> str:
     return ">99.99 %" if share > 0.9999 else f"{math.ceil(share * 1e4) / 1e2:.2f} %"
 
 
-def points(value: float | None, digits: int = 1) -> str:
-    """A share in per cent without the sign, a dash where there is none."""
-    return NONE if value is None or math.isnan(value) else f"{100 * value:.{digits}f}"
-
-
-def percent(value: float | None) -> str:
-    """A share in per cent, a dash where there is none."""
-    found = points(value)
-    return found if found == NONE else f"{found} %"
-
-
 def share(entry: Mapping[str, Any]) -> str:
     """The test accuracy of a model in per cent, with its spread over repeats if there is one."""
     return percent(entry["test"]) + (f" +- {points(entry['std'])}" if entry["std"] is not None else "")
@@ -86,33 +81,6 @@ def null_points(entry: Mapping[str, Any] | None, test: float) -> str:
     if entry is None:
         return NONE
     return f"{points(entry['test'])} {ABOVE}" if entry["test"] > test else points(entry["test"])
-
-
-def size(count: float) -> str:
-    """A number of bytes."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= factor:
-            return f"{count / factor:,.1f} {unit}"
-    return f"{count:,.0f} B"
-
-
-def bytes_(value: float) -> str:
-    """A number of bytes, ``none`` for 0."""
-    return size(value) if value else "none"
-
-
-def seconds(value: float | None) -> str:
-    """Seconds with as many digits as mean something."""
-    if value is None:
-        return NONE
-    if value >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 0.05 or value == 0 else "<0.1"
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things: ``1 round``, ``200 rounds``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def method_names(rows: Sequence[Mapping[str, Any]]) -> str:

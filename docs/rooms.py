@@ -51,7 +51,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("engines",),
         ("adversaries", "audit", "setup"),
         ("adversaries.__init__", "results"),
-        ("tracking",),
+        ("outputs", "tracking"),
         ("runs", "stress"),
         ("__init__", "experiments", "flower_app"),
         ("server_app",),

@@ -23,6 +23,7 @@ from strategies.experiments.match_budgets import guarantee_before, match
 from strategies.experiments.shared_question import differences, share, taken_over
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell
+from strategies.outputs.html import html_of_comparison
 from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
 from strategies.results.levels import level_named
@@ -75,6 +76,9 @@ class Comparison:
     match: Match | None
     found: int
     same_reports: Mapping[str, Any] | None = None
+
+    def _repr_html_(self) -> str:
+        return html_of_comparison(self.records, self.failures)
 
 
 def compare(

@@ -23,12 +23,13 @@ import numpy as np
 from curator.steps import heard
 from devices.enrolment.state import is_enrolled, used_alone
 from devices.facts import IntArray
+from strategies.outputs.graph import NoGraph, ResultGraph
+from strategies.outputs.graph_files import UnwrittenGraph, check_graph_file, is_form
+from strategies.outputs.html import html_of_run
 from strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
 from strategies.results import evaluation
 from strategies.results import folder as run_folder
 from strategies.results.figures import figures
-from strategies.results.graph import NoGraph, ResultGraph
-from strategies.results.graph_files import UnwrittenGraph, check_graph_file, is_form
 from strategies.results.interrupted import kept_of
 from strategies.results.lifetime import lifetime, nothing_known
 from strategies.results.outcome import Repeat, Score
@@ -77,6 +78,9 @@ class RunResult:
         if isinstance(self.kept, str):
             raise NoGraph(self.kept)
         return self.kept
+
+    def _repr_html_(self) -> str:
+        return html_of_run(self.record, self.folder)
 
 
 def simulate(

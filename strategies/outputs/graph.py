@@ -135,14 +135,19 @@ class ResultGraph:
         return made
 
     def save(self, path: str | Path) -> Path:
-        """Write the graph and return the path; the suffix is the form (:mod:`strategies.results.graph_files`).
+        """Write the graph and return the path; the suffix is the form (:mod:`strategies.outputs.graph_files`).
 
         Raises:
             ValueError: for another suffix, or a file that cannot be written; one line.
         """
-        from strategies.results.graph_files import write
+        from strategies.outputs.graph_files import write
 
         return write(self, Path(path))
+
+    def _repr_html_(self) -> str:
+        from strategies.outputs.html import html_of_graph
+
+        return html_of_graph(self)
 
     def _parts(self) -> dict[str, IntArray]:
         return {"train": self.trained.train, "val": self.trained.val, "test": self.test}

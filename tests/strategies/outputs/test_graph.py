@@ -19,7 +19,7 @@ from curator.methods import find
 from curator.reports.reports import Reports
 from devices import datasets
 from strategies import RunOptions, RunResult, simulate
-from strategies.results.graph import NoGraph, ResultGraph
+from strategies.outputs.graph import NoGraph, ResultGraph
 from strategies.runs.asking import public_knowledge
 from strategies.runs.set_up import set_up
 

@@ -26,7 +26,7 @@ import numpy as np
 from devices.atomic_files import write_atomically
 
 if TYPE_CHECKING:
-    from strategies.results.graph import ResultGraph
+    from strategies.outputs.graph import ResultGraph
     from strategies.setup.options import RunOptions
 
 

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from curator.graph import Graph
 from devices.datasets.npz_file import read_npz_file
 from strategies import RunFailed, RunOptions, simulate
-from strategies.results.graph import ResultGraph
-from strategies.results.graph_files import FORMS
+from strategies.outputs.graph import ResultGraph
+from strategies.outputs.graph_files import FORMS
 
 QUICK = {"clients": 60, "settings": {"epochs": "2"}, "reference": False, "nulls": False}
 

@@ -1,0 +1,98 @@
+"""Results in a notebook: one small table of HTML, without scripts, styles of its own or anything to load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from strategies.results.in_words import privacy_in_words
+from strategies.results.numbers import bytes_, count, percent, seconds
+from strategies.results.shown_nulls import NULLS, best_null, nulls_of, verdict_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from strategies.outputs.graph import ResultGraph
+
+
+def html_table(title: str, rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> str:
+    """Return a table; every text is escaped, and a line end in a cell is kept.
+
+    Args:
+        title: Its caption.
+        rows: Texts of the cells; the first of a row is its heading.
+        headings: Texts above the columns; none by default.
+
+    >>> html_table("a<b", [("x", "1")])
+    '<table><caption>a&lt;b</caption><tbody><tr><th scope="row">x</th><td>1</td></tr></tbody></table>'
+    """
+    above = "".join(f'<th scope="col">{escape(text)}</th>' for text in headings)
+    head = f"<thead><tr>{above}</tr></thead>" if headings else ""
+    body = "".join(f'<tr><th scope="row">{escape(first)}</th>{"".join(map(_cell, rest))}</tr>' for first, *rest in rows)
+    return f"<table><caption>{escape(title)}</caption>{head}<tbody>{body}</tbody></table>"
+
+
+def _cell(text: str) -> str:
+    return f"<td>{escape(text).replace(chr(10), '<br>')}</td>"
+
+
+def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
+    """Return a result: verdict, accuracy beside chance and the best null model, privacy in words, cost."""
+    verdict, reference = verdict_of(record), record["reference"]["nonprivate_test"]
+    said = [f"{_test(record)} of the test people are right", *_beside(record)]
+    if reference is not None:
+        said.append(f"without noise: {percent(reference)}")
+    rows = [] if verdict is None else [("verdict", verdict["text"])]
+    rows += [
+        ("accuracy", "\n".join(said)),
+        ("privacy", "\n".join(finding.text for finding in privacy_in_words(record))),
+        ("cost", _cost(record)),
+    ]
+    if folder is not None:
+        rows.append(("folder", str(folder)))
+    return html_table(f"{record['method']} on {record['dataset']['name']}", rows)
+
+
+def html_of_comparison(records: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, str, str | None]]) -> str:
+    """Return a comparison: one row a method."""
+    rows = [
+        (record["method"], _test(record), "\n".join(_beside(record)), (verdict_of(record) or {"text": ""})["text"],
+         "\n".join(finding.text for finding in privacy_in_words(record)), _cost(record))
+        for record in records
+    ]  # fmt: skip
+    rows += [(name, "failed", "", line, "", "") for name, line, _ in failures]
+    headings = ("method", "test", "beside it", "verdict", "privacy", "cost")
+    return html_table(f"{count(len(records), 'method')} on the same people", rows, headings)
+
+
+def html_of_graph(graph: ResultGraph) -> str:
+    """Return a reconstructed graph: its sizes, and what it was made of."""
+    n, d = graph.features.shape
+    weights = "" if graph.weights is None else ", with weights"
+    known = int((graph.trained.labels >= 0).sum())
+    rows = [
+        ("edges", f"{graph.edges.shape[1]:,} {'directed' if graph.directed else 'undirected'}{weights}"),
+        ("people", f"{n:,}, with {count(d, 'feature')}; {count(known, 'label')} known, {graph.classes} classes"),
+        *((name.replace("_", " "), str(value)) for name, value in graph.about.items() if name != "method"),
+    ]
+    return html_table(f"the curator's graph, {graph.about.get('method', '')}", rows)
+
+
+def _test(record: Mapping[str, Any]) -> str:
+    accuracy = record["accuracy"]
+    return percent(accuracy["test"]) + ("" if accuracy["std"] is None else f" ± {percent(accuracy['std'])}")
+
+
+def _beside(record: Mapping[str, Any]) -> list[str]:
+    nulls = nulls_of(record)
+    shown = dict.fromkeys(name for name in ("chance", best_null(nulls)) if name in nulls)
+    return [f"{NULLS[name].heading}: {percent(nulls[name]['test'])}" for name in shown if name is not None]
+
+
+def _cost(record: Mapping[str, Any]) -> str:
+    traffic, took = record["communication"], f"{seconds(record['seconds']['total'])} s"
+    if not record["devices"]["asked"]:
+        return f"nobody was asked; {took}"
+    down, up = (bytes_(traffic[f"{way}link_bytes_per_device"]) for way in ("down", "up"))
+    return f"{down} down and {up} up a device, {count(traffic['rounds'], 'round')}; {took}"

@@ -1,0 +1,45 @@
+"""Shares, bytes, seconds and counts as people read them: on the terminal, on the page, in a notebook."""
+
+from __future__ import annotations
+
+import math
+
+NONE = "–"
+
+
+def points(value: float | None, digits: int = 1) -> str:
+    """A share in per cent without the sign, a dash where there is none."""
+    return NONE if value is None or math.isnan(value) else f"{100 * value:.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """A share in per cent, a dash where there is none."""
+    found = points(value)
+    return found if found == NONE else f"{found} %"
+
+
+def size(count: float) -> str:
+    """A number of bytes."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:,.1f} {unit}"
+    return f"{count:,.0f} B"
+
+
+def bytes_(value: float) -> str:
+    """A number of bytes, ``none`` for 0."""
+    return size(value) if value else "none"
+
+
+def seconds(value: float | None) -> str:
+    """Seconds with as many digits as mean something."""
+    if value is None:
+        return NONE
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 0.05 or value == 0 else "<0.1"
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things: ``1 round``, ``200 rounds``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
