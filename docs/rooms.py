@@ -35,7 +35,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("fleet",),
     ),
     "curator": (
-        ("graph", "linear", "links", "names", "owned", "steps"),
+        ("graph", "linear", "links", "names", "observer", "owned", "steps"),
         ("reports",),
         ("learning", "privacy"),
         ("posterior", "votes"),

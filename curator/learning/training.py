@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.learning import observer
+from curator import observer
 from curator.learning.adam import Adam
 from curator.learning.networks import HEADS, NETWORKS, Network, make_network
 from curator.learning.threads import threads_for

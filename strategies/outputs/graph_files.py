@@ -26,7 +26,7 @@ import numpy as np
 from devices.atomic_files import write_atomically
 
 if TYPE_CHECKING:
-    from strategies.outputs.graph import ResultGraph
+    from strategies.outputs.graph_arrays import GraphArrays
     from strategies.setup.options import RunOptions
 
 
@@ -77,7 +77,7 @@ def check_path(path: Path) -> None:
         raise ValueError(f"{path}: the folder {path.parent} does not exist")
 
 
-def write(graph: ResultGraph, path: Path) -> Path:
+def write(graph: GraphArrays, path: Path) -> Path:
     """Write a graph, completely or not at all; return the path.
 
     Raises:
@@ -92,7 +92,7 @@ def write(graph: ResultGraph, path: Path) -> Path:
     return path
 
 
-def _npz(graph: ResultGraph) -> bytes:
+def _npz(graph: GraphArrays) -> bytes:
     trained, known = graph.trained, graph.trained.labels >= 0
     arrays: dict[str, Any] = {
         "edge_index": trained.edge_index.astype("<i8"),
@@ -123,7 +123,7 @@ def _npz(graph: ResultGraph) -> bytes:
     return content.getvalue()
 
 
-def _graphml(graph: ResultGraph) -> bytes:
+def _graphml(graph: GraphArrays) -> bytes:
     import networkx
 
     content = io.BytesIO()
@@ -131,7 +131,7 @@ def _graphml(graph: ResultGraph) -> bytes:
     return content.getvalue()
 
 
-def _gml(graph: ResultGraph) -> bytes:
+def _gml(graph: GraphArrays) -> bytes:
     import networkx
 
     content = io.BytesIO()
@@ -139,7 +139,7 @@ def _gml(graph: ResultGraph) -> bytes:
     return content.getvalue()
 
 
-def _csv(graph: ResultGraph) -> bytes:
+def _csv(graph: GraphArrays) -> bytes:
     content, weights = io.StringIO(), graph.weights
     rows: Any = graph.edges.T.tolist() if weights is None else zip(*graph.edges.tolist(), weights.tolist(), strict=True)
     writer = csv.writer(content, lineterminator="\n")
@@ -148,4 +148,4 @@ def _csv(graph: ResultGraph) -> bytes:
     return content.getvalue().encode()
 
 
-FORMS: dict[str, Callable[[ResultGraph], bytes]] = {".npz": _npz, ".graphml": _graphml, ".gml": _gml, ".csv": _csv}
+FORMS: dict[str, Callable[[GraphArrays], bytes]] = {".npz": _npz, ".graphml": _graphml, ".gml": _gml, ".csv": _csv}

@@ -13,7 +13,7 @@ from strategies.results.shown_nulls import NULLS, best_null, nulls_of, verdict_o
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from strategies.outputs.graph import ResultGraph
+    from strategies.outputs.graph_arrays import GraphArrays
 
 
 def html_table(title: str, rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> str:
@@ -66,7 +66,7 @@ def html_of_comparison(records: Sequence[Mapping[str, Any]], failures: Sequence[
     return html_table(f"{count(len(records), 'method')} on the same people", rows, headings)
 
 
-def html_of_graph(graph: ResultGraph) -> str:
+def html_of_graph(graph: GraphArrays) -> str:
     """Return a reconstructed graph: its sizes, and what it was made of."""
     n, d = graph.features.shape
     weights = "" if graph.weights is None else ", with weights"

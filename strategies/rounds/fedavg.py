@@ -12,7 +12,7 @@ import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx, Strategy
 
-from curator.learning import observer
+from curator import observer
 from curator.methods.federated.fedavg import Federated
 from devices.federated.wire import ATTEMPT, WEIGHTS, weights_record
 from devices.network import FloatArray

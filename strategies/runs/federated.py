@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 import time
 
-from curator.learning.observer import watched
 from curator.learning.training import TrainingSettings
 from curator.methods import Question
 from curator.methods.federated.fedavg import Federated
 from curator.methods.federated.private import DPFedAvg, LDPFedAvg
 from curator.nulls.known import Known, known_from_graph
+from curator.observer import watched
 from curator.privacy.guarantee import Guarantee
 from devices.facts import Split
 from devices.policy.policy import Mode, Policy, policy_for_training

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from curator.learning.observer import watched
 from curator.methods import Method, Question, Reference
 from curator.methods.base import Graph
 from curator.nulls.known import Known, known_from_graph, known_from_reports
+from curator.observer import watched
 from curator.reports.reports import Reports
 from devices.facts import IntArray, Split
 from strategies.people.owned_graph import own

@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from curator.learning.observer import Observer
 from curator.learning.training import TrainingSettings
 from curator.methods import Method, Question
+from curator.observer import Observer
 from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
 from devices.data.splits import make_split

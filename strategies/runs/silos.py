@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from curator.learning.observer import watched
 from curator.methods import Question
 from curator.methods.federated.silos import Silos
+from curator.observer import watched
 from curator.reports.reports import AnswersByDevice
 from devices.facts import IntArray, Split
 from devices.federated.silo import Bound, Silo, SiloTask

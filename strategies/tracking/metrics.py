@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from curator.learning.observer import Observer
+from curator.observer import Observer
 from strategies.progress import OnMetric
 from strategies.results.figures import figures
 from strategies.tracking.targets import Trackers

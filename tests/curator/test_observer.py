@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from curator.graph import Graph
-from curator.learning.observer import is_watched, tell, watched
 from curator.learning.training import TrainingSettings, train
+from curator.observer import is_watched, tell, watched
 
 HEARD = ("train_accuracy", "train_loss", "val_accuracy", "val_loss")
 

@@ -1,6 +1,6 @@
 """Graph of a result: the arrays that trained, nothing of the truth, and its forms in memory.
 
-Its files are tested in test_graph_files.
+Covers graph_arrays and graph; its files are tested in test_graph_files.
 """
 
 from __future__ import annotations
