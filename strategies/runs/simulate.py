@@ -46,7 +46,7 @@ from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import Collect, RunSetup
 from strategies.tracking.content import described, tags_of, without_places
 from strategies.tracking.metrics import CallbackFailed, Metrics
-from strategies.tracking.targets import tracked
+from strategies.tracking.targets import check_targets, tracked
 
 log = logging.getLogger("ldpsim")
 
@@ -117,6 +117,7 @@ def simulate(
     """
     tell = SteppedProgress(progress or quiet)
     started = time.perf_counter()
+    check_targets(track)
     tell("population", None)
     setup = set_up(options, collect)
     place = None if collections is None else collections / collection_of(setup)

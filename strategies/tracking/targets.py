@@ -60,10 +60,10 @@ def check_targets(texts: Sequence[str]) -> None:
 
 @contextmanager
 def tracked(texts: Sequence[str], run: Callable[[], TrackedRun]) -> Iterator[Trackers]:
-    """Begin a run on all trackers; if the block ends with an error, the run ends there without a result.
+    """Begin a run on all trackers, which were checked; if the block ends with an error, the run fails there.
 
     Raises:
-        ValueError: as :func:`check_targets`.
+        ValueError: one line for a tracker on which it cannot begin.
     """
     made = {text: tracker_of(text) for text in texts}
     begun: dict[str, Tracker] = {}
@@ -71,7 +71,6 @@ def tracked(texts: Sequence[str], run: Callable[[], TrackedRun]) -> Iterator[Tra
     try:
         for text, tracker in made.items():
             with _one_line(text):
-                tracker.check()
                 tracker.start(run())
             begun[text] = tracker
         yield trackers

@@ -1,0 +1,95 @@
+"""``--track`` and ``--save-graph`` on the command line: what goes out of run, compare and sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import networkx
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from cli.main import app
+from strategies.tracking.to_tensorboard import TensorBoardTracker
+from tests.strategies.tracking.conftest import needs
+
+SMALL = ["--clients", "60", "--set", "epochs=2", "--no-nulls"]
+GRID = "[fixed]\nclients = 60\nreference = false\nnulls = false\nsettings.epochs = 2\n[grid]\nepsilon = [4, 8]\n"
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells in this process: a worker's start takes seconds."""
+    from strategies.engines.pool import Pool
+    from strategies.experiments import sweep
+
+    @contextmanager
+    def threads(workers: int | None) -> Iterator[Pool]:
+        pool = Pool(ThreadPoolExecutor, 1)
+        yield pool
+        pool.close()
+
+    monkeypatch.setattr(sweep, "processes", threads)
+
+
+def ldpsim(*words: object) -> Result:
+    return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(word) for word in words])
+
+
+def logged(folder: Path) -> list[str]:
+    return sorted(path.name.split("-")[0] for path in folder.glob("*/events.out.*") for path in [path.parent])
+
+
+def test_a_run_is_logged_and_its_graph_saved(tmp_path: Path) -> None:
+    needs("tensorboard")
+    trackers = [word for name in "ab" for word in ("--track", f"tensorboard:{tmp_path / name}")]
+    graph = tmp_path / "friends.graphml"
+    shown = ldpsim("run", *SMALL, "--no-reference", "--out", tmp_path / "runs", *trackers, "--save-graph", graph)
+    assert shown.exit_code == 0, shown.output
+    assert logged(tmp_path / "a") == logged(tmp_path / "b") == ["hogs"]
+    assert len(networkx.read_graphml(graph)) == 60
+
+
+def test_every_cell_of_a_comparison_and_of_a_sweep_is_a_run_there(tmp_path: Path) -> None:
+    needs("tensorboard")
+    shown = ldpsim(
+        "compare", "hogs", "raw", *SMALL, "--out", tmp_path / "runs", "--track", f"tensorboard:{tmp_path / 'a'}"
+    )
+    assert shown.exit_code == 0, shown.output
+    assert logged(tmp_path / "a") == ["hogs", "raw"]
+    (tmp_path / "grid.toml").write_text(GRID)
+    shown = ldpsim(
+        "sweep", tmp_path / "grid.toml", "--out", tmp_path / "runs", "--track", f"tensorboard:{tmp_path / 'b'}"
+    )
+    assert shown.exit_code == 0, shown.output
+    assert logged(tmp_path / "b") == ["hogs", "hogs"]
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "sweep"])
+def test_a_missing_client_is_one_line_before_anybody_is_asked(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TensorBoardTracker, "module", "no_such_client")
+    (tmp_path / "grid.toml").write_text(GRID)
+    words = {
+        "run": ["run", *SMALL],
+        "compare": ["compare", "hogs", "raw", *SMALL],
+        "sweep": ["sweep", tmp_path / "grid.toml"],
+    }
+    shown = ldpsim(*words[command], "--out", tmp_path / "runs", "--track", "tensorboard:x")
+    assert shown.exit_code == 2
+    assert shown.stderr == (
+        "error: --track tensorboard:x: no_such_client is not installed: pip install 'ldpsim[tensorboard]'\n"
+    )
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_graph_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    shown = ldpsim("run", "--clients", "60", "--method", "raw", "--out", tmp_path / "runs", "--save-graph", "npz")
+    assert (shown.exit_code, shown.stderr) == (
+        2, "error: --save-graph npz: raw reads the true records, so no graph is reconstructed\n",
+    )  # fmt: skip
+    assert not (tmp_path / "runs").exists()
