@@ -1,4 +1,4 @@
-"""``ldpsim collector``: the key by which devices know their one collector."""
+"""``ldpsim collector``: the key by which devices know their one collector, and the app that Flower ships to them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import typer
 
 from cli import options as o
 
-collector = typer.Typer(help="The key of a collector, by which devices know whose question they answer.",
-                        no_args_is_help=True)  # fmt: skip
+collector = typer.Typer(help="The key of a collector, and the Flower app that asks devices.", no_args_is_help=True)
 
 
 @collector.callback()
 def root() -> None:
-    """The key of a collector, by which devices know whose question they answer."""
+    """The key of a collector, by which devices know whose question they answer, and the Flower app that asks them."""
 
 
 @collector.command()
@@ -30,3 +29,19 @@ def keygen(
     typer.echo(f"{path}: secret, signs questions (ldpsim run --collector-key {path})", err=True)
     typer.echo(f"{path}.pub: for the people (ldpsim device enrol --collector-key {path}.pub)", err=True)
     typer.echo(public)
+
+
+@collector.command("app")
+def write_app(
+    path: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to create.")],
+    debug: o.PlainDebug = False,
+) -> None:
+    """Write the Flower app of the installed version into a new folder, for `flwr run DIR`."""
+    from strategies.engines.flower_processes import app_folder
+    from strategies.flower_app.alone import default_config
+
+    if path.exists():
+        raise ValueError(f"{path} exists already: the app gets a new folder")
+    app_folder(path, default_config())
+    typer.echo(f"{path}: the Flower app of this version (flwr run {path})", err=True)
+    typer.echo(str(path))

@@ -38,8 +38,11 @@ from strategies.rounds.stages import Stages
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
-# Keys that are no options of a run; `job` is read by strategies/server_app.py.
-OWN_KEYS = ("job", "state-dir", "facts", "collection", "minimum-nodes", "timeout")
+# Keys that are no options of a run, each with its value that means "not given"; `job` is read by
+# strategies/server_app.py.
+OWN_KEYS: dict[str, str | int | float] = {
+    "job": "", "state-dir": "", "facts": "", "collection": "", "minimum-nodes": 0, "timeout": 0.0,
+}  # fmt: skip
 
 
 def run_alone(grid: Grid, context: Context) -> None:
@@ -79,6 +82,17 @@ def run_alone(grid: Grid, context: Context) -> None:
             "--run-config 'facts=\"FILE\"', or in a rehearsal their folder with 'state-dir=\"DIR\"'"
         )
     _simulate(config, state or default_state_folder(context.run_id), enrolled or len(nodes), collect)
+
+
+def default_config() -> dict[str, str | int | float]:
+    """Return every key of the run's configuration with its default; empty text and 0 mean not given."""
+    defaults: dict[str, str | int | float] = dict(OWN_KEYS)
+    for spec in declared(RunOptions).values():
+        if spec.flower:
+            kind = spec.types[0]
+            empty = kind() if kind in (int, float) else ""
+            defaults[spec.key] = spec.default if isinstance(spec.default, str) else empty
+    return defaults
 
 
 def options_given(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 from click.testing import Result
@@ -7,6 +8,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from devices.collector import CollectorKey, read_public
+from strategies.flower_app.alone import default_config
 
 
 def ldpsim(*arguments: object) -> Result:
@@ -33,3 +35,18 @@ def test_a_bad_key_file_is_one_line_before_anybody_is_asked(tmp_path: Path) -> N
         assert shown.exit_code == 2 and shown.stdout == "" and says in shown.stderr
         assert shown.stderr.count("\n") == 1
     assert not (tmp_path / "runs").exists() and not (tmp_path / "state").exists()
+
+
+def test_the_flower_app_is_written_whole_and_once(tmp_path: Path) -> None:
+    """A wheel has no pyproject.toml: the command writes the folder that `flwr run` takes."""
+    made = ldpsim("collector", "app", tmp_path / "app")
+    assert made.exit_code == 0 and made.stdout.strip() == str(tmp_path / "app")
+    project = tomllib.loads((tmp_path / "app" / "pyproject.toml").read_text())
+    app = project["tool"]["flwr"]["app"]
+    assert app["config"] == default_config()
+    for component in app["components"].values():
+        assert (tmp_path / "app" / (component.partition(":")[0].replace(".", "/") + ".py")).is_file()
+    assert (tmp_path / "app" / "curator" / "tuned" / "hogs.toml").is_file()
+    assert not (tmp_path / "app" / "cli").exists()
+    again = ldpsim("collector", "app", tmp_path / "app")
+    assert again.exit_code == 2 and "exists already" in again.stderr and again.stderr.count("\n") == 1

@@ -10,8 +10,13 @@ from strategies.setup.options import RunOptions
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_app_lists_the_keys_that_are_read() -> None:
+def test_the_app_of_the_checkout_lists_the_keys_that_are_read() -> None:
+    """The table in pyproject.toml is for `flwr run .`; an installed package writes it itself."""
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["flwr"]["app"]["config"]
+    assert listed == alone.default_config()
+    assert {key: type(value) for key, value in listed.items()} == {
+        key: type(value) for key, value in alone.default_config().items()
+    }
     options = {spec.key: spec for spec in declared(RunOptions).values() if spec.flower}
     assert set(listed) == {*alone.OWN_KEYS, *options}
     for key, value in listed.items():
