@@ -2,6 +2,8 @@
 #   make run      the main simulation, with its result in runs/
 #   make test     the tests; real data are used where LDPSIM_DATA names their folder
 #   make gpu      the tests on a CUDA device; without one they are skipped
+#   make wheel    the wheel and the source package, in dist/
+#   make wheel-test  that wheel in a fresh environment outside the checkout: its commands, engines and extras
 #   make lint     ruff (rules and format) and mypy
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections, a thousand races of copied folders, ten thousand
@@ -23,7 +25,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test gpu lint bench torture mutants tables tables-quick value figures clean
+.PHONY: run test gpu wheel wheel-test lint bench torture mutants tables tables-quick value figures clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -40,10 +42,21 @@ test: export OMP_NUM_THREADS ?= 1
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)
 	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
-		-m "not slow and not deployment and not gpu" $(TEST_ARGS)
+		-m "not slow and not deployment and not gpu and not wheel" $(TEST_ARGS)
 
 gpu: $(READY)
 	$(BIN)/python -m pytest -q -m gpu tests/test_cuda.py $(TEST_ARGS)
+
+# uv is installed with Flower. The wheel is built from the source package, so that one is whole too.
+wheel: $(READY)
+	rm -rf dist
+	$(BIN)/python -m uv build --quiet --python $(BIN)/python --out-dir dist
+
+# PyTorch's CPU build: from the folder that PIP_FIND_LINKS names, else from PyTorch's own index.
+wheel-test: export OMP_NUM_THREADS ?= 1
+wheel-test: export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+wheel-test: wheel
+	$(if $(UV_FIND_LINKS),,UV_TORCH_BACKEND=cpu) $(BIN)/python -m pytest -q -m wheel tests/packaging $(TEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -11,6 +11,7 @@ from cli.collector import collector
 from cli.compare import compare
 from cli.datasets import datasets
 from cli.device import device
+from cli.doctor.command import doctor
 from cli.epsilon import epsilon
 from cli.errors import OneLineErrors
 from cli.import_data import import_data
@@ -68,7 +69,7 @@ SIMULATE, READ, ATTACK, DEVICES = "Simulate", "Look up", "Attack and account", "
 # Commands under their headings in --help, most used first.
 for panel, commands in (
     (SIMULATE, (run, compare, sweep, tune)),
-    (READ, (report, methods, datasets, import_data)),
+    (READ, (report, methods, datasets, import_data, doctor)),
     (ATTACK, (stress, audit, epsilon)),
 ):
     for command in commands:

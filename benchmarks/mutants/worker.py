@@ -25,8 +25,8 @@ LIBRARIES = (
     "hypothesis", "mpmath", "networkx", "cryptography.fernet", "dp_accounting", "flwr.app", "flwr.serverapp",
     "flwr.clientapp", "sklearn", "rich", "pytest_timeout", "xdist", "apsw",
 )  # fmt: skip
-OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow and not deployment and not gpu",
-           "--hypothesis-seed=0")  # fmt: skip
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0",
+           "-m", "not slow and not deployment and not gpu and not wheel")  # fmt: skip
 MEMORY = 8 << 30  # a mutant may ask for a matrix of any size
 OUTPUT = 1 << 30
 

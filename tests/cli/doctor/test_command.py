@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.doctor import command, machine
+from cli.doctor.finding import Finding
+from cli.main import app
+
+
+def test_every_subject_has_its_line(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["doctor", "--json", "--out", str(tmp_path), "--state", str(tmp_path / "state")])
+    assert shown.exit_code == 0, shown.output
+    report = json.loads(shown.stdout)
+    names = [check["name"] for check in report["checks"]]
+    assert len(set(names)) == len(names)
+    assert {"ldpsim", "python", "torch", "torch-geometric", "flwr", "ray", "numpy", "flower runtime", "telemetry",
+            "data", "gpu", "results", "devices", "ledger", "open files", "locale", "terminal"} <= set(names)  # fmt: skip
+    for check in report["checks"]:
+        assert set(check) == {"name", "text", "status", "remedy"}
+        assert check["text"] and bool(check["remedy"]) == (check["status"] != "ok")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lines_fit_80_columns_and_remedies_stand_below(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["doctor", "--data-dir", str(tmp_path / "none")])
+    lines = shown.stdout.splitlines()
+    assert shown.exit_code == 0 and all(len(line) <= 80 for line in lines)
+    (data,) = (k for k, line in enumerate(lines) if line.startswith("warning data"))
+    assert any("-> " in line for line in lines[data : data + 4])
+    assert "warning" in lines[-1] and "checks" in lines[-1]
+
+
+def test_a_problem_is_exit_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "open_files", lambda: Finding("open files", "3 at most", "problem", "ulimit -n 9"))
+    shown = CliRunner().invoke(app, ["doctor"])
+    assert shown.exit_code == 1 and "1 problem" in shown.stdout.splitlines()[-1]
+
+
+def test_start_adds_its_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_started", lambda: iter([Finding("ray started", "one task")]))
+    assert "ray started" not in CliRunner().invoke(app, ["doctor"]).stdout
+    assert "ray started" in CliRunner().invoke(app, ["doctor", "--start"]).stdout
+
+
+def test_torch_ray_and_flower_are_not_imported() -> None:
+    """The command without --start is fast because of this."""
+    code = (
+        "import sys; from typer.testing import CliRunner; from cli.main import app; "
+        "assert CliRunner().invoke(app, ['doctor']).exit_code == 0; "
+        "print([name for name in ('torch', 'ray', 'flwr', 'matplotlib') if name in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert shown.stdout.strip() == "[]"
