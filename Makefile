@@ -4,6 +4,7 @@
 #   make gpu      the tests on a CUDA device; without one they are skipped
 #   make wheel    the wheel and the source package, in dist/
 #   make wheel-test  that wheel in a fresh environment outside the checkout: its commands, engines and extras
+#   make lint-docker  two linters of npm's registry on the Dockerfile, which needs no Docker
 #   make lint     ruff (rules and format) and mypy
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections, a thousand races of copied folders, ten thousand
@@ -25,7 +26,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test gpu wheel wheel-test lint bench torture mutants tables tables-quick value figures clean
+.PHONY: run test gpu wheel wheel-test lint-docker lint bench torture mutants tables tables-quick value figures clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -57,6 +58,10 @@ wheel-test: export OMP_NUM_THREADS ?= 1
 wheel-test: export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 wheel-test: wheel
 	$(if $(UV_FIND_LINKS),,UV_TORCH_BACKEND=cpu) $(BIN)/python -m pytest -q -m wheel tests/packaging $(TEST_ARGS)
+
+lint-docker:
+	npx --yes dockerfilelint@1.8.0 Dockerfile
+	npx --yes dockerfile-utils@0.16.3 lint Dockerfile
 
 lint: $(READY)
 	$(BIN)/ruff check .
