@@ -244,8 +244,9 @@ class Device:
         reports: dict[str, bytes] = {}
         digests: dict[str, bytes] = {}
         for ask in query.asks:
-            digests[ask.attribute] = self._data_digest(ask.attribute)
-            key = self._noise_key(b"noise", query.question(ask.attribute), digests[ask.attribute], nonce)
+            read = {name: self._data_digest(name) for name in ask.attributes}
+            digests |= read
+            key = self._noise_key(b"noise", query.question(ask.attribute), *read.values(), nonce)
             reports[ask.attribute] = pack_parts(self._perturb(ask, query, key))
         answer = QueryAnswer.following(decision.head, self.index, query, reports, digests)
         self.ledger.enter(answer, after=decision.head, seal_key=self._seal_key)

@@ -6,7 +6,8 @@ query*. All stages are fixed with stage 0; a later stage may only fill in a publ
 ``grouping`` of the nodes.
 
 The fingerprint of an attribute covers all that is asked about it in every stage and
-nothing else: not the collection, not the other attributes. Unknown fields make a query
+nothing else: not the collection, not the other attributes. Attributes on which one answer
+depends have one fingerprint: in a ledger they are one release. Unknown fields make a query
 invalid, so nothing can ride along.
 
 A stranger pays nothing for a question, so the price of judging one is bounded by its size, before
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -78,6 +80,14 @@ class Ask:
             raise InvalidQuery(f"cannot ask about {self.attribute!r}")
         if any(self.attribute not in m.attributes for m in self.mechanisms):
             raise InvalidQuery(f"a mechanism does not apply to {self.attribute}")
+        also = frozenset().union(*(m.also_reads for m in self.mechanisms))
+        if also and (len(self.mechanisms) > 1 or not also < set(ATTRIBUTES) - {self.attribute}):
+            raise InvalidQuery(f"a mechanism that reads more than {self.attribute} is asked alone")
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """All attributes that the answer depends on: its own, and those that its mechanism also reads."""
+        return (self.attribute, *sorted(self.mechanisms[0].also_reads))
 
     def loss(self, *, device: int | None = None) -> Loss:
         """Return the sum of the mechanisms' losses."""
@@ -123,9 +133,11 @@ class Query:
         if not 1 <= len(self.plan) <= 8 or not all(self.plan) or not 0 <= self.stage < len(self.plan):
             raise InvalidQuery("the plan is malformed")
         for stage in self.plan:
-            names = [ask.attribute for ask in stage]
-            if len(set(names)) != len(names) or names != sorted(names):
+            names, read = [ask.attribute for ask in stage], [name for ask in stage for name in ask.attributes]
+            if len(set(read)) != len(read) or names != sorted(names):
                 raise InvalidQuery("attributes are repeated or out of order")
+            if len(read) > len(names) and len(self.plan) > 1:
+                raise InvalidQuery("an answer about several attributes is asked in one stage")
         if self.judging_steps > MAX_STEPS:
             raise InvalidQuery("the plan is too dear to judge")
         if self.stage == 0 and self.grouping is not None:
@@ -148,8 +160,17 @@ class Query:
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """Attributes of all stages, in canonical order."""
-        return tuple(sorted({ask.attribute for stage in self.plan for ask in stage}))
+        """Attributes of all stages that the answers depend on, in canonical order."""
+        return tuple(sorted(self._asked_under))
+
+    @cached_property
+    def _asked_under(self) -> dict[str, str]:
+        """The attribute of the ask by each attribute that it depends on: another one where it reads several."""
+        return {name: ask.attribute for stage in self.plan for ask in stage for name in ask.attributes}
+
+    def total(self, *, device: int | None = None) -> float:
+        """Return the loss of all answers when the whole record changes; one about several attributes counts once."""
+        return math.fsum(self.loss(name, device=device).vector for name in set(self._asked_under.values()))
 
     def loss(self, attribute: str, *, device: int | None = None) -> Loss:
         """Return the loss of one attribute over all stages; the ledger enters it with stage 0."""
@@ -157,7 +178,7 @@ class Query:
         own = device if self._one_end else None
         loss = self._losses.get((attribute, own))
         if loss is None:
-            parts = [a.loss(device=own) for stage in self.plan for a in stage if a.attribute == attribute]
+            parts = [a.loss(device=own) for stage in self.plan for a in stage if attribute in a.attributes]
             loss = self._losses[attribute, own] = sum(parts[1:], start=parts[0])
         return loss
 
@@ -172,10 +193,10 @@ class Query:
     @cached_property
     def _fingerprints(self) -> dict[str, bytes]:
         found = {}
-        for name in self.attributes:
+        for name in set(self._asked_under.values()):
             asked = [[a.to_dict() for a in stage if a.attribute == name] for stage in self.plan]
             found[name] = hashlib.sha256(canonical({"v": FORMAT, "attribute": name, "plan": asked})).digest()
-        return found
+        return {name: found[under] for name, under in self._asked_under.items()}
 
     def fingerprint(self, attribute: str) -> bytes:
         """Return SHA-256 of the canonical bytes of all that the stages ask about this attribute."""

@@ -1,11 +1,11 @@
-"""Vote with private features that the device reads itself: a trial of a mechanism that is not built.
+"""Vote with private features that the device reads itself, ``vote --set own_features=true``, beside other votes.
 
     python -m benchmarks.papers.vote_own_features [--datasets cora,citeseer] [--seeds 100,101,102]
 
 Features of labelled people are public. Those of everybody else never leave the device. The curator fits ridge
-regression on training people, turns it into whole numbers (:class:`OwnModel`) and publishes it with the question.
-Device i adds what the model says of its own words, e_i(c), to the scores of the vote, and sends the best class by
-generalised randomised response (GRR) over all classes:
+regression on training people, turns it into whole numbers (:mod:`curator.votes.own_words`) and publishes it with the
+question. Device i adds what the model says of its own words, e_i(c), to the scores of the vote, and sends the best
+class by generalised randomised response (GRR) over all classes:
 
     s_c = e_i(c) + sum over j in N_i of ln((1 - h) / C + h Q_j(c))
 
@@ -17,7 +17,7 @@ Everything that the device reads, list and features, is inside the one epsilon. 
     own       the vote above, with the table of ``donated``
     public    the vote where everybody's features are public
 
-In three batches the posterior of the earlier ones is published. Tables, scores, batches, law and pool are the
+In three batches the posterior of the earlier ones is published. Model, tables, scores, batches, law and pool are the
 product's. All vote with h = .8. The answers are drawn with the exact probabilities of GRR, and every arm of a seed
 gets the same draws. Writes vote-own-features.csv in docs/results, and prints a table of ``own`` and its paired
 differences, in points, with standard errors over the seeds.
@@ -35,98 +35,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, vstack
+from scipy.sparse import csr_array
 
 from benchmarks import RESULTS
-from curator.learning.node_evidence import bits_of, ln_scores, node_evidence
-from curator.learning.pool import fit_pool, pooled
-from curator.learning.ridge import ridge
-from curator.learning.tfidf import tfidf_rows
+from curator.learning.node_evidence import bits_of, node_evidence
+from curator.learning.pool import pooled
 from curator.votes.design import all_classes, designed_widths
 from curator.votes.knowledge import CLASS, FEATURES, VOTE, Knowledge, posterior
 from curator.votes.law import Ballots, by_class, log_likelihood, places_of
+from curator.votes.own_words import own_words
 from curator.votes.rounds import people_of_batch
 from devices import datasets
 from devices.array_types import DoubleArray, IntArray
 from devices.data.population import Population
 from devices.data.splits import make_split
-from devices.facts import Split
-from devices.fixed_point import UNIT_BITS, logarithm
+from devices.facts import PublicKnowledge, Split
 from devices.mechanisms import GRR, NeighbourhoodVote
 from devices.mechanisms.class_table import ClassTable, from_text
+from devices.mechanisms.word_model import UNIT
 from strategies.people.owned_graph import sparse_features
 
 BUDGETS, BATCHES, HOMOPHILY = (2.0, 4.0, 8.0), (1, 3), 0.8
 NOTHING, DONATED, MODEL, OWN, PUBLIC = ARMS = ("nothing", "donated", "model", "own", "public")
 COLUMNS = ("dataset", "seed", "epsilon", "batches", "arm", "accuracy")
-UNIT = 1 << UNIT_BITS
-_ROOT_BITS, _LEAST, _SCALE = 8, 0.01, 5.0
-
-
-@dataclass(frozen=True, eq=False)
-class OwnModel:
-    """Public model of a person's words, in whole numbers: the result is the same on every machine.
-
-    With m the means, A the weights and B the squared word weights, a person with the words W gets
-
-        f_c = m_c + 2^8 (sum over W of A_kc) // isqrt(sum over W of B_k),    e_c = (a f_c + b ln max(f_c, .01)) // 2^8.
-
-    Args:
-        weights: int64 (d, classes): A, in units of :mod:`devices.fixed_point`.
-        squares: int64 (d,): B, in 2**-16.
-        means: int64 (classes,): m, in units.
-        exponents: a and b, in 2**-8.
-    """
-
-    weights: IntArray
-    squares: IntArray
-    means: IntArray
-    exponents: tuple[int, int]
-
-    def shares(self, bits: Any) -> IntArray:
-        """int64 (rows, classes): f, in units."""
-        words = csr_array(bits, dtype=np.int64)
-        roots = np.array([math.isqrt(int(length)) for length in words @ self.squares], np.int64)
-        return np.asarray(self.means + ((words @ self.weights) << _ROOT_BITS) // np.maximum(roots, 1)[:, None])
-
-    def evidence(self, shares: IntArray) -> IntArray:
-        """int64 (rows, classes): e, in units, from f."""
-        logs = logarithm(np.maximum(shares, round(_LEAST * UNIT))) - UNIT_BITS * round(math.log(2) * UNIT)
-        return (self.exponents[0] * shares + self.exponents[1] * logs) >> 8
-
-
-def own_model(bits: Any, labels: IntArray, split: Split, classes: int) -> tuple[OwnModel, IntArray]:
-    """Fit the model on labelled people, and return it with int64 (labelled, classes): their evidence.
-
-    Training people have the evidence of a fit without their own label.
-
-    Args:
-        bits: (n, d), CSR of zeros and ones; only rows of labelled people are read.
-        labels: int64 (n,); only those of labelled people are read.
-        split: Division of the people.
-        classes: Number of classes.
-    """
-    labelled, d = split.labelled, bits.shape[1]
-    told, known = bits[labelled], labels[labelled]
-    train, val = (np.searchsorted(labelled, nodes) for nodes in (split.train, split.val))
-    # A row of each word alone, and an empty one: the fit is affine, so these rows hold its weights.
-    rows = vstack([tfidf_rows(told), eye_array(d), csr_array((1, d))], format="csr", dtype=np.float32)
-    fit = ridge(rows, train, np.concatenate([known, np.full(d + 1, -1)]), classes)
-    mean = fit.scores[-1]
-    word = np.log((1 + len(labelled)) / (1 + np.asarray(told.sum(axis=0)).ravel()))
-    weights = word[:, None] * (fit.scores[len(labelled) : -1] - mean)
-    made = OwnModel(_whole(weights * UNIT), _whole(word**2 * UNIT), _whole(mean * UNIT), (0, 0))
-    shares = made.shares(told)
-    shares[train] = _whole(fit.left_out * UNIT)
-    parts = {"ridge": _SCALE * shares / UNIT, "ln ridge": ln_scores(shares / UNIT)}
-    fitted = fit_pool(parts, known, val, others=train, prior={"ridge": 1.0, "ln ridge": 0.0}).exponents
-    exponents = (round(256 * _SCALE * fitted["ridge"]), round(256 * fitted["ln ridge"]))
-    model = OwnModel(made.weights, made.squares, made.means, exponents)
-    return model, model.evidence(shares)
-
-
-def _whole(numbers: DoubleArray) -> IntArray:
-    return np.rint(numbers).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +89,10 @@ class People:
     @cached_property
     def evidence(self) -> IntArray:
         """int64 (n, classes): e, in units; a row of an unlabelled person is computed on its device alone."""
-        bits = csr_array(bits_of(sparse_features(self.population)), dtype=np.int64)
-        model, told = own_model(bits, self.labels, self.split, self.population.facts.classes)
-        found = model.evidence(model.shares(bits))
-        found[self.split.labelled] = told
+        features = sparse_features(self.population)
+        own = own_words(PublicKnowledge(self.population.facts, self.split, self.labels, donated=features))
+        found = own.model.evidence(own.model.shares(csr_array(bits_of(features), dtype=np.int64)))
+        found[own.people] = own.evidence
         return found
 
     @cached_property

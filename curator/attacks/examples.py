@@ -11,7 +11,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,12 +58,18 @@ class Example:
         return grouping_for(self.mechanism, self.facts.n)
 
     def people(self) -> dict[tuple[Any, ...], Person]:
-        """Return the values of the attribute that are compared, each with a person who has it.
+        """Return the values of the attributes that are compared, each with a person who has it.
 
-        Some lie outside the public range or domain: the loss must hold whatever the data are.
+        Some lie outside the public range or domain: the loss must hold whatever the data are. Of several
+        attributes all values are combined.
         """
         (attribute,) = self.mechanism.attributes
-        return dict(_people(attribute, self.facts, self.device))
+        found = dict(_people(attribute, self.facts, self.device))
+        for also in sorted(self.mechanism.also_reads):
+            more = dict(_people(also, self.facts, self.device))
+            found = {one + other: replace(a, **of_attribute(b, also))
+                     for (one, a), (other, b) in itertools.product(found.items(), more.items())}  # fmt: skip
+        return found
 
 
 def grouping_for(mechanism: Mechanism, n: int) -> tuple[int, ...] | None:
@@ -114,6 +120,12 @@ def make(kind: type[Mechanism], epsilon: float, facts: PublicFacts, *, reporting
     except (TypeError, ValueError):
         return None
     return made if isinstance(made, Mechanism) and made.agrees_with(facts) else None
+
+
+def of_attribute(person: Person, attribute: str) -> dict[str, Any]:
+    """Return the fields of a person that hold this attribute."""
+    names = {"adjacency": ("neighbours",), "features": ("feature_indices", "feature_values"), "label": ("label",)}
+    return {name: getattr(person, name) for name in names[attribute]}
 
 
 def _people(attribute: str, facts: PublicFacts, device: int) -> Iterator[tuple[tuple[Any, ...], Person]]:

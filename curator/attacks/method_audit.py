@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ import numpy as np
 
 from curator.attacks.audit_row import AuditRow, Effort, Stream
 from curator.attacks.bounds import lower_bound
-from curator.attacks.examples import Person, grouping_for
+from curator.attacks.examples import Person, grouping_for, of_attribute
 from curator.attacks.laws import NotWalkable, law_of, worst_ratio
 from curator.methods import Budget, Method, Question
 from curator.privacy.guarantee import Guarantee
@@ -38,7 +38,8 @@ BUDGETS = (
     Budget(epsilon=2.0), Budget(epsilon=2.0, eps_labels=1.0, private_labels=True),
     Budget(epsilon=2.0, eps_adjacency=1.0, eps_features=1.0, eps_labels=1.0), Budget(epsilon=2.0, public_features=True),
 )  # fmt: skip
-_Part = tuple[int, str, int | None]  # device, attribute, entry; None: the whole attribute
+_Part = tuple[int, tuple[str, ...], int | None]  # device, attributes, entry; None: all of each attribute
+_LIST = ("adjacency",)
 _DRAWN = 200
 _ROUNDING = 1e-8  # every part of a sum is rounded up at 1e-9
 _TRIALS = 2_000  # a side and level: a report of a whole method takes as long as ten of a mechanism
@@ -134,11 +135,25 @@ class _World:
             for device, stage in itertools.product(devices, question.query.plan):
                 for ask in stage:
                     self.asked.setdefault((device, ask.attribute), []).extend(ask.mechanisms)
-        self._known: dict[tuple[int, Mechanism, Hashable], tuple[float, bool]] = {}
+        self._known: dict[tuple[int, Mechanism, tuple[str, ...], Hashable], tuple[float, bool]] = {}
         self._unwalkable: set[Mechanism] = set()
 
-    def person(self, attribute: str, device: int, changed: bool, entry: int | None) -> Person:
-        """A person whose ``entry`` (None: everything) of an attribute is on or off."""
+    def answers(self, device: int, attributes: tuple[str, ...]) -> Iterator[tuple[Mechanism, tuple[str, ...]]]:
+        """Yield the answers of a device that depend on these attributes, each once, with those that it depends on."""
+        for own in ATTRIBUTES:
+            for mechanism in self.asked.get((device, own), []):
+                read = tuple(name for name in attributes if name == own or name in mechanism.also_reads)
+                if read:
+                    yield mechanism, read
+
+    def person(self, attributes: tuple[str, ...], device: int, changed: bool, entry: int | None) -> Person:
+        """A person whose ``entry`` (None: everything) of these attributes is on or off."""
+        found = self._person(attributes[0], device, changed, entry)
+        for name in attributes[1:]:
+            found = replace(found, **of_attribute(self._person(name, device, changed, entry), name))
+        return found
+
+    def _person(self, attribute: str, device: int, changed: bool, entry: int | None) -> Person:
         facts, none = self.facts, np.zeros(0, np.int32)
         if attribute == "label":
             return Person(none, np.zeros(0, np.float32), none, facts.classes - 1 if changed else 0)
@@ -151,21 +166,21 @@ class _World:
         stored = np.flatnonzero(dense).astype(np.int32)
         return Person(stored, dense[stored], none, 0)
 
-    def loss(self, device: int, attribute: str, entry: int | None) -> tuple[float, bool]:
+    def loss(self, device: int, attributes: tuple[str, ...], entry: int | None) -> tuple[float, bool]:
         """(exact loss, whether all draws were walked through) of one change at one device, both ways."""
         total, walked = 0.0, True
-        for mechanism in self.asked.get((device, attribute), []):
-            key = (device if attribute == "adjacency" else -1, mechanism, entry)
+        for mechanism, read in self.answers(device, attributes):
+            key = (device if "adjacency" in mechanism.attributes else -1, mechanism, read, entry)
             if key not in self._known:
-                self._known[key] = self._loss(device, attribute, mechanism, entry)
+                self._known[key] = self._loss(device, read, mechanism, entry)
             found, by_walk = self._known[key]
             total, walked = total + found, walked and by_walk
         return total, walked
 
-    def _loss(self, device: int, attribute: str, mechanism: Mechanism, entry: int | None) -> tuple[float, bool]:
+    def _loss(self, device: int, read: tuple[str, ...], mechanism: Mechanism, entry: int | None) -> tuple[float, bool]:
         grouping = grouping_for(mechanism, self.facts.n)
-        sides = [self.person(attribute, device, changed, entry) for changed in (False, True)]
-        if attribute == "adjacency" and mechanism.reporting == "one-end" and entry is not None and entry >= device:
+        sides = [self.person(read, device, changed, entry) for changed in (False, True)]
+        if read == ("adjacency",) and mechanism.reporting == "one-end" and entry is not None and entry >= device:
             return 0.0, True
 
         def draw(noise: Any, person: Person) -> bytes:
@@ -192,16 +207,16 @@ class _World:
         """Return the changes at a level, each as the answers that depend on it; ValueError for an unknown level."""
         spec, people = level_spec(level), range(self.facts.n)
         if spec.unit == "edge":
-            return [((i, "adjacency", j), (j, "adjacency", i)) for i in people for j in range(i)]
+            return [((i, _LIST, j), (j, _LIST, i)) for i in people for j in range(i)]
         if spec.attribute is not None:
             entries = self._entries(spec.attribute) if spec.unit == "entry" else [(i, None) for i in people]
-            return [((i, spec.attribute, entry),) for i, entry in entries]
+            return [((i, (spec.attribute,), entry),) for i, entry in entries]
         if spec.unit not in ("record", "node"):
             raise ValueError(f"{level}: reports of people do not show what changes at this level")
-        mine: list[tuple[_Part, ...]] = [tuple((i, attribute, None) for attribute in ATTRIBUTES) for i in people]
+        mine: list[tuple[_Part, ...]] = [((i, ATTRIBUTES, None),) for i in people]
         if spec.unit == "record":
             return mine
-        return [own + tuple((j, "adjacency", i) for j in people if j != i) for i, own in enumerate(mine)]
+        return [own + tuple((j, _LIST, i) for j in people if j != i) for i, own in enumerate(mine)]
 
     def _entries(self, attribute: str) -> list[tuple[int, int | None]]:
         people = range(self.facts.n)
@@ -213,9 +228,9 @@ class _World:
     def sample(self, change: Sequence[_Part], side: bool, label: str, trials: int) -> list[bytes]:
         """Reports of everybody who sees a change, joined, ``trials`` times."""
         seen = [
-            (device, mechanism, self.person(attribute, device, side, entry))
-            for device, attribute, entry in change
-            for mechanism in self.asked.get((device, attribute), [])
+            (device, mechanism, self.person(read, device, side, entry))
+            for device, attributes, entry in change
+            for mechanism, read in self.answers(device, attributes)
         ]
         drawn = []
         for number in range(trials):
@@ -235,7 +250,7 @@ def _level(method: Method, world: _World, guarantee: Guarantee, level: str, effo
                              guarantee.holds.items()) else set()  # fmt: skip
     worst, walked, change = -1.0, True, None
     for candidate in world.changes(level):
-        counted = [part for part in candidate if part[1] not in clear]
+        counted = [(i, tuple(name for name in names if name not in clear), entry) for i, names, entry in candidate]
         losses = [world.loss(*part) for part in counted]
         total = math.fsum(found for found, _ in losses)
         if total > worst:

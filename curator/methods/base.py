@@ -91,6 +91,13 @@ class Method:
         """Return True if the edges are public with these parameters; ``public_graph`` unless overridden."""
         return self.public_graph
 
+    def takes_donations(self) -> bool:
+        """Return False, unless overridden by a method with a setting in which features of labelled people are public.
+
+        The curator then knows these alone (``PublicKnowledge.donated``), and nobody else's.
+        """
+        return False
+
     def trains_network(self) -> bool:
         """Return True, unless overridden by a method that predicts without a network."""
         return True

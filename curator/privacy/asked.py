@@ -30,9 +30,9 @@ def times_each(loss: float, counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class TimesAsked:
-    """A mechanism on an attribute, and the number of times that each device was asked it."""
+    """A mechanism on one or several attributes, and the number of times that each device was asked it."""
 
-    attribute: str
+    attributes: tuple[str, ...]
     mechanism: Mechanism
     times: NDArray[np.int64] = field(repr=False)
 
@@ -57,7 +57,9 @@ class TimesAsked:
     def own(self) -> NDArray[np.float64]:
         """float64 (n,): loss of each device's own reports when its whole attribute changes."""
         whole = times_each(self.mechanism.loss().vector, self.times)
-        if self.one_end:  # device i reports about j < i: i entries, or all at once
+        if self.one_end and self.attributes == (
+            "adjacency",
+        ):  # device i reports about j < i: i entries, or all at once
             return np.minimum(times_each(self.mechanism.loss().bit, np.arange(len(self.times)) * self.times), whole)
         return whole
 
@@ -67,7 +69,7 @@ class TimesAsked:
 
     def reporters(self) -> NDArray[np.int64]:
         """int64 (n,): reports of others that hold a bit about each node."""
-        if self.attribute != "adjacency":
+        if "adjacency" not in self.attributes:
             return np.zeros_like(self.times)
         total = int(self.times.sum())
         return total - np.cumsum(self.times) if self.one_end else total - self.times
@@ -91,15 +93,15 @@ class TimesAsked:
 
 def collect(n: int, questions: Sequence[Question]) -> list[TimesAsked]:
     """Return every mechanism that was asked about an attribute, with the numbers of times."""
-    times: dict[tuple[str, Mechanism], NDArray[np.int64]] = {}
+    times: dict[tuple[tuple[str, ...], Mechanism], NDArray[np.int64]] = {}
     for question in questions:
         for stage in question.query.plan:
             for ask in stage:
                 for mechanism in ask.mechanisms:
-                    counts = times.setdefault((ask.attribute, mechanism), np.zeros(n, np.int64))
+                    counts = times.setdefault((ask.attributes, mechanism), np.zeros(n, np.int64))
                     counts[slice(None) if question.devices is None else question.devices] += 1
     return [
-        TimesAsked(attribute, mechanism, counts) for (attribute, mechanism), counts in times.items() if counts.any()
+        TimesAsked(attributes, mechanism, counts) for (attributes, mechanism), counts in times.items() if counts.any()
     ]
 
 

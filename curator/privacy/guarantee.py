@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from curator.reports.question import Question
 
 Status = Literal["bounded", "unprotected", "not asked"]
+_DONATED = "features of labelled people are public in this setting and not counted"
 _EACH = {"adjacency": "list", "features": "feature vector", "label": "label"}
 
 
@@ -118,6 +119,7 @@ def local_guarantee(
     collections: int = 1,
     public_features: bool = False,
     public_edges: bool = False,
+    donated_features: bool = False,
 ) -> Guarantee:
     """Return the guarantee of reports to an untrusted curator.
 
@@ -128,6 +130,7 @@ def local_guarantee(
         why_they_differ: The method's own reasons.
         collections: Number of times that all of it was asked, with fresh noise.
         public_features, public_edges: Whether these are in clear in this setting.
+        donated_features: Whether the features of labelled people, and of nobody else, are in clear.
 
     Raises:
         ValueError: for fewer than one collection.
@@ -136,23 +139,28 @@ def local_guarantee(
         raise ValueError(f"a guarantee is about at least one collection, not {collections}")
     asked = collect(facts.n, questions)
     clear = {"features": public_features, "adjacency": public_edges}
-    clear["label"] = all(a.attribute != "label" for a in asked)  # methods train on labels: asked, or public
-    build = _Builder(asked, collections, clear)
+    clear["label"] = all("label" not in a.attributes for a in asked)  # methods train on labels: asked, or public
+    build = _Builder(asked, collections, clear, _DONATED if donated_features else "")
     holds = {name: build.level(spec) for name, spec in LEVELS.items()}
     reasons = list(why_they_differ)
     if public_features:
         reasons.append("features are public in this setting: nothing protects them, at any level")
+    if donated_features:
+        reasons.append("features of labelled people are public in this setting: nothing protects theirs, at any level")
     if collections > 1:
         reasons.append(f"people were asked {collections} times with fresh noise, and losses add")
     return Guarantee("untrusted curator", claim, holds, tuple(reasons), collections)
 
 
 class _Builder:
-    def __init__(self, asked: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool]) -> None:
-        self.asked, self.collections, self.clear = asked, collections, clear
+    def __init__(
+        self, asked: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool], donated: str = ""
+    ) -> None:
+        self.asked, self.collections, self.clear, self.donated = asked, collections, clear, donated
 
     def of(self, *attributes: str) -> list[TimesAsked]:
-        return [a for a in self.asked if a.attribute in attributes]
+        """Return what was asked about these attributes; an answer about several of them is one entry."""
+        return [a for a in self.asked if set(attributes).intersection(a.attributes)]
 
     def _bounded(self, values: Sequence[float], attributes: Sequence[str], unit: Unit, detail: str) -> Level:
         value = round_up(float(self.collections * math.fsum(values)))
@@ -187,7 +195,7 @@ class _Builder:
             return Level("unprotected", detail=f"{plural}{where} are public in this setting")
         if not values:
             return Level("not asked")
-        return self._bounded(values, [attribute], unit, "")
+        return self._bounded(values, [attribute], unit, self.donated if attribute == "features" else "")
 
     def _record(self, *, others: bool) -> Level:
         """Return the level of a whole record, with or without the bits that others report about it."""
@@ -199,6 +207,7 @@ class _Builder:
             named.append("the bits that others report about it")
         detail = " and ".join(named) + (self._of_few_lists() if others else "")
         label = "; the label is public in this setting and not counted" if self.clear["label"] else ""
+        label += f"; {self.donated}" if self.donated else ""
         if not parts:
             return Level("unprotected", detail=f"{' and '.join(public)} in clear") if public else Level("not asked")
         total = sum(a.own() + (a.told() if others else 0) for a in parts)

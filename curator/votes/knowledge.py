@@ -25,7 +25,7 @@ from curator.votes.affinity import kept_share, learned_affinity
 from curator.votes.law import Ballots, by_class, log_likelihood, places_of
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import PublicKnowledge, Split
-from devices.mechanisms import GRR, NeighbourhoodVote
+from devices.mechanisms import GRR, GradedVote, NeighbourhoodVote
 from devices.mechanisms.neighbour_scores import NeighbourScores
 
 FEATURES, VOTE, CLASS = "features", "vote", "class"
@@ -107,31 +107,34 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
         voters = np.flatnonzero(part.reported("adjacency"))
         unseen = isinstance(mechanism, NeighbourhoodVote) and mechanism.unseen
         values = np.full(len(voters), 2)  # of a graded vote
-        if isinstance(mechanism, NeighbourhoodVote):
+        if not isinstance(mechanism, GradedVote):
             values = np.array([mechanism.values_of(person) for person in voters.tolist()], np.int64)
         for number in np.unique(values).tolist():
             people = voters[values == number]
             width = number - unseen
             places = places_of(mechanism.ranked[people], width)
             batch.setdefault(number, []).append(
-                Ballots(people, places, part.needed("votes")[people], width, number, not mechanism.own)
+                Ballots(people, places, part.needed("votes")[people], width, number, _is_bare(mechanism))
             )
         if _ends_batch(part, split):
             found += [_together(cast) for cast in batch.values()]
             batch = {}
-    return found + [_together(cast) for cast in batch.values()]
+    found += [_together(cast) for cast in batch.values()]
+    # Training people, whose features are public, rank their candidates; people with own features name a class.
+    named = any(_vote_of(part).also_reads for part in _with_votes(reports))
+    return [by_class(cast) if named and not cast.bare else cast for cast in found]
 
 
 def batches_so_far(reports: Reports, split: Split) -> int:
     """Return the number of batches of votes in the reports; the question for an affinity is none."""
-    return sum(_ends_batch(part, split) and _vote_of(part).own for part in _with_votes(reports))
+    return sum(_ends_batch(part, split) and not _is_bare(_vote_of(part)) for part in _with_votes(reports))
 
 
 def affinity_of(reports: Reports, known: Knowledge) -> DoubleArray | None:
     """Return the affinity that the people who were asked first have told; None where a homophily does as well."""
     for part in _with_votes(reports):
         mechanism = _vote_of(part)
-        if not mechanism.own:
+        if _is_bare(mechanism):
             people = np.flatnonzero(part.reported("adjacency"))
             values = mechanism.classes + mechanism.unseen
             places = places_of(mechanism.ranked[people], mechanism.classes)
@@ -146,6 +149,11 @@ def _with_votes(reports: Reports) -> list[Reports]:
 
 def _vote_of(part: Reports) -> Any:
     return part.mechanism("adjacency", NeighbourScores)
+
+
+def _is_bare(mechanism: Any) -> bool:
+    """Return whether this is the question for an affinity: nothing known of a person but the list plays a part."""
+    return not (mechanism.own or mechanism.also_reads)
 
 
 def _ends_batch(part: Reports, split: Split) -> bool:

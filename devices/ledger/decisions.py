@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from devices.ledger.columns import LedgerDamaged
-from devices.ledger.rows import Answer, Head, Part, QueryAnswer
+from devices.ledger.rows import Answer, Head, Part, QueryAnswer, counted
 from devices.query import Query
 
 
@@ -55,10 +55,11 @@ def decide(answers: Sequence[Answer], head: Head, query: Query, *, replay: bool)
     known = _by_attribute(answers)
     first = [known.get((name, 0)) for name in query.attributes]
     if query.stage == 0 and not any(first):
-        return NewRelease(math.fsum(part.loss_vector for answer in answers for part in answer.parts), head)
+        return NewRelease(math.fsum(part.loss_vector for answer in answers for part in counted(answer)), head)
     # From here on something that the query asks was released or reserved before.
     asked = [ask.attribute for ask in query.asks]
-    relevant = [known.get((name, 0)) for name in (query.attributes if query.stage else asked)]
+    read = query.attributes if query.stage else [name for ask in query.asks for name in ask.attributes]
+    relevant = [known.get((name, 0)) for name in read]
     found = [entry for entry in relevant if entry is not None]
     if len(found) < len(relevant) or any(part.fingerprint != query.fingerprint(part.attribute) for _, part in found):
         return AlreadyCollected()

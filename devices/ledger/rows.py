@@ -38,11 +38,14 @@ class Head:
 class Part:
     """One attribute of an answer.
 
+    A report that depends on several attributes has a part for each, with one fingerprint and the report's whole loss.
+    The first of them holds the bytes.
+
     Args:
         attribute: Its name; :data:`TRAINING` for an answer of a training.
         fingerprint: Of all that was asked about it.
         loss_bit, loss_vector, delta: Its loss.
-        report: The bytes released, empty where a later stage will release them.
+        report: The bytes released, empty where a later stage will release them or another part holds them.
         data_digest: Keyed digest of the data that the report was drawn from.
     """
 
@@ -210,6 +213,14 @@ HEADER = Table("header", Header, key=("id",))
 TABLES: tuple[Table[QueryAnswer] | Table[TrainingAnswer] | Table[Header], ...] = (
     QUERY_ANSWERS, TRAINING_ANSWERS, HEADER,
 )  # fmt: skip
+
+
+def counted(answer: Answer) -> tuple[Part, ...]:
+    """Return the parts of an answer whose losses add: those with one fingerprint are one release, and count once."""
+    first: dict[bytes, Part] = {}
+    for part in answer.parts:
+        first.setdefault(part.fingerprint, part)
+    return tuple(first.values())
 
 
 def sealed(answer: Answer, seal: bytes) -> tuple[Table[Any], tuple[Any, ...]]:

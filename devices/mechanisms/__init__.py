@@ -24,10 +24,12 @@ from devices.mechanisms.multi_bit import MultiBit
 from devices.mechanisms.neighbourhood_vote import NeighbourhoodVote
 from devices.mechanisms.noisy_row import NoisyRow
 from devices.mechanisms.one_bit import OneBit
+from devices.mechanisms.own_features_vote import OwnFeaturesVote
 from devices.mechanisms.randomized_response import RandomizedResponse
 
 _ALL: tuple[type[Mechanism], ...] = (
-    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, GradedVote, ClearAdjacency,
+    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, GradedVote, OwnFeaturesVote,
+    ClearAdjacency,
     OneBit, MultiBit, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
     GRR, ClearLabel,
 )  # fmt: skip
@@ -36,8 +38,8 @@ BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism 
 __all__ = [
     "BUILT_IN", "GRR", "GRRFS", "AdjacencyBits", "AdjacencyMechanism", "AnalyticGaussian", "ClearAdjacency",
     "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GradedVote", "GroupDegrees", "Laplace",
-    "Loss", "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "RandomizedResponse", "Reporting",
-    "every", "find", "round_up",
+    "Loss", "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "OwnFeaturesVote", "RandomizedResponse",
+    "Reporting", "every", "find", "round_up",
 ]  # fmt: skip
 
 

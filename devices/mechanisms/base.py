@@ -133,6 +133,7 @@ class Mechanism:
     name: ClassVar[str]
     version: ClassVar[int]
     attributes: ClassVar[frozenset[str]]
+    also_reads: ClassVar[frozenset[str]] = frozenset()  # further attributes that the report depends on
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
     in_clear: ClassVar[bool] = False  # the report is the value
     packed: ClassVar[bool] = False  # `stack` returns bits of features, as `np.packbits` gives them

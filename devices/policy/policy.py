@@ -103,8 +103,7 @@ class Policy:
         """Return whether a query fits under the cap of the whole person, after ``spent``."""
         if math.isinf(self.user_cap):
             return True
-        asked = math.fsum(query.loss(name, device=device).vector for name in query.attributes)
-        return round_up(spent + asked) <= self.user_cap
+        return round_up(spent + query.total(device=device)) <= self.user_cap
 
     def allows_round(self, task: Task, kind: AnswerKind, spent: Loss) -> bool:
         """Return whether an answer in a federated training stays inside the policy, after ``spent`` in earlier ones."""

@@ -75,7 +75,7 @@ class Vault:
             raise ValueError(f"{state.folder}: a vault serves devices of mode report or owner, not {state.policy.mode}")
         state.seal_key(state.residents[0])  # damage is told now, in one line, and not to a curator later
         facts = state.population.facts
-        self._limit = protocol.question_limit(facts.n, facts.classes)
+        self._limit = protocol.question_limit(facts.n, facts.classes, facts.d)
         self._files: dict[str, tuple[int, int]] = {}
         self.damaged = {name: reason for name, first in _ledgers(state).items() if (reason := self._open(name, first))}
         self._gate = Gate(room_for(connections), per_user=per_user, per_process=per_process)

@@ -15,7 +15,7 @@ from devices.enrolment.state import State
 from devices.facts import IntArray
 from devices.ledger.chain import checked
 from devices.ledger.ledger import LedgerDamaged
-from devices.ledger.rows import Answer, TrainingAnswer
+from devices.ledger.rows import Answer, TrainingAnswer, counted
 from devices.mechanisms.base import Loss, round_up
 
 
@@ -35,7 +35,7 @@ def losses_of(answer: Answer, levels: Mapping[str, LevelSpec]) -> Iterator[tuple
             if spec.attribute is None or spec.attribute in answer.scope:
                 yield name, answer.loss_vector, answer.delta
             continue
-        for part in answer.parts:
+        for part in counted(answer) if spec.attribute is None else answer.parts:
             if spec.attribute in (None, part.attribute):
                 yield name, part.loss_bit if spec.unit == "entry" else part.loss_vector, part.delta
 

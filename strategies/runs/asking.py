@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array
 
 from curator.methods import Method, Question, find
 from devices.data.population import Population
@@ -34,7 +35,13 @@ def public_knowledge(
         labels[split.labelled] = population.labels[split.labelled]
     features = sparse_features(population) if options.public_features or method.public_features else None
     edges = population.edges if method.knows_graph() else None
-    return PublicKnowledge(population.facts, split, labels, features, edges)
+    donated = None
+    if method.takes_donations():
+        kept = np.zeros(len(population), np.float32)
+        kept[split.labelled] = 1
+        donated = csr_array(diags_array(kept) @ sparse_features(population))
+        donated.eliminate_zeros()
+    return PublicKnowledge(population.facts, split, labels, features, edges, donated)
 
 
 def ask_devices(scene: Scene) -> tuple[tuple[Question, ...], Collected]:

@@ -96,11 +96,11 @@ class OneReportRun(Run):
         One collection of other people is enough if the question has one stage. A device perturbs each attribute
         by itself. The real reports with one attribute from the other people therefore have the law of reports
         of people in whose records only this attribute is shuffled. A later stage or batch depends on the answers of
-        the earlier ones: then each attribute has a collection of its own.
+        the earlier ones, and some answers depend on two attributes: then each attribute has a collection of its own.
         """
         reports = outcome.reports
         assert reports is not None
-        private = sorted(reports.asks)
+        private = sorted({name for ask in reports.asks.values() for name in ask.attributes})
         silent = frozenset(np.flatnonzero(~reports.answered).tolist())
 
         def ask(*attributes: str) -> Reports:
@@ -111,7 +111,7 @@ class OneReportRun(Run):
 
         strangers = ask(*private)
         for attribute in private if len(private) > 1 else ():
-            staged = len(reports.plan) > 1 or bool(reports.parts)
+            staged = len(reports.plan) > 1 or bool(reports.parts) or len(reports.asks) < len(private)
             answers = ask(attribute) if staged else reports.with_answers_of(strangers, attribute)
             yield attribute, _train(scene, _graph(scene, answers)).predictions
         predictions = _train(scene, _graph(scene, strangers)).predictions

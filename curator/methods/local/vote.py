@@ -16,6 +16,9 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
 - The table that a labelled person gets does not tell the person's own label.
 - Without public features nothing is known of people without a label. "Nobody known among my neighbours" is then one
   more answer, and all classes are candidates.
+- With ``own_features`` the features of labelled people are public, and nobody else's. A model of words goes with the
+  table, and each device adds what it says of its own words (:mod:`devices.mechanisms.own_features_vote`): the list and
+  the features are inside the one epsilon.
 - Private labels are reported first, under GRR with ``--eps-labels``; the losses of label and vote add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
@@ -36,11 +39,13 @@ from curator.reports.reports import Reports
 from curator.votes.affinity import first_people, without
 from curator.votes.design import MEASURES, all_classes, designed_widths
 from curator.votes.knowledge import Knowledge, affinity_of, batches_so_far, knowledge, posterior
+from curator.votes.own_words import OwnWords, model_for_accounts, own_words
 from curator.votes.rounds import people_of_batch
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, GradedVote, Mechanism, NeighbourhoodVote
+from devices.mechanisms import GRR, GradedVote, Mechanism, NeighbourhoodVote, OwnFeaturesVote
 from devices.mechanisms.class_table import FORMS
+from devices.mechanisms.word_model import WordModel
 from devices.query import Ask, Query
 
 if TYPE_CHECKING:
@@ -68,6 +73,8 @@ class Vote(LocalMethod):
         slope: 0 for the vote. Above 0 everybody has two candidates and answers by a graded vote
             (:mod:`devices.mechanisms.graded_vote`) with these log-odds for each nat of difference: one entry of the
             list then loses less than the list.
+        own_features: Whether the features of labelled people are public, and everybody else's are read by their own
+            devices alone.
         table: Form of the published table: ``full`` distributions, or the ``likeliest`` class of each person.
 
     Raises:
@@ -83,11 +90,12 @@ class Vote(LocalMethod):
     affinity: str = "asked"
     slope: float = 0.0
     table: str = "full"
+    own_features: bool = False
 
     name: ClassVar[str] = "vote"
     paper: ClassVar[str] = "this project: one vote of each neighbourhood"
     private: ClassVar[tuple[str, ...]] = ("adjacency",)
-    mechanisms: ClassVar[tuple[str, ...]] = ("neighbourhood_vote", "graded_vote", "grr")
+    mechanisms: ClassVar[tuple[str, ...]] = ("neighbourhood_vote", "graded_vote", "own_features_vote", "grr")
     in_batches: ClassVar[bool] = True
     search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
     query_grid: ClassVar[Grid] = {"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)}
@@ -110,7 +118,12 @@ class Vote(LocalMethod):
         rows = np.eye(facts.classes)[np.arange(facts.n) % facts.classes]
         first = self._first(split, facts, budget)
         batches = np.array_split(np.setdiff1d(np.arange(facts.n), first), self.batches_of(split, facts, budget))
-        votes = [self._question(rows, facts, budget, collection, people) for people in batches if len(people)]
+        model = model_for_accounts(facts.d, facts.classes) if self.own_features else None
+        votes = [
+            self._question(rows, facts, budget, collection, some, model=words)
+            for people in batches
+            for some, words in _sides(people, split, model)
+        ]
         if len(first):
             votes.append(self._question(rows, facts, budget, collection, first, first=True))
         return (*votes, *self._labels(facts, split, budget, collection))
@@ -128,28 +141,28 @@ class Vote(LocalMethod):
             asked |= earlier.asked.get("adjacency", False)
         if asked.all():
             return ()
-        known = knowledge(earlier, public)
+        known, own = knowledge(earlier, public), own_words(public) if self.own_features else None
         log_p, _ = posterior(known, split.labelled)
         first = self._first(split, facts, budget)
         if len(first) and not asked.any():
-            rows = self._rows(public, known, np.exp(log_p), first)
+            rows = self._rows(public, known, np.exp(log_p), first, own)
             return (self._question(rows, facts, budget, collection, first, first=True),)
         affinity = affinity_of(earlier, known) if len(first) and earlier is not None else None
         number = 0 if earlier is None else batches_so_far(earlier, split)
         batches, left = self.batches_of(split, facts, budget), without(split, first)
         folds, others = people_of_batch(left, log_p.max(axis=1), asked, batches=batches, number=number)
         made = []
-        for people in (*folds, others):
-            if len(people):
-                rows = self._rows(public, known, np.exp(log_p), people)
-                made.append(self._question(rows, facts, budget, collection, people, affinity))
+        for some in (*folds, others):
+            for people, words in _sides(some, split, own.model if own else None):
+                rows = self._rows(public, known, np.exp(log_p), people, own)
+                made.append(self._question(rows, facts, budget, collection, people, affinity, model=words))
         return tuple(made)
 
     def batches_of(self, split: Split, facts: PublicFacts, budget: Budget) -> int:
         """Return the number of batches: 3 where little is known of most people, else 1 (measured)."""
         if self.batches:
             return self.batches
-        little = not budget.public_features or len(split.train) < FEW_LABELS * facts.n
+        little = not (budget.public_features or self.own_features) or len(split.train) < FEW_LABELS * facts.n
         return 3 if little else 1
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
@@ -160,6 +173,10 @@ class Vote(LocalMethod):
         notes: dict[str, Any] = {"components": tuple(parts), "soft": known.soft, "voted": known.voted, "edges": 0}
         features = np.concatenate(list(parts.values()), axis=1)
         return labelled_graph(features, np.zeros((2, 0), np.int64), None, notes, reports, public)
+
+    def takes_donations(self) -> bool:
+        """Return whether own features are read: those of labelled people are then public."""
+        return self.own_features
 
     def trains_network(self) -> bool:
         """Return False."""
@@ -196,6 +213,10 @@ class Vote(LocalMethod):
             raise ValueError(f"--set candidates={self.candidates}: must be 2..{facts.classes}, the number of classes")
         if self.slope and (self.candidates not in ("auto", "2") or not budget.public_features):
             raise ValueError(f"--set slope={self.slope:g}: a graded vote has two candidates, and needs public features")
+        if self.own_features and (budget.public_features or budget.private_labels):
+            raise ValueError("--set own_features=true: it needs public labels and private features")
+        if self.own_features and (self.candidates != "auto" or not facts.d):
+            raise ValueError("--set own_features=true: needs features, and all classes are candidates")
         if budget.private_labels and budget.eps_labels is None:
             raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
 
@@ -218,7 +239,7 @@ class Vote(LocalMethod):
 
     def _question(
         self, rows: DoubleArray, facts: PublicFacts, budget: Budget, collection: str, people: IntArray,
-        affinity: DoubleArray | None = None, *, first: bool = False,
+        affinity: DoubleArray | None = None, *, first: bool = False, model: WordModel | None = None,
     ) -> Question:  # fmt: skip
         epsilon, features = self._epsilon(budget), budget.public_features
         width: int | IntArray = facts.classes
@@ -235,22 +256,35 @@ class Vote(LocalMethod):
         common |= {"homophily": self.homophily} if affinity is None else {"affinity": affinity}
         vote: Mechanism
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
-            if self.slope:
+            if model is not None:
+                vote = OwnFeaturesVote.from_probabilities(rows, epsilon, model, **common)
+            elif self.slope:
                 vote = GradedVote.from_probabilities(rows, epsilon, slope=self.slope, **common)
             else:
                 vote = NeighbourhoodVote.from_probabilities(
-                    rows, epsilon, candidates=width, unseen=not features, own=not first, **common
+                    rows, epsilon, candidates=width, unseen=not (features or self.own_features), own=not first, **common
                 )
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 
     def _rows(
-        self, public: PublicKnowledge, known: Knowledge, probability: DoubleArray, people: IntArray
-    ) -> DoubleArray:
+        self, public: PublicKnowledge, known: Knowledge, probability: DoubleArray, people: IntArray,
+        own: OwnWords | None,
+    ) -> DoubleArray:  # fmt: skip
         """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""
         rows = np.array(probability)
         if public.features is None:
             rows[~known.voted] = 0  # nothing is known of these people
+        if own is not None:
+            rows[own.people] = own.rows
         train = public.split.train
         told = train[(known.told[train] > 0).any(axis=1) & ~np.isin(train, people)]
         rows[told] = known.told[told]
         return rows
+
+
+def _sides(people: IntArray, split: Split, model: WordModel | None) -> list[tuple[IntArray, WordModel | None]]:
+    """Return the people with the model of each: training people, whose rows leave their own label out, have none."""
+    if model is None:
+        return [(people, None)] if len(people) else []
+    training = np.isin(people, split.train)
+    return [(some, words) for some, words in ((people[training], None), (people[~training], model)) if len(some)]

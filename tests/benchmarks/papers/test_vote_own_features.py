@@ -1,14 +1,11 @@
-"""Vote with private features: the public model reads labelled people alone, and scores are the device's."""
+"""Votes with private features and without: scores are the device's, and everybody is asked once."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 from benchmarks.papers import vote_own_features as trial
-from curator.learning.ridge import ridge
-from curator.learning.tfidf import tfidf_rows
 from devices.data.splits import make_split
 from devices.datasets.generated import generate
 from devices.mechanisms import NeighbourhoodVote
@@ -30,30 +27,6 @@ def test_sums_are_the_scores_of_the_device(people: trial.People) -> None:
         told = [vote.scores(people.population.record(i).neighbours, i) for i in some.tolist()]
         assert scores.tolist() == [each[0].tolist() for each in told]
         assert seen.tolist() == [each[1] for each in told]
-
-
-def test_the_model_is_ridge_on_labelled_people_alone(people: trial.People) -> None:
-    bits = csr_array(np.random.default_rng(1).random((160, 24)) < 0.2, dtype=np.int64)
-    labels, split = people.labels, people.split
-    model, told = trial.own_model(bits, labels, split, 3)
-    changed = bits.toarray()
-    changed[split.test] = 1
-    again, _ = trial.own_model(csr_array(changed), np.where(labels < 0, 1, labels), split, 3)
-    assert (again.weights == model.weights).all() and again.exponents == model.exponents  # nothing private is read
-    place = {nodes: np.searchsorted(split.labelled, getattr(split, nodes)) for nodes in ("train", "val")}
-    rows = tfidf_rows(bits[split.labelled])
-    fit = ridge(rows, place["train"], labels[split.labelled], 3)
-    shares = model.shares(bits[split.val])
-    assert shares / trial.UNIT == pytest.approx(fit.scores[place["val"]], abs=0.01)  # whole numbers
-    assert (told[place["val"]] == model.evidence(shares)).all()
-    assert not (told[place["train"]] == model.evidence(model.shares(bits[split.train]))).all()  # own label left out
-
-
-def test_a_person_without_words_gets_the_means(people: trial.People) -> None:
-    model = trial.OwnModel(np.ones((4, 2), np.int64), np.ones(4, np.int64), np.array([trial.UNIT, 0]), (256, 256))
-    assert model.shares(csr_array((1, 4), dtype=np.int64)).tolist() == [[trial.UNIT, 0]]
-    found = model.evidence(np.array([[trial.UNIT, 0]]))[0] / trial.UNIT
-    assert found == pytest.approx([1.0, np.log(0.01)], abs=1e-3)
 
 
 def test_every_arm_asks_everybody_once(people: trial.People, monkeypatch: pytest.MonkeyPatch) -> None:

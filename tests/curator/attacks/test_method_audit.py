@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
 from curator.attacks.audit_row import Effort
 from curator.attacks.method_audit import audit_method
 from curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
-from curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, find
+from curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, Vote, find
 from curator.privacy.guarantee import Claim, Guarantee, Level
 from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts
@@ -38,6 +38,35 @@ def test_levels_of_hogs() -> None:
     levels = {row.level: row.claimed for row in audit_method(HoGS, QUICK, stream=NoiseStream)}
     assert levels["relationship"] == 2 * (levels["bit_adjacency"] or 0)
     assert set(levels) == {"bit_adjacency", "bit_feature", "relationship", "vector", "user", "node"}
+
+
+@dataclass(frozen=True)
+class OwnFeatures(Vote):
+    """One answer about list and features."""
+
+    own_features: bool = True
+
+
+class CountsHalf(OwnFeatures):
+    """Says that list and features share the epsilon of the one answer."""
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        usual = super().guarantee(facts, questions, budget, collections=collections)
+        level = usual.holds["vector"]
+        return replace(usual, holds={**usual.holds, "vector": replace(level, value=(level.value or 0) / 2)})
+
+
+def test_an_answer_about_list_and_features_loses_its_epsilon_once() -> None:
+    found = {row.level: row for row in audit_method(OwnFeatures, QUICK, stream=NoiseStream)}
+    assert all(row.passed for row in found.values()) and "node" in found
+    for level in ("bit_adjacency", "bit_feature", "vector", "user"):
+        assert found[level].claimed == pytest.approx(2.0, abs=1e-8), level
+        assert found[level].exact == pytest.approx(2.0, abs=1e-8), level
+    assert found["relationship"].claimed == pytest.approx(4.0, abs=1e-8)
+    failing = {row.level for row in audit_method(CountsHalf, QUICK, stream=NoiseStream) if not row.passed}
+    assert failing == {"vector"}
 
 
 class AsInTheTheorem(HoGS):

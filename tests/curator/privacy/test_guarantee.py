@@ -11,8 +11,9 @@ from curator.methods import Budget, HoGS, Question
 from curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
 from curator.privacy.guarantee import Claim, Guarantee, Level, local_guarantee, open_guarantee
 from curator.privacy.levels import LEVELS
+from curator.votes.own_words import model_for_accounts
 from devices.facts import PublicFacts, Split
-from devices.mechanisms import AnalyticGaussian, OneBit, RandomizedResponse, gaussian
+from devices.mechanisms import GRR, AnalyticGaussian, OneBit, OwnFeaturesVote, RandomizedResponse, gaussian
 from devices.query import Ask, Query
 
 NO_CLAIM = Claim("nothing", None)
@@ -224,3 +225,33 @@ def test_two_gaussian_reports_lose_less_than_the_sums_that_are_printed() -> None
 def test_a_guarantee_counts_one_collection_where_nothing_is_said() -> None:
     assert Guarantee("none", NO_CLAIM, {}).collections == 1
     assert Level("not asked") == Level("not asked", None, 0.0, "")
+
+
+def _own_features(reporting: str, donated: bool = True) -> Guarantee:
+    model = model_for_accounts(4, 3)
+    vote = OwnFeaturesVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, model, homophily=0.8,
+                                              reporting=reporting)  # type: ignore[arg-type]  # fmt: skip
+    label = Ask("label", (GRR.from_epsilon(1.0, categories=3),))
+    plain, labelled = (Query("c", ((Ask("adjacency", (vote,)), *more),)) for more in ((), (label,)))
+    questions = (Question(plain, np.arange(3)), Question(labelled, np.arange(3, 6)))
+    return local_guarantee(PublicFacts(6, 4, 3), questions, claim=NO_CLAIM, donated_features=donated)
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+def test_an_answer_about_list_and_features_counts_once(reporting: str) -> None:
+    """It is at each level about either; a person's record counts it once. Device 0 of one end has features, too."""
+    values = _values(_own_features(reporting))
+    assert {values[name] for name in ("bit_adjacency", "bit_feature", "vector")} == {2.0}
+    assert values["relationship"] == (4.0 if reporting == "both" else 2.0)
+    assert values["label"] == 1.0 and values["user"] == 3.0
+    assert values["node"] == (3.0 + 5 * 2.0 if reporting == "both" else 2.0 + 5 * 2.0)
+
+
+def test_public_features_of_labelled_people_are_said() -> None:
+    said, unsaid = _own_features("both"), _own_features("both", donated=False)
+    assert _values(said) == _values(unsaid)
+    for level in ("bit_feature", "vector", "user", "node"):
+        detail = "features of labelled people are public in this setting and not counted"
+        assert detail in said.holds[level].detail and detail not in unsaid.holds[level].detail
+    assert any("nothing protects theirs" in reason for reason in said.why_they_differ)
+    assert not any("nothing protects theirs" in reason for reason in unsaid.why_they_differ)

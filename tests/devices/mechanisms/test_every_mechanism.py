@@ -33,9 +33,11 @@ from devices.mechanisms import (
     NeighbourhoodVote,
     NoisyRow,
     OneBit,
+    OwnFeaturesVote,
     RandomizedResponse,
 )
 from devices.mechanisms.base import CERTAIN
+from devices.mechanisms.word_model import WordModel
 from devices.noise import NoiseStream
 from devices.policy.policy import policy_for
 from devices.query import Ask, InvalidQuery, Query
@@ -47,6 +49,10 @@ EXAMPLES: list[Mechanism] = [
     GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=5), NoisyRow.from_epsilon(1.0, n=N),
     NeighbourhoodVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8, candidates=C),
     GradedVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8, slope=0.1),
+    OwnFeaturesVote.from_probabilities(
+        np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8,
+        model=WordModel(np.full((D, C), 9), np.full(D, 9), np.zeros(C, np.int64), (256, 256)),
+    ),
     ClearAdjacency(N),
     OneBit.from_epsilon(1.0, d=D), MultiBit.from_epsilon(4.0, d=D), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
     Laplace.from_epsilon(1.0, d=D), AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D), ClearFeatures(D),
@@ -94,6 +100,7 @@ def test_the_defaults_of_the_parameters() -> None:
         "noisy_row": both | {"grid": 64},
         "neighbourhood_vote": both | {"own": True, "form": "full", "widths": ""},
         "graded_vote": both | {"own": True, "form": "full"},
+        "own_features_vote": both | {"own": False, "form": "full"},
         "clear_adjacency": both, "one_bit": unit | {"grid": 1 << 16},
         "multi_bit": unit | {"grid": 1 << 16}, "grr_fs": {"block": 1}, "laplace": unit | {"grid": 256},
         "analytic_gaussian": unit | {"grid": 256}, "clear_features": unit, "grr": {}, "clear_label": {},
@@ -200,6 +207,7 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
         "group_degrees",
         "neighbourhood_vote",
         "graded_vote",
+        "own_features_vote",
         "grr_fs",
         "analytic_gaussian",
     ):
@@ -240,6 +248,8 @@ def test_a_one_ended_device_answers_only_what_reads_one_end(mechanism: Mechanism
     one = Query("c", ((Ask("adjacency", (replace(mechanism, reporting="one-end"),)),),))  # type: ignore[type-var]
     policy = policy_for([both, one], FACTS, reporting="one-end")
     assert policy.allows(one, device=4) and not policy.allows(both, device=4)
+    if mechanism.also_reads:  # it is asked alone
+        return
     joined = Query("c", ((Ask("adjacency", (*one.asks[0].mechanisms, mechanism)),),))
     wide = policy_for([joined, one], FACTS, reporting="one-end")
     assert not wide.allows(joined, device=4)

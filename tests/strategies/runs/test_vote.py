@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from curator.methods import Question, Vote
@@ -16,7 +17,10 @@ from devices.datasets.generated import generate
 from devices.enrolment.state import State
 from strategies import RunOptions, simulate
 from strategies.engines.collect import collect
+from strategies.people.owned_graph import sparse_features
+from strategies.people.shuffled import shuffled
 from strategies.rounds.collect_once import Collected
+from strategies.runs.asking import public_knowledge
 
 PEOPLE = 120
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -29,6 +33,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "one end": {"public_features": True, "reporting": "one-end"},
     "widths": {"public_features": True, "settings": {"candidates": "hits"}},
     "likeliest": {"public_features": True, "settings": {"table": "likeliest", "candidates": "2"}},
+    "own features": {"settings": {"own_features": "true"}},
+    "own features, batches, one end": {"settings": {"own_features": "true", "batches": "2"}, "reporting": "one-end"},
 }
 
 
@@ -55,6 +61,9 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
     assert labelled == (90 if options.private_labels else 0)
     holds, life = record["privacy"]["holds"], record["privacy"]["lifetime_per_device"]
     assert holds["bit_adjacency"]["value"] == life["bit_adjacency"]["max"] == pytest.approx(4.0)
+    if setting.startswith("own"):
+        assert holds["vector"]["value"] == holds["bit_feature"]["value"] == life["vector"]["max"] == pytest.approx(4.0)
+        assert "features of labelled people are public" in holds["user"]["detail"]
     both = options.reporting == "both"
     assert holds["relationship"]["value"] == pytest.approx(8.0 if both else 4.0)
     if not options.public_features:
@@ -66,12 +75,20 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
 
 
 @pytest.mark.usefixtures("ray_here")
-@pytest.mark.parametrize("setting", ["batches", "private labels, no features"])
+@pytest.mark.parametrize("setting", ["batches", "private labels, no features", "own features, batches, one end"])
 def test_reports_and_predictions_are_the_same_on_local_and_ray(setting: str) -> None:
     seen = [simulate(_options(engine=engine, workers=2, **SETTINGS[setting])).record for engine in ("local", "ray")]
     assert seen[0]["devices"]["reports_sha256"] == seen[1]["devices"]["reports_sha256"]
     assert seen[0]["accuracy"] == seen[1]["accuracy"]
     assert seen[0]["communication"]["rounds"] == seen[1]["communication"]["rounds"] == 3
+
+
+def test_kept_reports_of_own_features_give_the_same(tmp_path: Path) -> None:
+    whole = simulate(_options(out=tmp_path / "whole", save_reports=True, **SETTINGS["own features"]))
+    assert whole.folder is not None
+    again = simulate(_options(from_reports=whole.folder / "reports", **SETTINGS["own features"])).record
+    assert again["accuracy"] == whole.record["accuracy"]
+    assert again["privacy"]["holds"] == whole.record["privacy"]["holds"]
 
 
 @pytest.mark.flower
@@ -117,6 +134,19 @@ def _whole(options: RunOptions, people: Population, monkeypatch: pytest.MonkeyPa
     return sent, digest, predicted
 
 
+def test_features_of_people_without_a_label_are_in_reports_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With other words of a test person no question changes, and no report but the person's own may."""
+    options = _options(settings={"own_features": "true"})
+    people = generate(PEOPLE, seed=0)
+    split = make_split("random", people, options.seeds_of(0).split)
+    public = public_knowledge(people, split, options, Vote(own_features=True))
+    assert public.features is None and np.isin(np.unique(public.donated.nonzero()[0]), split.labelled).all()
+    assert np.array_equal(public.donated[split.labelled].toarray(), sparse_features(people)[split.labelled].toarray())
+    changed = shuffled(people, ["features"], 3, among=split.test)
+    seen = [_whole(options, given, monkeypatch) for given in (people, changed)]
+    assert seen[0][0] == seen[1][0] and seen[0][1] != seen[1][1]
+
+
 def test_an_interrupted_run_goes_on_and_kept_reports_give_the_same(tmp_path: Path) -> None:
     options = _options(out=tmp_path / "whole", save_reports=True, **SETTINGS["batches"])
     whole = simulate(options)
@@ -146,6 +176,8 @@ def test_silent_people_and_null_models() -> None:
     assert (record["devices"]["reported"], record["devices"]["silent"]) == (96, 24)
     assert {"adjacency", "all"} <= set(record["nulls"]["shuffled"])
     assert record["nulls"]["features_alone"] is not None
+    own = simulate(_options(**SETTINGS["own features"], nulls=True)).record
+    assert set(own["nulls"]["shuffled"]) == {"adjacency", "features", "all"}
     private = {**SETTINGS["private labels"], "nulls": True}
     assert set(simulate(_options(**private)).record["nulls"]["shuffled"]) == {"adjacency", "label", "all"}
 
@@ -157,6 +189,8 @@ def test_silent_people_and_null_models() -> None:
         ({"settings": {"candidates": "most"}}, "--set candidates=most: must be auto, hits, information or"),
         ({"settings": {"homophily": "1"}}, "--set homophily=1: must be 0 or more and below 1"),
         ({"settings": {"batches": "-1"}}, "--set batches=-1: must be 0..16"),
+        ({"settings": {"own_features": "true", "candidates": "2"}}, "--set own_features=true: needs features, and all"),
+        ({"settings": {"own_features": "true"}, "public_features": True}, "--set own_features=true: it needs public"),
         ({"private_labels": True}, "--private-labels needs --eps-labels: vote's epsilon has no share for labels"),
         ({"epsilon": 50.0}, "--epsilon 50: epsilon 50 is beyond what a 64-bit threshold can hold"),
     ],

@@ -1,0 +1,188 @@
+"""A vote with one's own features: one answer about the whole neighbour list and the whole feature row.
+
+The curator publishes a model of words (:mod:`word_model`) with the table of class distributions
+(:mod:`class_table`). Device i adds what the model says of its own words to the scores of its list,
+
+    s_c = e_c(words of i) + sum over j in N_i of ln(sum over k of Om[c, k] Q_j(k)),
+
+and reports the best class through generalised randomised response (GRR) over all classes. A few
+candidates would have to be chosen by something public, and nothing public is known of these people.
+
+List and features together do no more than choose the best class. So GRR's epsilon is the loss of
+one entry of the list, of one feature, of all features, and of the whole record alike, for any
+table and any model. It is entered in the ledger under both attributes, as one release. A model may
+be hostile, and ask for one word: the answer then tells this word as well as GRR tells a category.
+
+The list is padded (:mod:`neighbour_scores`), and words are read as a row of zeros and ones: up to
+2,048 neighbours the time depends neither on their number nor on the number of words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.array_types import FloatArray, IntArray
+from devices.data.population import Record
+from devices.facts import PublicFacts
+from devices.mechanisms.base import Grouping, Loss, Mechanism, Reporting, dense_features, probability_threshold
+from devices.mechanisms.class_table import affinity_of, quantised
+from devices.mechanisms.grr import GRR
+from devices.mechanisms.neighbour_scores import NeighbourScores
+from devices.mechanisms.stacking import DataOf, filled
+from devices.mechanisms.word_model import UNIT, WordModel, read_model
+from devices.noise import NoiseStream
+
+
+@dataclass(frozen=True)
+class OwnFeaturesVote(NeighbourScores):
+    """Report the class that one's own words and neighbours speak for.
+
+    ``value`` and ``report``: a class, 0 .. classes - 1.
+
+    Args:
+        lie: 64-bit threshold of the probability that another class is reported.
+        columns: Number of features d, 1 or more.
+        model: The model of words, its exponents apart (:meth:`WordModel.as_text`).
+        exponents: The model's two exponents.
+        people, classes, table, affinity, own, form, reporting: As in :class:`NeighbourScores`.
+
+    Raises:
+        ValueError: for anything that is not of this form.
+
+    >>> model = WordModel(np.array([[0, UNIT]]), np.array([UNIT]), np.zeros(2, np.int64), (256, 0))
+    >>> vote = OwnFeaturesVote.from_probabilities(np.eye(2), 1.0, model, homophily=0.8)
+    >>> vote.loss(), sorted(vote.attributes | vote.also_reads)
+    (Loss(bit=1.0, vector=1.0, delta=0.0), ['adjacency', 'features'])
+    """
+
+    lie: int
+    people: int
+    classes: int
+    columns: int
+    table: str
+    affinity: tuple[int, ...]
+    model: str
+    exponents: tuple[int, ...]
+    own: bool = False
+    form: str = "full"
+    reporting: Reporting = "both"
+
+    name: ClassVar[str] = "own_features_vote"
+    version: ClassVar[int] = 1
+    also_reads: ClassVar[frozenset[str]] = frozenset({"features"})
+    field: ClassVar[str] = "votes"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.columns < 1:
+            raise ValueError(f"a vote with own features needs columns, not {self.columns}")
+        _ = self._words, self._response  # before anybody's data are read; the text's length bounds the columns
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        probabilities: FloatArray,
+        epsilon: float,
+        model: WordModel,
+        *,
+        homophily: float | None = None,
+        affinity: FloatArray | None = None,
+        own: bool = False,
+        form: str = "full",
+        reporting: Reporting = "both",
+    ) -> OwnFeaturesVote:
+        """Return the vote over these class distributions and this model whose loss is at most ``epsilon``.
+
+        Args:
+            probabilities: float (n, classes), rows of any scale; a row of zeros is an unknown person.
+            epsilon: Loss of the report.
+            model: The model of words.
+            homophily, affinity: As in :meth:`NeighbourhoodVote.from_probabilities`.
+            own, form, reporting: As the mechanism's.
+
+        Raises:
+            ValueError: for impossible values.
+        """
+        n, classes = np.shape(probabilities)
+        return cls(
+            probability_threshold(epsilon, classes - 1), n, classes, len(model.weights), quantised(probabilities, form),
+            affinity_of(classes, homophily, affinity), model.as_text(), model.exponents, own, form, reporting,
+        )  # fmt: skip
+
+    @classmethod
+    def audit_examples(cls) -> list[tuple[Mechanism, PublicFacts]]:
+        """Return small votes: of a gentle and a steep model, of one end, and one that asks for a word alone."""
+        q = np.array([[3, 1, 0], [0, 0, 0], [1, 6, 1], [0, 1, 4], [0, 0, 0]])
+        lean = np.array([[0, UNIT // 2, 0], [0, 0, UNIT // 2]])
+        gentle = WordModel(lean, np.full(2, UNIT), np.full(3, UNIT // 3), (256, 256))
+        steep = WordModel(40 * lean, np.full(2, UNIT), np.zeros(3, np.int64), (2560, 0))
+        word = WordModel(20 * lean * [[1], [0]], np.zeros(2, np.int64), np.zeros(3, np.int64), (1 << 16, 0))
+        votes = [
+            cls.from_probabilities(q, 1.0, gentle, homophily=0.7),
+            cls.from_probabilities(q, 3.0, steep, homophily=0.7, own=True, form="likeliest"),
+            cls.from_probabilities(q, 1.0, gentle, homophily=0.3, reporting="one-end"),
+            cls.from_probabilities(np.zeros((5, 3)), 4.0, word, homophily=0.0),
+        ]
+        return [(vote, PublicFacts(5, 2, 3)) for vote in votes]
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        return super().agrees_with(facts) and self.columns == facts.d
+
+    @cached_property
+    def _words(self) -> WordModel:
+        return read_model(self.model, self.columns, self.classes, self.exponents)
+
+    @cached_property
+    def _response(self) -> GRR:
+        return GRR(self.lie, self.classes)
+
+    @property
+    def ranked(self) -> NDArray[np.uint8]:
+        """uint8 (n, classes): all classes in the order of their numbers, for everybody."""
+        return np.tile(np.arange(self.classes, dtype=np.uint8), (self.people, 1))
+
+    def values_of(self, device: int) -> int:
+        """Return how many values a device chooses from: the classes."""
+        return self.classes
+
+    def words_of(self, record: Record) -> IntArray:
+        """int64 (columns,): 1 for a word that the person has; a column that there is not counts as the nearest one."""
+        return (dense_features(record, self.columns) > 0).astype(np.int64)
+
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
+        scores, _ = self.scores(record.neighbours, device)
+        said = self._words.evidence(self._words.shares(self.words_of(record)[None]))[0]
+        return int((scores + said).argmax())  # ties: the lower class
+
+    def perturb(self, value: int, noise: NoiseStream) -> int:
+        return self._response.perturb(value, noise)
+
+    def encode(self, report: int) -> bytes:
+        return int(report).to_bytes(1, "little")
+
+    def decode(self, data: bytes, *, device: int) -> int:
+        if len(data) != 1 or data[0] >= self.classes:
+            raise ValueError(f"not a report of {self.name}")
+        return data[0]
+
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """int64 (n,), -1 where no report came."""
+        return filled(rows, self.decode, np.full(n, -1, np.int64))
+
+    def log_probability(self, report: int, value: int) -> float:
+        return self._response.log_probability(report, value)
+
+    def estimate(self, report: int) -> np.ndarray:
+        """float (classes,): unbiased estimate of the one-hot class."""
+        return self._response.estimate(report)
+
+    def variance(self, value: int) -> np.ndarray:
+        return self._response.variance(value)
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        return self._response.loss()

@@ -1,0 +1,247 @@
+"""An answer that depends on list and features, on whole devices: one release, entered for both, counted once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from devices.data.population import Population, Record
+from devices.device import Device, Refusal, Report, unpack_report
+from devices.enrolment.state import State, enrol
+from devices.ledger.ledger import Ledger
+from devices.ledger.rows import counted
+from devices.mechanisms import GRR, NeighbourhoodVote, OneBit, OwnFeaturesVote, RandomizedResponse
+from devices.mechanisms.base import Loss, Mechanism
+from devices.mechanisms.word_model import UNIT, WordModel
+from devices.policy.policy import Cap, Policy, policy_for
+from devices.query import Ask, InvalidQuery, Query
+from strategies.results.lifetime import lifetime
+
+N, D, CLASSES = 12, 10, 3
+Q = np.random.default_rng(4).dirichlet(np.ones(CLASSES), N)
+WEIGHTS = np.random.default_rng(5).integers(-UNIT, UNIT, (D, CLASSES))
+
+
+def mechanism(epsilon: float = 4.0, **changed: Any) -> OwnFeaturesVote:
+    model = WordModel(WEIGHTS, np.full(D, UNIT), np.zeros(CLASSES, np.int64), (512, 64))
+    return OwnFeaturesVote.from_probabilities(**{
+        "probabilities": Q, "epsilon": epsilon, "model": model, "homophily": 0.8, **changed
+    })  # fmt: skip
+
+
+def query(attribute: str, *mechanisms: Mechanism, collection: str = "first") -> Query:
+    return Query(collection, ((Ask(attribute, mechanisms),),))
+
+
+def question(collection: str = "first", epsilon: float = 4.0, **changed: Any) -> Query:
+    return query("adjacency", mechanism(epsilon, **changed), collection=collection)
+
+
+WORDS = query("features", OneBit.from_epsilon(1.0, d=D), collection="words")
+LIST = query("adjacency", RandomizedResponse.from_epsilon(1.0, n=N), collection="list")
+VOTE = query("adjacency", NeighbourhoodVote.from_probabilities(Q, 1.0, homophily=0.8, candidates=3), collection="v")
+LABEL = query("label", GRR.from_epsilon(1.0, categories=CLASSES), collection="labels")
+BOTH = Query("both", ((*LIST.asks, *WORDS.asks),))
+
+
+@pytest.fixture
+def state(tmp_path: Path, population: Population) -> State:
+    queries = [question(), WORDS, LIST, VOTE, LABEL, BOTH]
+    return enrol(tmp_path / "s", population, policy_for(queries, population.facts), seed=3)
+
+
+# --- the question ---------------------------------------------------------------------------
+
+
+def test_a_question_about_both_has_one_fingerprint() -> None:
+    asked = question()
+    assert asked.attributes == ("adjacency", "features") and asked.asks[0].attributes == asked.attributes
+    assert asked.fingerprint("adjacency") == asked.fingerprint("features")
+    assert asked.loss("adjacency") == asked.loss("features") == Loss(4.0, 4.0) and asked.total() == 4.0
+    assert Query.from_bytes(asked.to_bytes()) == asked
+    assert BOTH.fingerprint("adjacency") != BOTH.fingerprint("features") and BOTH.total() == N - 1 + D
+    assert question(epsilon=2.0).fingerprint("features") != asked.fingerprint("features")
+
+
+def test_it_is_asked_alone_and_under_its_own_attribute() -> None:
+    asked, words = question().asks[0], WORDS.asks[0]
+    with pytest.raises(InvalidQuery, match="repeated"):
+        Query("c", ((asked, words),))
+    with pytest.raises(InvalidQuery, match="in one stage"):
+        Query("c", ((asked,), (words,)))
+    with pytest.raises(InvalidQuery, match="does not apply"):
+        Ask("features", (mechanism(),))
+    for others in ((LIST.asks[0].mechanisms[0],), (mechanism(1.0),)):
+        with pytest.raises(InvalidQuery, match="asked alone"):
+            Ask("adjacency", (*others, mechanism()))
+    assert Query("c", ((asked, *LABEL.asks),)).attributes == ("adjacency", "features", "label")
+    assert Query("c", ((asked, *LABEL.asks),)).total() == 5.0
+
+
+# --- one release ------------------------------------------------------------------------------
+
+
+def test_the_ledger_has_both_attributes_and_one_report(state: State) -> None:
+    asked = question()
+    told = state.device(5).answer(asked)
+    assert isinstance(told, Report) and set(unpack_report(told.data, asked)) == {"adjacency"}
+    (row,) = state.ledger(5).answers(5)
+    assert [(part.attribute, part.loss) for part in row.parts] == [
+        ("adjacency", Loss(4.0, 4.0)), ("features", Loss(4.0, 4.0))
+    ]  # fmt: skip
+    assert len({part.fingerprint for part in row.parts}) == 1 and len({part.data_digest for part in row.parts}) == 2
+    assert row.parts[0].report and not row.parts[1].report
+    assert [part.attribute for part in counted(row)] == ["adjacency"]
+
+
+def test_every_later_question_about_either_is_refused(state: State) -> None:
+    for first in (question(), replace(question(), collection="other")):
+        index = 5 if first.collection == "first" else 6
+        assert isinstance(state.device(index).answer(first), Report)
+        before = state.ledger(index).answers(index)
+        for later in (WORDS, LIST, VOTE, BOTH, question("next"), question(epsilon=1.0), question(homophily=0.1),
+                      Query("next", ((*question().asks, *LABEL.asks),))):  # fmt: skip
+            assert state.device(index).answer(later) is Refusal.REPORT_COLLECTED
+        assert state.ledger(index).answers(index) == before
+        assert isinstance(state.device(index).answer(LABEL), Report)
+
+
+@pytest.mark.parametrize("before", [WORDS, LIST, VOTE, BOTH], ids=["words", "list", "vote", "both"])
+def test_it_is_refused_where_one_of_both_was_released(state: State, before: Query) -> None:
+    assert isinstance(state.device(5).answer(before), Report)
+    assert state.device(5).answer(question()) is Refusal.REPORT_COLLECTED
+    assert len(state.ledger(5).answers(5)) == 1
+
+
+def test_a_retry_gets_the_stored_bytes_also_after_the_data_changed(state: State, population: Population) -> None:
+    device, asked = state.device(5), question()
+    first = device.answer(asked)
+    assert isinstance(first, Report)
+    other = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.int32), 0)
+    for record in (population.record(5), other):
+        again = Device(5, record, device._secret, state.policy, state.ledger(5))
+        assert again.answer(asked) == Report(first.data, replayed=True)
+        assert again.answer(question("next")) is Refusal.REPORT_COLLECTED
+
+
+def test_replay_gives_the_stored_bytes_to_another_collection(tmp_path: Path, population: Population) -> None:
+    policy = policy_for([question(), WORDS], population.facts, on_requery="replay")
+    device = enrol(tmp_path / "s", population, policy, seed=3).device(5)
+    first = device.answer(question())
+    assert isinstance(first, Report) and device.answer(question("next")) == Report(first.data, replayed=True)
+    assert device.answer(WORDS) is Refusal.REPORT_COLLECTED
+
+
+# --- counted once -------------------------------------------------------------------------------
+
+
+def test_the_loss_counts_once_for_the_person_and_fully_for_each_attribute(state: State) -> None:
+    for index in range(N):
+        assert isinstance(state.device(index).answer(question()), Report)
+    known = lifetime(state)
+    assert {name: known[name]["max"] for name in ("bit_adjacency", "bit_feature", "vector", "user")} == {
+        "bit_adjacency": 4.0, "bit_feature": 4.0, "vector": 4.0, "user": 4.0,
+    }  # fmt: skip
+    assert isinstance(state.device(5).answer(LABEL), Report)
+    assert lifetime(state)["user"]["max"] == 5.0
+
+
+def test_a_cap_of_all_that_a_person_reports(tmp_path: Path, population: Population) -> None:
+    policy = policy_for([question(epsilon=5.0), LABEL], population.facts, caps={"user": 4.5})
+    state = enrol(tmp_path / "s", population, policy, seed=3)
+    assert state.device(1).answer(question(epsilon=4.501)) is Refusal.POLICY_REFUSED
+    assert isinstance(state.device(1).answer(question(epsilon=4.5)), Report)  # once, and not 9
+    assert state.device(1).answer(LABEL) is Refusal.POLICY_REFUSED
+    assert isinstance(state.device(2).answer(LABEL), Report)
+    assert state.device(2).answer(question(epsilon=3.501)) is Refusal.POLICY_REFUSED
+    assert isinstance(state.device(2).answer(question(epsilon=3.5)), Report)
+
+
+def _untouchable(policy: Policy, ledger: Ledger) -> Device:
+    class Untouchable:
+        def __getattr__(self, name: str) -> object:
+            pytest.fail(f"{name} was read")
+
+    return Device(3, Untouchable(), b"s" * 32, policy, ledger)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cap", [Cap(3.9, 4.0, 4.0), Cap(4.0, 3.9, 4.0), Cap(4.0, 4.0, 3.9), None])
+@pytest.mark.parametrize("attribute", ["adjacency", "features"])
+def test_the_caps_of_both_attributes_hold(state: State, attribute: str, cap: Cap | None) -> None:
+    """A cap below epsilon on either attribute refuses it at any level; so does an attribute without a cap."""
+    full = policy_for([question()], state.policy.facts)
+    assert full.allows(question(), device=3)
+    caps = {name: kept for name in full.caps if (kept := cap if name == attribute else full.caps[name]) is not None}
+    assert _untouchable(replace(full, caps=caps), state.ledger(3)).answer(question()) is Refusal.POLICY_REFUSED
+
+
+def test_a_mechanism_that_the_person_did_not_accept_is_refused(state: State) -> None:
+    policy = replace(state.policy, mechanisms=frozenset({"neighbourhood_vote", "one_bit"}))
+    assert _untouchable(policy, state.ledger(3)).answer(question()) is Refusal.POLICY_REFUSED
+
+
+def test_an_invalid_question_is_refused_before_private_data_are_read(state: State) -> None:
+    plain = json.loads(question().to_bytes())
+    for name, value in (("model", ""), ("model", None), ("model", mechanism().model[:-4]), ("columns", D + 1),
+                        ("columns", 0), ("exponents", [1]), ("exponents", [1, 1 << 17]), ("exponents", [1.5, 1]),
+                        ("table", ""), ("classes", 1), ("lie", 0), ("lie", 1 << 64), ("own", 1),
+                        ("more", 1)):  # fmt: skip
+        given = plain["plan"][0][0]["mechanisms"][0]
+        kept = dict(given)
+        given[name] = value
+        data = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+        assert _untouchable(state.policy, state.ledger(3)).answer(data) is Refusal.UNKNOWN_QUERY, name
+        given.clear()
+        given.update(kept)
+    longer = question(model=WordModel(np.zeros((D + 1, CLASSES), np.int64), np.ones(D + 1, np.int64),
+                                      np.zeros(CLASSES, np.int64), (1, 1)))  # fmt: skip
+    assert _untouchable(state.policy, state.ledger(3)).answer(longer) is Refusal.POLICY_REFUSED
+
+
+# --- the noise --------------------------------------------------------------------------------
+
+
+def test_new_data_of_either_attribute_draw_new_noise(tmp_path: Path, state: State, population: Population) -> None:
+    """On a ledger that is lost, the same noise on other data would tell the difference without any."""
+    keys: list[bytes] = []
+
+    class Listening(Device):
+        def _noise_key(self, *parts: bytes) -> bytes:
+            keys.append(super()._noise_key(*parts))
+            return keys[-1]
+
+    record = population.record(5)
+    words = replace(record, feature_indices=np.array([0], np.int32), feature_values=np.ones(1, np.float32))
+    near = replace(record, neighbours=np.array([2], np.int32))
+    for place, held in enumerate((record, record, words, near)):
+        ledger = Ledger.create(tmp_path / f"l{place}")
+        assert isinstance(Listening(5, held, b"s" * 32, state.policy, ledger).answer(question()), Report)
+    assert keys[0] == keys[1] and len(set(keys)) == 3
+
+
+def test_fingerprints_and_bytes_of_other_questions_are_as_before() -> None:
+    """Digests from before an answer could depend on two attributes."""
+    assert BOTH.fingerprint("adjacency").hex()[:16] == FINGERPRINTS[0]
+    assert (VOTE.fingerprint("adjacency").hex()[:16], BOTH.digest.hex()[:16]) == FINGERPRINTS[1:]
+
+
+FINGERPRINTS = ("bf9ffb2b8b795189", "5bfe0cf857a9ee71", "76140079d356b202")
+
+
+def test_a_vault_takes_the_question_and_gives_the_same_bytes(
+    tmp_path: Path, state: State, population: Population, enrolled: Callable[..., Any]
+) -> None:
+    from tests.devices.vault.test_server import running
+
+    asked = question()
+    expected = [state.device(index).answer(asked) for index in range(N)]
+    enrol(tmp_path / "vault", population, state.policy, seed=3).close()
+    with running(tmp_path / "vault", tmp_path / "v.sock") as vault:
+        assert [vault.device(index).answer(asked.to_bytes()) for index in range(N)] == expected
+        assert vault.device(3).answer(WORDS.to_bytes()) is Refusal.REPORT_COLLECTED
