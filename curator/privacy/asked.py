@@ -57,9 +57,8 @@ class TimesAsked:
     def own(self) -> NDArray[np.float64]:
         """float64 (n,): loss of each device's own reports when its whole attribute changes."""
         whole = times_each(self.mechanism.loss().vector, self.times)
-        if self.one_end and self.attributes == (
-            "adjacency",
-        ):  # device i reports about j < i: i entries, or all at once
+        # device i reports about j < i: i entries, or all at once; a device without such entries may have features
+        if self.one_end and self.attributes == ("adjacency",):
             return np.minimum(times_each(self.mechanism.loss().bit, np.arange(len(self.times)) * self.times), whole)
         return whole
 

@@ -58,8 +58,7 @@ def decide(answers: Sequence[Answer], head: Head, query: Query, *, replay: bool)
         return NewRelease(math.fsum(part.loss_vector for answer in answers for part in counted(answer)), head)
     # From here on something that the query asks was released or reserved before.
     asked = [ask.attribute for ask in query.asks]
-    read = query.attributes if query.stage else [name for ask in query.asks for name in ask.attributes]
-    relevant = [known.get((name, 0)) for name in read]
+    relevant = [known.get((name, 0)) for name in (query.attributes if query.stage else asked)]
     found = [entry for entry in relevant if entry is not None]
     if len(found) < len(relevant) or any(part.fingerprint != query.fingerprint(part.attribute) for _, part in found):
         return AlreadyCollected()

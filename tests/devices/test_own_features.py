@@ -155,6 +155,8 @@ def test_the_loss_counts_once_for_the_person_and_fully_for_each_attribute(state:
 def test_a_cap_of_all_that_a_person_reports(tmp_path: Path, population: Population) -> None:
     policy = policy_for([question(epsilon=5.0), LABEL], population.facts, caps={"user": 4.5})
     state = enrol(tmp_path / "s", population, policy, seed=3)
+    assert isinstance(state.device(0).answer(question(epsilon=3.5)), Report)
+    assert isinstance(state.device(0).answer(LABEL), Report)  # 3.5 + 1, and not 7 + 1
     assert state.device(1).answer(question(epsilon=4.501)) is Refusal.POLICY_REFUSED
     assert isinstance(state.device(1).answer(question(epsilon=4.5)), Report)  # once, and not 9
     assert state.device(1).answer(LABEL) is Refusal.POLICY_REFUSED
