@@ -43,9 +43,10 @@ class Settings:
         if self.training.gnn != "gat":
             del found["gat_heads"]
         # Omit default values so that older hashes stay valid.
-        for key in ("selection", "gat_loops", "gat_weights"):
-            if found[key] == getattr(TrainingSettings, key):
-                del found[key]
+        late = [f for f in fields(self.method) if f.metadata.get("hashed") == "unless default"]  # type: ignore[arg-type]
+        for f in (*late, *(f for f in fields(TrainingSettings) if f.name in ("selection", "gat_loops", "gat_weights"))):
+            if found[f.name] == f.default:
+                del found[f.name]
         return found
 
 

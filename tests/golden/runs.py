@@ -135,6 +135,7 @@ RUNS: dict[str, Golden] = {
     "sbp-public-features": _local("sbp", public_features=True, **_LABELS),
     "sbp-of-rgnn": _local("sbp", settings={"asks": "rgnn"}),
     "vote": _local("vote", public_features=True),
+    "vote-own-features": _local("vote", settings={"own_features": "true"}),
     "vote-batches": _local("vote", settings={"batches": "3"}, **_LABELS),
     "rr": _local("rr"),
     "symrr": _local("symrr"),

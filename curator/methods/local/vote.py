@@ -27,7 +27,7 @@ group degrees of LDPGen (Qin et al., CCS 2017, https://doi.org/10.1145/3133956.3
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -90,7 +90,7 @@ class Vote(LocalMethod):
     affinity: str = "asked"
     slope: float = 0.0
     table: str = "full"
-    own_features: bool = False
+    own_features: bool = field(default=False, metadata={"hashed": "unless default"})
 
     name: ClassVar[str] = "vote"
     paper: ClassVar[str] = "this project: one vote of each neighbourhood"

@@ -247,6 +247,15 @@ def test_an_answer_about_list_and_features_counts_once(reporting: str) -> None:
     assert values["node"] == (3.0 + 5 * 2.0 if reporting == "both" else 2.0 + 5 * 2.0)
 
 
+def test_a_device_of_one_end_without_earlier_people_has_features() -> None:
+    """Device 0 of one end reports no entry of a list; its answer about list and features loses epsilon all the same."""
+    vote = OwnFeaturesVote.from_probabilities(np.eye(3), 2.0, model_for_accounts(4, 3), homophily=0.8,
+                                              reporting="one-end")  # fmt: skip
+    asked = Question(Query("c", ((Ask("adjacency", (vote,)),),)), np.arange(1))
+    values = _values(local_guarantee(PublicFacts(3, 4, 3), (asked,), claim=NO_CLAIM))
+    assert values["vector"] == values["user"] == 2.0
+
+
 def test_public_features_of_labelled_people_are_said() -> None:
     said, unsaid = _own_features("both"), _own_features("both", donated=False)
     assert _values(said) == _values(unsaid)
