@@ -174,6 +174,11 @@ class WrongFeature(ValueError):
         super().__init__(f"{name}: row {row}, column {column}: {reason}")
         self.row, self.column, self.reason = row, column, reason
 
+    @property
+    def outside_range(self) -> bool:
+        """Whether the value is a number that the public range does not contain."""
+        return "outside [" in self.reason
+
 
 def build_population(
     name: str,

@@ -10,7 +10,7 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-from devices.data.population import Population
+from devices.data.population import Population, WrongFeature
 from devices.datasets import (
     amazon,
     citation_full,
@@ -32,6 +32,9 @@ GENERATED = {"generated": generated, "generated-v1": generated_v1}  # the second
 SMALLEST_GENERATED = 20
 FORMS = "edge list (.txt, .edges, .edgelist, .tsv), .csv, .gml, .graphml, .npz, .pt"
 IMPORT = f"`ldpsim import` makes one of an {FORMS}"
+RANGE = (
+    "the public range is feature_range in the file; `ldpsim import` states it (--feature-range) or changes the values"
+)
 
 _ORDER = (
     "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp", "computers", "facebook",
@@ -78,10 +81,11 @@ def _read(name_or_path: str, data_dir: Path | None) -> Population:
     entry = TABLE.get(name_or_path)
     if entry is None:
         path = Path(name_or_path).expanduser()
-        if path.suffix == ".npz":
-            return read_npz_file(path.stem, path)
-        if path.suffix in (".pt", ".pth"):
-            return read_pyg_file(path.stem, path)
+        if path.suffix in (".npz", ".pt", ".pth"):
+            try:
+                return (read_npz_file if path.suffix == ".npz" else read_pyg_file)(path.stem, path)
+            except WrongFeature as wrong:
+                raise ValueError(f"{wrong}; {RANGE}" if wrong.outside_range else str(wrong)) from None
         near = difflib.get_close_matches(name_or_path.lower(), names(), n=3, cutoff=0.5)
         known = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names())}"
         if path.suffix.lower() in (".txt", ".edges", ".edgelist", ".tsv", ".csv", ".gml", ".graphml") or path.exists():

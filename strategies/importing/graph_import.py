@@ -183,7 +183,7 @@ def checked(name: str, graph: FoundGraph, options: ImportOptions) -> tuple[Popul
             range_from = "data" if options.scale == "minmax" else "stated"
         population = population_of(name, graph.file, {key: arrays[key] for key in arrays if key not in PARTS})
     except WrongFeature as wrong:
-        remedy = f"; {RANGE_REMEDY}" if "outside [" in wrong.reason else ""
+        remedy = f"; {RANGE_REMEDY}" if wrong.outside_range else ""
         raise ValueError(f"{graph.place(wrong.row, wrong.column)}: {wrong.reason}{remedy}") from None
     if options.masks == "drop" or any(part not in arrays for part in PARTS):
         return population, range_from

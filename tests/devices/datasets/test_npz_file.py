@@ -122,6 +122,13 @@ def test_bad_arrays_get_one_line(changes: dict[str, Any], message: str, tmp_path
     assert "\n" not in str(caught.value)
 
 
+def test_a_value_outside_the_range_names_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"feature outside \[0, 1\]; .*feature_range in the file; `ldpsim import`"):
+        load(_write(tmp_path, x=_table(0, 2, 1.01)))
+    with pytest.raises(ValueError, match="not a finite number$"):
+        load(_write(tmp_path, x=_table(0, 2, np.nan)))
+
+
 def test_object_arrays_are_not_unpickled(tmp_path: Path) -> None:
     np.savez(tmp_path / "mine.npz", x=np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"cannot be read as a \.npz of plain arrays"):
