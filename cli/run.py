@@ -15,7 +15,7 @@ from strategies.setup.options import RunOptions
 _GRAPH = "Save the reconstructed graph: .npz, .graphml, .gml or .csv; a form alone: in the run's folder."
 
 
-@o.with_run_options(after={"config": "out", "as_json": "out", "save_graph": "save_reports", "track": "from_reports"})
+@o.with_run_options(after={"as_json": "out", "config": "out", "save_graph": "save_reports", "track": "from_reports"})
 def run(
     config: o.Config = None,
     *,
