@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strategies.results.in_words import in_short
+from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
 from strategies.results.levels import held, shown_levels
 from strategies.results.shown_nulls import best_null, nulls_of, verdict_of
 
@@ -84,11 +84,17 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
 
 
 def privacy_words(record: Mapping[str, Any]) -> str:
-    """Return the privacy of a result in one line of words; empty if the record does not have all that it takes."""
+    """Return the privacy of a result in one line of words; empty if the record does not have all that it takes.
+
+    Reasons are left out but for what was found; what was not asked is left out too.
+    """
     try:
-        return text(in_short(record))
+        findings = [found for found in privacy_in_words(record) if found.word != NOT_ASKED]
     except (KeyError, TypeError, AttributeError, ValueError):
         return ""
+    said = [f"{found.subject}: {found.word}{f' ({found.detail})' if found.word == NOT_HIDDEN else ''}"
+            for found in findings]  # fmt: skip
+    return text("; ".join(said))
 
 
 def people_of(record: Any) -> dict[str, Any]:

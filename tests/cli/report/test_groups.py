@@ -84,4 +84,4 @@ def test_words_about_privacy_are_those_of_the_mean_recovery(record: dict[str, An
     for seed, recall in enumerate((0.8, 0.9)):
         record["reconstruction"] = {"edge_precision": 0.9, "edge_recall": recall, "edges": 9.0}
         results.append(entry(record, seed, 0.5))
-    assert "85.0 % recovered" in row_of_group(results)["in_words"]
+    assert "85.0 % of the friendships recovered" in row_of_group(results)["in_words"]
