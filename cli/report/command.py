@@ -10,7 +10,7 @@ import typer
 from cli import options as o
 from cli.output import print_json
 from cli.progress import Progress
-from cli.words import count
+from cli.words import count, method_names
 from strategies.setup.option_spec import OUTPUT
 
 
@@ -47,7 +47,8 @@ def report(
     if quiet:
         typer.echo(str(page))
         return
-    typer.echo(f"{count(len(found.results), 'result')} of {found.results[0].people['name']}.")
+    names = method_names([{"label": name} for name in dict.fromkeys(entry.people["name"] for entry in found.results)])
+    typer.echo(f"{count(len(found.results), 'result')} of {names}.")
     for entry in found.failed:
         typer.echo(f"failed: {entry.what}: {entry.why}")
     for entry in found.left_out:

@@ -5,7 +5,7 @@ const rows = page.rows;
 const by = (id) => document.getElementById(id);
 const state = { side: "holds", level: page.level };
 const views = new Map();
-const LINES = 8; // colours of lines: --line-0 to --line-7
+const LINES = 8; // colours of lines: --line-0 to --line-7; further lines are dashed
 
 // What the switches show: the words of the view, and where a row stands in it.
 const view = () => (state.side === "claimed" ? "claimed" : state.level);

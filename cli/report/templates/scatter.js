@@ -73,7 +73,7 @@ function scatter(width, { points, all, panel, strips, title, ticksAs, mark, what
     }
     const test = 100 * p.row.test, std = deviation(p.row);
     return { x, y: test, best: best(p.row), from: Math.max(test - std, 0), to: Math.min(test + std, 100), label: p.label, tip: p.tip, fill: fillOf(p.row), shape: shape[p.row.trust],
-      strip: p.strip, series: p.line, clear: p.row.badge !== "", value: p.value };
+      strip: p.strip, series: p.line, clear: p.row.badge !== "", dash: p.row.series < LINES ? [1, 0] : [8, 3], value: p.value };
   });
   const named = page.curves ? labelled(placed) : new Set(placed);
   for (const p of placed) p.said = named.has(p) ? p.label : "";
@@ -116,7 +116,7 @@ function scatter(width, { points, all, panel, strips, title, ticksAs, mark, what
       ] : []),
       ofLine("area", { y: y("from"), y2: y("to"), fill: { field: "fill" }, fillOpacity: constant(0.14) }),
       ofLine("line", { y: y("best"), stroke: { field: "fill" }, strokeWidth: constant(1.6), strokeDash: constant([2, 3]), defined: { signal: "datum.best !== null" } }),
-      ofLine("line", { y: y("y"), stroke: { field: "fill" }, strokeWidth: constant(2.2) }),
+      ofLine("line", { y: y("y"), stroke: { field: "fill" }, strokeWidth: constant(2.2), strokeDash: { field: "dash" } }),
       { type: "rule", name: "nulls", aria: false, from: { data: "best" }, encode: { enter: { x: { field: "x", offset: -9 }, x2: { field: "x", offset: 9 }, y: y("best"), stroke: { field: "fill" }, strokeWidth: constant(3) } } },
       ...(rule ? [
         { type: "rule", aria: false, encode: { enter: { x: { scale: "x", value: mark.value }, y: constant(0), y2: constant(height), stroke: constant("var(--soft)"), strokeDash: constant([4, 3]), strokeWidth: constant(1) } } },

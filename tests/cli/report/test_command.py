@@ -23,6 +23,11 @@ def test_the_page_lies_in_the_folder(comparison: Path) -> None:
     assert report(comparison, "--quiet", "--out", comparison / "mine.html").stdout == f"{comparison / 'mine.html'}\n"
 
 
+def test_all_data_sets_are_named(comparison: Path, write_result: Callable[..., Path]) -> None:
+    write_result(comparison, "on-cora", {"dataset/name": "cora", "dataset/nodes": 2708, "dataset/digest": "11" * 32})
+    assert report(comparison).stdout.startswith("6 results of generated and cora.\n")
+
+
 def test_json_has_the_results_and_the_page(comparison: Path) -> None:
     document = json.loads(report(comparison, "--json").stdout)
     assert set(document) == {"results", "html"}

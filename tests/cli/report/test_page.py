@@ -230,6 +230,17 @@ def test_the_page_opens_at_the_whole_record(comparison: Path) -> None:
     )
 
 
+def test_without_scripts_the_words_of_the_switches_stand_there(comparison: Path) -> None:
+    page = own(render(gather([comparison])))
+    for words in (
+        ">What any answer can give away when everything that a person holds changes",
+        ">1 of 5 have a bound;",
+        ">Not drawn, because edges are public",
+        "The charts and the switches need JavaScript; the tables do not.",
+    ):
+        assert words in page  # fmt: skip
+
+
 def test_a_badge_stands_in_every_list_and_table(comparison: Path) -> None:
     page = own(render(gather([comparison])))
     for section in ("glance", "nulls"):
