@@ -15,6 +15,8 @@ from cli.doctor.finding import Finding, checked, worst
 from cli.errors import FAILED
 from cli.output import console, print_json, stdout_to_stderr
 
+_LOOKED_FOR = ("flwr", "numpy", "ray", "torch", "torch-geometric")
+_NARROW = 60  # columns: below, the name and the text share a line
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
@@ -74,17 +76,34 @@ def show(findings: list[Finding]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    shown = Table(box=None, padding=(0, 1, 0, 0), show_header=False, show_edge=False)
-    shown.add_column(no_wrap=True)
-    shown.add_column(no_wrap=True)
-    shown.add_column(overflow="fold")
-    for finding in findings:
-        colour = _COLOURS[finding.status]
-        shown.add_row(f"[{colour}]{finding.status}[/{colour}]", escape(finding.name), escape(finding.text))
-        if finding.remedy:
-            shown.add_row("", "", f"[dim]->[/dim] {escape(finding.remedy)}")
     screen = console()
-    screen.print(shown)
+    shown = Table(box=None, padding=(0, 1, 0, 0), show_header=False, show_edge=False)
+    for _ in range(2):
+        shown.add_column(no_wrap=True)
+    shown.add_column(overflow="fold")
+    narrow = screen.width < _NARROW
+    for finding in shortened(findings):
+        status = f"[{_COLOURS[finding.status]}]{finding.status}[/{_COLOURS[finding.status]}]"
+        remedy = f"[dim]->[/dim] {escape(finding.remedy)}"
+        if narrow:
+            screen.print(f"{status} {escape(finding.name)}: {escape(finding.text)}")
+        else:
+            shown.add_row(status, escape(finding.name), escape(finding.text))
+        if finding.remedy:
+            screen.print(remedy) if narrow else shown.add_row("", "", remedy)
+    if not narrow:
+        screen.print(shown)
     counts = {name: sum(finding.status == name for finding in findings) for name in ("problem", "warning")}
     told = [f"{count} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
     screen.print(f"{', '.join(told) or 'no problem'} in {len(findings)} checks")
+
+
+def shortened(findings: list[Finding]) -> list[Finding]:
+    """Return the findings with one line for the required packages that are as tested and that few people look for."""
+    needed = {requirement.name for requirement in software.own_requirements()} - set(_LOOKED_FOR)
+    quiet = [finding for finding in findings if finding.name in needed and finding.status == "ok"]
+    kept = [finding for finding in findings if finding not in quiet]
+    if not quiet:
+        return kept
+    place = next((k for k, finding in enumerate(kept) if finding.name == "others"), len(kept))
+    return [*kept[:place], Finding("required", f"{len(quiet)} more packages as tested"), *kept[place:]]

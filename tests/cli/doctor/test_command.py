@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.doctor import command, machine
@@ -36,6 +37,27 @@ def test_lines_fit_80_columns_and_remedies_stand_below(tmp_path: Path) -> None:
     (data,) = (k for k, line in enumerate(lines) if line.startswith("warning data"))
     assert any("-> " in line for line in lines[data : data + 4])
     assert "warning" in lines[-1] and "checks" in lines[-1]
+
+
+def test_packages_that_few_look_for_share_a_line_unless_they_differ() -> None:
+    fine = [
+        Finding("rich", "14.0"),
+        Finding("torch", "2.13.0"),
+        Finding("scipy", "1.17"),
+        Finding("others", "9 as tested"),
+    ]
+    assert [finding.name for finding in command.shortened(fine)] == ["torch", "required", "others"]
+    assert command.shortened(fine)[1].text == "2 more packages as tested"
+    differing = [Finding("rich", "13.0", "warning", "install it"), *fine[1:]]
+    assert [finding.name for finding in command.shortened(differing)] == ["rich", "torch", "required", "others"]
+
+
+def test_a_narrow_terminal_has_no_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(command, "console", lambda: Console(width=40, highlight=False))
+    command.show([Finding("data", "no data set in a folder with a long name", "warning", "name another folder")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("warning data: no data set") and all(len(line) <= 40 for line in lines)
+    assert "-> name another folder" in lines and lines[-1] == "1 warning in 1 checks"
 
 
 def test_a_problem_is_exit_1(monkeypatch: pytest.MonkeyPatch) -> None:
