@@ -197,7 +197,7 @@ def fit(
         torch.manual_seed(seed)
         model = make()
         val_nodes, val_labels = labelled(graph, graph.val, device)
-        watched = observer.is_watched()
+        told = _ToldScores(graph, device) if observer.is_watched() else None
         optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         best_epoch, best_accuracy = 0, math.nan
         predictions, state = torch.empty(0, dtype=torch.int64), {}
@@ -210,8 +210,8 @@ def fit(
                     scores = model.output(model.activate(z.detach(), training=False))
                     classes = scores.argmax(dim=1)
                     accuracy = share_of_hits(classes[val_nodes], val_labels) if len(val_nodes) else math.nan
-                    if watched:
-                        _tell_scores(scores, graph, epoch)
+                    if told is not None:
+                        told(scores, epoch)
                     if not len(val_nodes) or better(scores, accuracy) or epoch == 1:
                         best_epoch, best_accuracy, predictions = epoch, accuracy, classes
                         state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -228,14 +228,24 @@ def fit(
                           time.perf_counter() - started)  # fmt: skip
 
 
-def _tell_scores(scores: Tensor, graph: Graph, epoch: int) -> None:
-    """Tell the observer accuracy and mean cross-entropy of the nodes with a label; scores are without dropout."""
-    for part, nodes in (("train", graph.train), ("val", graph.val)):
-        if len(nodes):
-            among, labels = labelled(graph, nodes, scores.device)
-            found = scores[among]
-            observer.tell(f"{part}_accuracy", share_of_hits(found.argmax(dim=1), labels), epoch)
-            observer.tell(f"{part}_loss", float(functional.cross_entropy(found, labels)), epoch)
+class _ToldScores:
+    """Accuracy and mean cross-entropy of the nodes with a label, for the observer; one pass for all nodes."""
+
+    def __init__(self, graph: Graph, device: torch.device) -> None:
+        parts = {name: nodes for name, nodes in (("train", graph.train), ("val", graph.val)) if len(nodes)}
+        self.names = [f"{name}_{figure}" for name in parts for figure in ("accuracy", "loss")]
+        self.sizes = [len(nodes) for nodes in parts.values()]
+        self.nodes, self.labels = labelled(graph, np.concatenate(list(parts.values())), device)
+
+    def __call__(self, scores: Tensor, epoch: int) -> None:
+        """Tell the figures of scores without dropout, float32 (n, classes)."""
+        found = scores.index_select(0, self.nodes)
+        hits = (found.argmax(dim=1) == self.labels).double()
+        losses = functional.cross_entropy(found, self.labels, reduction="none").double()
+        both = zip(hits.split(self.sizes), losses.split(self.sizes), strict=True)
+        figures = torch.stack([part.mean() for pair in both for part in pair]).tolist()  # one wait for a GPU
+        for name, value in zip(self.names, figures, strict=True):
+            observer.tell(name, value, epoch)
 
 
 class BestEpoch:
