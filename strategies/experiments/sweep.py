@@ -81,7 +81,7 @@ def run_sweep(
         raise ValueError(f"--engine {engine}: must be one of {', '.join(ENGINES)}: cells run in processes or on Ray")
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers}: must be 1 or more")
-    check_targets(track)
+    track = check_targets(track)
     over_ray = engine == "ray" or (engine == "auto" and ray_address is not None)
     outcomes: dict[int, str | Failed] = {}
     with (
@@ -94,7 +94,7 @@ def run_sweep(
             outcomes |= _earlier(cells, digests, folder)
             found = sum(isinstance(outcome, str) for outcome in outcomes.values())
             tasks = [
-                (place, replace(cell, options=replace(cell.options, out=folder.absolute()), track=tuple(track)))
+                (place, replace(cell, options=replace(cell.options, out=folder.absolute()), track=track))
                 for place, cell in enumerate(cells)
                 if place not in outcomes
             ]

@@ -47,15 +47,22 @@ def tracker_of(text: str) -> Tracker:
         raise ValueError(f"--track {shown(text)}: {error}") from None
 
 
-def check_targets(texts: Sequence[str]) -> None:
+def check_targets(texts: Sequence[str]) -> tuple[str, ...]:
     """Check that runs can be logged to all of them; nothing is logged.
+
+    Returns:
+        The texts with absolute paths: a worker may have another folder.
 
     Raises:
         ValueError: as :func:`tracker_of`, or one line for a place that does not answer or cannot be written.
     """
+    found = []
     for text in texts:
         with _one_line(text):
-            tracker_of(text).check()
+            tracker = tracker_of(text)
+            tracker.check()
+            found.append(f"{text.partition(':')[0]}:{tracker.place}")
+    return tuple(found)
 
 
 @contextmanager

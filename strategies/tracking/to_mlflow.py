@@ -16,6 +16,7 @@ from strategies.tracking.tracker import PROJECT, RESULT, TrackedRun, Tracker
 _MOST_METRICS, _MOST_PARAMETERS = 1000, 100  # of one batch, by MLflow's interface
 _PATIENCE = 5.0  # seconds between two batches of a training
 _MOST_TEXT = 5000  # characters of a tag or a parameter
+_SQLITE = "sqlite:///"
 # The client's own defaults wait for minutes before they say that a server does not answer. One that is set stays.
 _QUICK = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
           "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1"}  # fmt: skip
@@ -35,7 +36,7 @@ class MLflowTracker(Tracker):
     module = extra = "mlflow"
 
     def __init__(self, place: str) -> None:
-        super().__init__(place or os.environ.get("MLFLOW_TRACKING_URI", ""))
+        super().__init__(_absolute(place or os.environ.get("MLFLOW_TRACKING_URI", "")))
         if not self.place:
             raise ValueError("give a URI or a folder, mlflow:URI, or set MLFLOW_TRACKING_URI")
         self._client: Any = None
@@ -48,13 +49,11 @@ class MLflowTracker(Tracker):
         if self._client is None:
             for name, value in _QUICK.items():
                 os.environ.setdefault(name, value)
-            place = self.place
-            if "://" not in place and not place.startswith("databricks"):
+            if self.place.startswith("file:"):
                 os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
-                place = Path(place.removeprefix("file:")).absolute().as_uri()
             from mlflow import MlflowClient
 
-            self._client = MlflowClient(tracking_uri=place)
+            self._client = MlflowClient(tracking_uri=self.place)
         return self._client
 
     def check(self) -> None:
@@ -114,6 +113,15 @@ class MLflowTracker(Tracker):
             batch, self._waiting = self._waiting[:_MOST_METRICS], self._waiting[_MOST_METRICS:]
             self._client.log_batch(self._run, metrics=batch, synchronous=True)
         self._sent = time.monotonic()
+
+
+def _absolute(place: str) -> str:
+    """Return a URI as it is, but with the whole path of a folder or of a file of SQLite."""
+    if place.startswith(_SQLITE):
+        return _SQLITE + str(Path(place.removeprefix(_SQLITE)).absolute())
+    if not place or "://" in place or place.startswith("databricks"):
+        return place
+    return Path(place.removeprefix("file:")).absolute().as_uri()
 
 
 def _short(texts: Mapping[str, str]) -> dict[str, str]:

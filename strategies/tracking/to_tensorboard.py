@@ -26,11 +26,11 @@ class TensorBoardTracker(Tracker):
     module = extra = "tensorboard"
 
     def __init__(self, place: str) -> None:
-        super().__init__(place)
+        super().__init__(str(Path(place).absolute()))
         if not place:
             raise ValueError("give the folder: tensorboard:DIR")
         self._writer: Any = None
-        self._folder = Path(place)
+        self._folder = Path(self.place)
         self._parameters: Mapping[str, str] = {}
 
     def check(self) -> None:

@@ -137,6 +137,15 @@ def test_a_client_that_is_missing_names_its_extra(monkeypatch: pytest.MonkeyPatc
         tracker_of("mlflow:https://me:secret@example.org")
 
 
+def test_a_worker_gets_whole_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Tracker, "is_installed", classmethod(lambda cls: True))
+    places = {text: tracker_of(text).place for text in ("mlflow:runs", "mlflow:sqlite:///runs.db", "mlflow:http://a:5",
+                                                        "tensorboard:events", "wandb:team/project")}  # fmt: skip
+    assert list(places.values()) == [(tmp_path / "runs").as_uri(), f"sqlite:///{tmp_path}/runs.db", "http://a:5",
+                                     str(tmp_path / "events"), "team/project"]  # fmt: skip
+
+
 def test_passwords_are_not_shown_and_lines_are_short() -> None:
     assert shown("mlflow:http://a:b@c/d@e") == "mlflow:http://...@c/d@e"
     assert reason(ValueError("see http://a:b@c\n" + "x" * 300)) == "see http://...@c " + "x" * 183 + " ..."
