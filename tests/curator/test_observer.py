@@ -21,14 +21,23 @@ def small(val: int = 10) -> Graph:
 
 
 def test_a_watched_training_gives_the_same_bytes() -> None:
+    """Without validation people the last epoch is kept: it shows every draw of every epoch."""
+    graph, settings = small(val=0), TrainingSettings(epochs=12, gnn_dropout=0.5)
+    plain = train(graph, settings=settings, classes=3, seed=4, device="cpu")
+    with watched(lambda *figure: None):
+        seen = train(graph, settings=settings, classes=3, seed=4, device="cpu")
+    assert plain.best_epoch == 12
+    for name, tensor in plain.model.state_dict().items():
+        assert torch.equal(tensor, seen.model.state_dict()[name])
+
+
+def test_the_figures_are_those_of_the_weights_of_the_epoch() -> None:
     graph, settings = small(), TrainingSettings(epochs=12, gnn_dropout=0.5)
     plain = train(graph, settings=settings, classes=3, seed=4, device="cpu")
     heard: list[tuple[str, float, int]] = []
     with watched(lambda *figure: heard.append(figure)):
         seen = train(graph, settings=settings, classes=3, seed=4, device="cpu")
     assert seen.best_epoch == plain.best_epoch and np.array_equal(seen.predictions, plain.predictions)
-    for name, tensor in plain.model.state_dict().items():
-        assert torch.equal(tensor, seen.model.state_dict()[name])
     assert [(name, step) for name, _, step in heard] == [(name, step) for step in range(1, 13) for name in HEARD]
     best = {step: value for name, value, step in heard if name == "val_accuracy"}
     assert best[plain.best_epoch] == plain.val_accuracy == max(best.values())
