@@ -242,7 +242,7 @@ class _ToldScores:
         found = scores.index_select(0, self.nodes)
         hits = (found.argmax(dim=1) == self.labels).double()
         losses = functional.cross_entropy(found, self.labels, reduction="none").double()
-        both = zip(hits.split(self.sizes), losses.split(self.sizes), strict=True)
+        both = zip(torch.split(hits, self.sizes), torch.split(losses, self.sizes), strict=True)
         figures = torch.stack([part.mean() for pair in both for part in pair]).tolist()  # one wait for a GPU
         for name, value in zip(self.names, figures, strict=True):
             observer.tell(name, value, epoch)

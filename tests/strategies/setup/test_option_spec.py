@@ -44,7 +44,7 @@ def ldpsim(*words):
 small = ("--method", "mlp", "--clients", 60, "--set", "epochs=2", "--device", "cpu", "--json", "--out", "runs")
 foggy, clear = (json.loads(ldpsim("run", *small, *more).stdout) for more in (("--fog", 0.25), ()))
 caught = []
-def catch(options, progress):
+def catch(options, **_):
     caught.append(options.fog)
     raise strategies.RunFailed("caught")
 strategies.simulate = catch
@@ -105,7 +105,7 @@ def test_a_sweep_and_its_table_have_it(found: Any) -> None:
 
 
 def test_a_report_tells_results_apart_by_it_and_says_it_again(found: Any) -> None:
-    assert found["labels"] == ["mlp fog 0.25", "mlp fog 0.0"]
+    assert found["labels"] == ["mlp fog 0.25", "mlp fog 0"]
     foggy, clear = found["commands"]
     assert "--fog 0.25" in foggy and "fog" not in clear
 
