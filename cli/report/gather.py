@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cli.report.labels import run_key
+from cli.report.labels import name_rows, run_key
 from cli.report.rows import UnreadableRecord, number, people_of, row_of, text
 from cli.report.sweep_cells import TABLE, SweepCells, cells_of
 from cli.words import count as in_words
@@ -172,20 +172,29 @@ def _listed(
     runs: Sequence[Path], sweeps: Mapping[Path, SweepCells], given: Sequence[Path], found: Gathered
 ) -> list[Path]:
     """Return the results without those in a sweep's folder that its table does not list; a run named itself stays."""
-    kept, old = list[Path](), dict[Path, list[str]]()
+    kept, old = list[Path](), dict[Path, list[Path]]()
     for path in runs:
         cells = sweeps.get(path.parent.parent)
         if cells is None or cells.folders is None or path.parent.name in cells.folders or path.parent in given:
             kept.append(path)
         else:
-            old.setdefault(path.parent.parent, []).append(path.parent.name)
-    for folder, names in old.items():
+            old.setdefault(path.parent.parent, []).append(path)
+    for folder, paths in old.items():
         found.left_out.append(Problem(
-            text(", ".join(names)),
-            f"{in_words(len(names), 'result')} that {text(folder.name)}/{TABLE} does not list: the sweep's file has "
+            _cells_named(paths),
+            f"{in_words(len(paths), 'result')} that {text(folder.name)}/{TABLE} does not list: the sweep's file has "
             "changed since, or the sweep has not finished. The same `ldpsim sweep` again writes the table anew",
         ))  # fmt: skip
     return kept
+
+
+def _cells_named(paths: Sequence[Path]) -> str:
+    """Name results by method and options, once for all seeds; by their folder where they cannot be read."""
+    read = {path: _read(path, []) for path in paths}
+    rows = [{"method": entry.row["method"]} for entry in read.values() if entry]
+    name_rows(rows, [entry.record for entry in read.values() if entry], without=("seed",))
+    names = [row["label"] for row in rows] + [path.parent.name for path, entry in read.items() if not entry]
+    return text(", ".join(dict.fromkeys(names)))
 
 
 def _by_population(results: Sequence[ShownResult], found: Gathered) -> list[ShownResult]:

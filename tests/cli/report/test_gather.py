@@ -126,8 +126,12 @@ def test_only_the_cells_of_a_sweeps_table_are_shown_and_old_ones_are_named(tmp_p
         assert [entry.row["folder"] for entry in found.results] == ["hogs-0", "hogs-2"]
         assert [(entry.what, entry.why) for entry in found.failed] == [("rgnn", "no labels")]
         (old,) = found.left_out
-        assert old.what == "hogs-1, hogs-3" and "2 results that sweep-grid/table.csv does not list" in old.why
+        assert old.what == "hogs" and "2 results that sweep-grid/table.csv does not list" in old.why
     assert [entry.row["folder"] for entry in gather([sweep / "hogs-3"]).results] == ["hogs-3"]
+    write_result(sweep, "rgnn-0", {"method": "rgnn", "config/epsilon": 2.0})
+    write_result(sweep, "rgnn-1", {"method": "rgnn", "config/epsilon": 4.0})
+    (write_result(sweep, "broken-0") / "result.json").write_text("{")
+    assert gather([sweep]).left_out[-1].what == "hogs, rgnn ε 2, rgnn ε 4, broken-0"
     found = gather([sweep, sweep / "hogs-3"])  # named itself
     assert [entry.row["folder"] for entry in found.results] == ["hogs-0", "hogs-2", "hogs-3"]
 
