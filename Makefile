@@ -6,6 +6,7 @@
 #   make wheel-test  that wheel in a fresh environment outside the checkout: its commands, engines and extras
 #   make lint-docker  two linters of npm's registry on the Dockerfile, which needs no Docker
 #   make lint     ruff (rules and format) and mypy
+#   make docs     the documentation site, strictly, with its notebooks executed: docs/_build/html/index.html
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections, a thousand races of copied folders, ten thousand
 #                 hostile messages (minutes)
@@ -26,11 +27,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test gpu wheel wheel-test lint-docker lint bench torture mutants tables tables-quick value figures clean
+.PHONY: run test gpu wheel wheel-test lint-docker lint docs bench torture mutants tables tables-quick value figures clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e '.[dev,docs]'
 	touch $@
 
 run: $(READY)
@@ -68,6 +69,11 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# A warning is an error: a link, a page or a name that is missing. LDPSIM_NOTEBOOKS=off executes no notebook.
+docs: export OMP_NUM_THREADS ?= 1
+docs: $(READY)
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+
 bench: $(READY)
 	for script in benchmarks/speed/bench_*.py; do $(BIN)/python -m benchmarks.speed.$$(basename $$script .py) || exit 1; done
 
@@ -93,5 +99,5 @@ figures: $(READY)
 	$(BIN)/python -m benchmarks.papers.figures
 
 clean:
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
