@@ -34,6 +34,7 @@ SECTIONS = [
     "start", "concepts", "how-to", "methods/README", "commands/README", "results/README", "api/README",
     "gallery/README", "reference",
 ]  # fmt: skip
+LISTS = [name for name in SECTIONS if name.endswith("/README")] + ["how-to", "reference"]
 
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
@@ -50,6 +51,7 @@ nb_merge_streams = True
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+maximum_signature_line_length = 88
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
@@ -64,12 +66,12 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # a summary would be fetched, and a page on a disk cannot fetch
-html_sidebars = {"index": []}
+html_sidebars: dict[str, list[str]] = {"index": []}
 html_theme_options: dict[str, Any] = {
     "logo": {"text": "ldpsim"},
     "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
-    "navbar_persistent": ["search-button-field"],
+    "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
     "show_prev_next": False,
     "footer_start": ["copyright"],
@@ -83,7 +85,7 @@ def side_bar(app: Any, docname: str, source: list[str]) -> None:
         source[0] = source[0].replace("<!-- methods -->", method_pages.list_of_methods())
     if docname == root_doc:
         entries = SECTIONS
-    elif docname in SECTIONS:
+    elif docname in LISTS:
         linked = re.findall(r"\]\(([\w-]+)(?:\.md|\.ipynb)\)", source[0])
         entries = list(dict.fromkeys(name for name in linked if name not in SECTIONS))
     else:

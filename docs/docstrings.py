@@ -12,6 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from docs.rooms import ROOT
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
 
 _CODE = re.compile(r"(:[\w:]+:`[^`]*`|``.*?``|`[^`]*`_*)", re.DOTALL)
 _SECTION = re.compile(r"(Args|Returns|Raises|Yields|Attributes|Example|Examples):$")
@@ -40,7 +42,7 @@ def structured(lines: list[str]) -> list[str]:
     """Return a docstring as reStructuredText: an indented block is kept as it stands.
 
     >>> structured(["The law:", "", "    p = 1 / (1 + e^eps)", "", "for |x| of a*b."])
-    ['The law:', '', '::', '', '    p = 1 / (1 + e^eps)', '', 'for \\\\|x\\\\| of a\\\\*b.', '']
+    ['The law:', '', '.. code-block:: text', '', '    p = 1 / (1 + e^eps)', '', 'for \\\\|x\\\\| of a\\\\*b.', '']
     """
     out: list[str] = []
     literal = False  # the text before ends with two colons
@@ -49,7 +51,7 @@ def structured(lines: list[str]) -> list[str]:
         first = block[0]
         indented = first.startswith("    ")
         if indented and not (literal or before == "section" or before == "item" or ">>>" in first):
-            out += ["::", ""]
+            out += [".. code-block:: text", ""]
         if not indented:
             before = "section" if _SECTION.match(first) else "item" if _ITEM.match(first) else "text"
         example = ">>>" in first
@@ -78,7 +80,7 @@ def named(name: str, module: str | None, owner: str | None) -> bool:
 
 @cache
 def _imported_for_types() -> set[str]:
-    """Return the classes and functions of the four packages: a signature may name one that is imported for the type checker alone."""
+    """Return the classes and functions of the four packages: some are imported for the type checker alone."""
     found = set()
     for package in ("devices", "curator", "strategies", "cli"):
         for path in (ROOT / package).rglob("*.py"):
@@ -106,8 +108,11 @@ def setup(app: Any) -> None:
     """Connect to Sphinx, before Google's sections are read."""
 
     def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-        # An empty first line keeps "int64 (n,): the labels" of a property from being read as a type.
-        lines[:] = ["", *structured(lines)] if what == "property" else structured(lines)
+        if obj is RunOptions:
+            help = {name: spec.help.replace("`", "``") for name, spec in declared(obj).items()}
+            lines += ["Args:", *(f"    {name}: {text}" for name, text in help.items()), ""]
+        # The empty comment keeps "int64 (n,): the labels" of a property from being read as a type.
+        lines[:] = ["..", "", *structured(lines)] if what == "property" else structured(lines)
 
     def missing(app: Any, env: Any, node: Any, contnode: Any) -> Any:
         if node.get("refdomain") != "py":

@@ -16,7 +16,7 @@ from cli.main import app
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 COMMANDS = [line.split("#")[0] for line in README.splitlines() if line.startswith("ldpsim ")]
-OF_COMMANDS = sorted((ROOT / "docs" / "commands").glob("*.md"))
+OF_COMMANDS = [*sorted((ROOT / "docs" / "commands").glob("*.md")), ROOT / "docs" / "methods" / "README.md"]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *OF_COMMANDS]
 
 
@@ -56,7 +56,7 @@ def test_the_options_that_documents_name_exist() -> None:
     for command in commands:
         known |= {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         commands += list(command.commands.values()) if isinstance(command, click.Group) else []
-    for document in (ROOT / "README.md", *OF_COMMANDS):
+    for document in (ROOT / "README.md", ROOT / "docs" / "start.md", *OF_COMMANDS):
         assert set(re.findall(r"--[a-z][a-z-]+", document.read_text())) <= known
 
 

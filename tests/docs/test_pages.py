@@ -15,8 +15,8 @@ from docs.rooms import ROOT
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "commands").glob("*.md")),
+    *(path for folder in ("", "api", "commands", "gallery") for path in sorted((ROOT / "docs" / folder).glob("*.md"))),
+    ROOT / "docs" / "methods" / "README.md",
 ]
 every = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 FOLDERS = "devices|curator|strategies|cli|benchmarks|tests|docs"

@@ -1,0 +1,45 @@
+"""Docstrings as Sphinx reads them: formulas stay as they stand, and a wrong reference is seen."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+
+import pytest
+
+from curator.methods.local import blink, hogs
+from docs import docstrings
+from docs.docstrings import named, structured
+
+
+def test_its_examples() -> None:
+    failed, tried = doctest.testmod(docstrings)
+    assert tried and not failed
+
+
+@pytest.mark.parametrize("module", [hogs, blink], ids=lambda module: module.__name__)
+def test_a_formula_is_not_changed(module: object) -> None:
+    """Each indented line of the docstring stands in a block of its own, letter by letter."""
+    lines = inspect.cleandoc(module.__doc__ or "").splitlines()
+    made = structured(lines)
+    formulas = [line for line in lines if line.startswith("    ")]
+    assert formulas and set(formulas) <= set(made)
+    before = [made[number - 2] for number, line in enumerate(made) if line == formulas[0]]
+    assert before == [".. code-block:: text"]
+
+
+def test_sections_lists_and_examples_stay() -> None:
+    lines = ["Sum.", "", "Args:", "    a: |x| of it.", "", "- one_", "  more", "", ">>> 1 * 2", "2"]
+    assert structured(lines) == [
+        "Sum.", "", "Args:", "    a: \\|x\\| of it.", "", "- one\\_", "  more", "", ">>> 1 * 2", "2", "",
+    ]  # fmt: skip
+
+
+def test_a_name_that_does_not_exist_is_seen() -> None:
+    """Power: of a module, of a class, of a field; a field without a default exists."""
+    assert named("Guarantee.to_dict", "curator.privacy.guarantee", None)
+    assert named("to_dict", "curator.privacy.guarantee", "Guarantee")
+    assert named("curator.privacy.guarantee.Claim.statement", None, None)
+    assert named("int", None, None) and named("TrainingSettings", "curator.methods.base", "Method")
+    for wrong in ("curator.privacy.guarantee.Claim.sentence", "curator.nowhere.Claim", "Statement"):
+        assert not named(wrong, "curator.privacy.guarantee", None), wrong

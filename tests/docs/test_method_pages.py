@@ -1,0 +1,73 @@
+"""Pages of the methods: each method has one, with all its parts, and what it says comes from the code."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from dataclasses import fields
+
+import pytest
+
+from curator.methods import BUILT_IN, find
+from curator.privacy.levels import LEVELS
+from docs import method_pages
+from docs.method_pages import FOLDER, documented, page, pages_file, paper_link, section, with_output
+
+PARTS = ["In short", "What holds", "How it works", "Settings", "Results", "Example"]
+
+
+def test_its_examples() -> None:
+    failed, tried = doctest.testmod(method_pages)
+    assert tried and not failed
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_what_is_written_by_hand_fits(name: str) -> None:
+    """Results, figure and section exist."""
+    noted = pages_file()[name]
+    results = FOLDER.parent / "results"
+    assert noted["results"] and all((results / f"{stem}.md").is_file() for stem in noted["results"])
+    assert "figure" not in noted or (results / noted["figure"]).is_file() and noted["caption"]
+    assert "section" not in noted or section(noted["section"])
+
+
+def test_no_page_is_for_a_method_that_is_not_there() -> None:
+    assert set(pages_file()) == set(BUILT_IN)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_setting_is_explained(name: str) -> None:
+    kind = find(name)
+    meaning = documented(kind)
+    assert all(meaning.get(entry.name) for entry in fields(kind))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if not name.startswith(("mlp", "raw", "rnd", "ohd"))])
+def test_a_method_of_a_paper_links_it(name: str) -> None:
+    kind = find(name)
+    without = "reference" in kind.paper or "null model" in kind.paper
+    assert without or re.match(r"https://(arxiv\.org|doi\.org)/", paper_link(kind)), kind.paper
+
+
+@pytest.mark.parametrize("name", ["rr", "lp-and", "b2"])
+def test_a_page_has_its_parts(name: str) -> None:
+    text = page(name)
+    assert [part for part in PARTS if f"\n## {part}\n" in text] == PARTS
+    assert all(f"| `{level}` | {spec.changes} |" in text for level, spec in LEVELS.items())
+    example = text.partition("## Example")[2]
+    assert ">>> result = simulate(options)" in example and "Traceback" not in example
+    assert re.search(r"^user (bounded|unprotected|not asked) ", example, re.MULTILINE)
+
+
+def test_the_loss_of_a_page_is_that_of_the_question() -> None:
+    """Randomised response at epsilon 8: a list entry loses 8, and both ends report an edge."""
+    text = page("rr")
+    assert re.search(r"`bit_adjacency` .* \| 8 \|", text) and re.search(r"`relationship` .* \| 16 \|", text)
+
+
+def test_an_example_that_fails_is_seen() -> None:
+    """Power: the build ends with the example's own error."""
+    with pytest.raises(ZeroDivisionError):
+        with_output(">>> 1 / 0")
+    with pytest.raises(ValueError, match="has no section"):
+        section("Nothing of this name")
