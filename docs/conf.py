@@ -66,7 +66,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # a summary would be fetched, and a page on a disk cannot fetch
-html_sidebars: dict[str, list[str]] = {"index": []}
+html_sidebars: dict[str, list[str]] = {"index": [], "start": [], "concepts": []}
 html_theme_options: dict[str, Any] = {
     "logo": {"text": "ldpsim"},
     "header_links_before_dropdown": 8,

@@ -15,7 +15,7 @@ from docs.rooms import ROOT
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
-_CODE = re.compile(r"(:[\w:]+:`[^`]*`|``.*?``|`[^`]*`_*)", re.DOTALL)
+_CODE = re.compile(r"(:[\w:]+:`[^`]*`|``.*?``|`[^`]*`_*|(?<![\w*])\*\w[^*\n]*\w\*(?![\w*]))", re.DOTALL)
 _SECTION = re.compile(r"(Args|Returns|Raises|Yields|Attributes|Example|Examples):$")
 _ITEM = re.compile(r"\s*([-*]|\d+\.) ")
 

@@ -102,7 +102,11 @@ def about(kind: type[Method]) -> str:
 
 
 def paper_link(kind: type[Method]) -> str:
-    """Return the address that the docstrings of a method give, empty if they give none."""
+    """Return the address of a method's paper from its docstrings, empty without one or for a method of ldpsim."""
+    if kind.paper.startswith("this project"):
+        return ""
+    if "paper" in (noted := pages_file()[kind.name]):
+        return str(noted["paper"])
     texts = [kind.__doc__ or "", *(text for _, text in reversed([*explanations(kind)]))]
     found = re.search(r"https://[^\s,;)]+", "\n".join(texts))
     return found[0].rstrip(".") if found else ""
@@ -115,11 +119,17 @@ def people() -> Population:
     return datasets.load("generated", data_dir=None, clients=PEOPLE, seed=seeds.population)
 
 
-def default_guarantee(name: str) -> tuple[Guarantee, float]:
-    """Return the guarantee of a method's default question to 3,000 people, and its epsilon."""
+def default_guarantee(name: str) -> tuple[Guarantee, str]:
+    """Return the guarantee of a method's default question to 3,000 people, and what the question spends in words."""
     given = QUERIES if issubclass(find(name), LabelAnswers) else {}
     setup = set_up(RunOptions(method=name, clients=PEOPLE, settings=given), population=people())
-    return run_of(setup.method).guarantee_before(setup, setup.repeats[0].split), setup.budget.epsilon
+    guarantee = run_of(setup.method).guarantee_before(setup, setup.repeats[0].split)
+    spent = ""
+    if isinstance(setup.method, LabelAnswers):
+        spent = f", {setup.method.queries} queries, lambda {setup.method.lambda_:g}"
+    elif any(level.status == "bounded" for level in guarantee.holds.values()):
+        spent = f", epsilon {setup.budget.epsilon:g}"
+    return guarantee, spent
 
 
 def guarantee_table(guarantee: Guarantee) -> Iterator[str]:
@@ -179,7 +189,7 @@ def section(heading: str) -> str:
 def page(name: str) -> str:
     """Return the page of a method, in Markdown."""
     kind, noted = find(name), pages_file()[name]
-    guarantee, epsilon = default_guarantee(name)
+    guarantee, spent = default_guarantee(name)
     link = paper_link(kind)
     private = ", ".join(kind.private) or "nothing"
     mechanisms = ", ".join(f"`{each}`" for each in kind.mechanisms) or "none"
@@ -188,10 +198,9 @@ def page(name: str) -> str:
         f"{kind.paper}" + (f" ([paper]({link}))." if link else "."),
         f"Trust: {guarantee.trust}. Private: {private}. Mechanisms: {mechanisms}.",
         f"```sh\nldpsim run --method {name}{' --queries 500' if issubclass(kind, LabelAnswers) else ''}\n```",
-        "## In short",
         f"```{{eval-rst}}\n{chr(10).join(structured(about(kind).splitlines()))}\n```",
         "## What holds",
-        f"For the default question ({PEOPLE:,} people of `generated`, epsilon {epsilon:g}). "
+        f"For the default question ({PEOPLE:,} people of `generated`{spent}). "
         f"Claimed: {guarantee.claimed.statement}. [Concepts](../concepts.md) explains the levels, and "
         "[guarantees](../guarantees.md) has the theorem behind each figure. A best guess is the chance of identifying "
         "which of two possible values is the person's.",

@@ -29,9 +29,9 @@ def test_a_formula_is_not_changed(module: object) -> None:
 
 
 def test_sections_lists_and_examples_stay() -> None:
-    lines = ["Sum.", "", "Args:", "    a: |x| of it.", "", "- one_", "  more", "", ">>> 1 * 2", "2"]
+    lines = ["Sum.", "", "Args:", "    a: |x| of *its* own x*.", "", "- one_", "  more", "", ">>> 1 * 2", "2"]
     assert structured(lines) == [
-        "Sum.", "", "Args:", "    a: \\|x\\| of it.", "", "- one\\_", "  more", "", ">>> 1 * 2", "2", "",
+        "Sum.", "", "Args:", "    a: \\|x\\| of *its* own x\\*.", "", "- one\\_", "  more", "", ">>> 1 * 2", "2", "",
     ]  # fmt: skip
 
 
