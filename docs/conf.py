@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from pygments.lexers.shell import BashLexer  # noqa: E402
 
-from docs import docstrings, method_pages  # noqa: E402
+from docs import docstrings, method_pages, offline  # noqa: E402
 
 project = "ldpsim"
 author = "the authors of ldpsim"
@@ -100,3 +100,4 @@ def setup(app: Any) -> None:
     app.connect("builder-inited", method_pages.write_pages)
     app.add_lexer("sh-root", BashLexer)  # commands of deployment.md for root
     docstrings.setup(app)
+    offline.setup(app)
