@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT))
 
 from pygments.lexers.shell import BashLexer  # noqa: E402
 
+from curator.methods import BUILT_IN  # noqa: E402
 from docs import docstrings, method_pages, offline  # noqa: E402
 
 project = "ldpsim"
@@ -43,7 +45,7 @@ myst_enable_extensions: list[str] = ["colon_fence", "deflist"]
 
 # Notebooks are executed once and kept below _build until they change.
 nb_execution_mode = os.environ.get("LDPSIM_NOTEBOOKS", "cache")
-nb_execution_cache_path = str(Path(__file__).parent / "_build" / "notebooks")
+nb_execution_cache_path = str(DOCS / "_build" / "notebooks")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
@@ -79,17 +81,39 @@ html_theme_options: dict[str, Any] = {
 }
 
 
+def linked(text: str) -> list[str]:
+    """Return the pages of the same folder that a page links to, in its order."""
+    return list(dict.fromkeys(re.findall(r"\]\(([\w-]+)\.(?:md|ipynb)[)#]", text)))
+
+
+def pages_below(docname: str, found: set[str]) -> list[str]:
+    """Return the pages below a section: those that it links to, then the others of its folder.
+
+    Pages in docs itself that "How to" links to are below it, unless "Reference" links to them too. All others are
+    below "Reference".
+    """
+    links = linked((DOCS / f"{docname}.md").read_text())
+    folder = docname.rpartition("/")[0]
+    if folder:
+        here = sorted(name.partition("/")[2] for name in found if name.startswith(f"{folder}/") and name != docname)
+    else:
+        here = sorted(name for name in found if "/" not in name and name not in (root_doc, *SECTIONS))
+        reference = linked((DOCS / "reference.md").read_text())
+        tasks = [name for name in linked((DOCS / "how-to.md").read_text()) if name not in reference]
+        here = [name for name in here if (name in tasks) == (docname == "how-to")]
+    return list(dict.fromkeys([*(name for name in links if name in here), *here]))
+
+
 def side_bar(app: Any, docname: str, source: list[str]) -> None:
-    """Put the pages that a list names into the side bar, in its order; methods and sections come from elsewhere."""
-    if docname == "methods/README":
-        source[0] = source[0].replace("<!-- methods -->", method_pages.list_of_methods())
+    """Put the pages below a section into the side bar, and the table of all methods into its page."""
+    entries: list[str] = []
     if docname == root_doc:
         entries = SECTIONS
     elif docname in LISTS:
-        linked = re.findall(r"\]\(([\w-]+)(?:\.md|\.ipynb)\)", source[0])
-        entries = list(dict.fromkeys(name for name in linked if name not in SECTIONS))
-    else:
-        return
+        entries = pages_below(docname, set(app.env.found_docs))
+    if docname == "methods/README":
+        source[0] = source[0].replace("<!-- methods -->", method_pages.list_of_methods())
+        entries = list(BUILT_IN)
     if entries:
         source[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(entries) + "\n```\n"
 

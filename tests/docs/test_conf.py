@@ -1,0 +1,41 @@
+"""Side bars of the site: each page stands below one section, also a page that no list names yet."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("sphinx")  # an extra of its own: ldpsim[docs]
+
+from docs import conf
+from docs.conf import LISTS, SECTIONS, linked, pages_below, root_doc
+from docs.rooms import ROOT
+
+FOUND = {
+    str(path.relative_to(ROOT / "docs").with_suffix(""))
+    for folder in ("", "api", "commands", "results", "gallery")
+    for path in (ROOT / "docs" / folder).glob("*.md")
+} | {"methods/README"}  # its other pages are made by the build
+
+
+def test_the_links_of_a_page_in_its_order() -> None:
+    text = "[b](b.md) [a](a.md#x) [c](c.ipynb) [b](b.md) [up](../d.md) [e](f/e.md) ![p](p.png)"
+    assert linked(text) == ["b", "a", "c"]
+
+
+def test_every_page_is_below_one_section() -> None:
+    below = [
+        f"{docname.rpartition('/')[0]}/{name}".lstrip("/") for docname in LISTS for name in pages_below(docname, FOUND)
+    ]
+    assert sorted([*below, *SECTIONS, root_doc]) == sorted(FOUND)
+
+
+def test_a_page_that_nobody_links_is_found() -> None:
+    """Power: a new page of a folder, or of docs itself, needs no entry."""
+    assert pages_below("commands/README", FOUND | {"commands/walk"})[-1] == "walk"
+    assert "walk" in pages_below("reference", FOUND | {"walk"})
+    assert "walk" not in pages_below("how-to", FOUND | {"walk"})
+
+
+def test_sections_have_a_page() -> None:
+    assert all((ROOT / "docs" / f"{name}.md").is_file() for name in [root_doc, *SECTIONS])
+    assert all((ROOT / "docs" / conf.html_static_path[0] / name).is_file() for name in conf.html_css_files)
