@@ -17,9 +17,10 @@ _MOST_METRICS, _MOST_PARAMETERS = 1000, 100  # of one batch, by MLflow's interfa
 _PATIENCE = 5.0  # seconds between two batches of a training
 _MOST_TEXT = 5000  # characters of a tag or a parameter
 _SQLITE = "sqlite:///"
-# The client's own defaults wait for minutes before they say that a server does not answer. One that is set stays.
+# The client's own defaults wait for minutes before they say that a server does not answer, and print the address
+# of every run. One that is set stays.
 _QUICK = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
-          "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1"}  # fmt: skip
+          "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true"}  # fmt: skip
 
 
 class MLflowTracker(Tracker):

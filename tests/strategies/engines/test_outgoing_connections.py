@@ -18,7 +18,9 @@ from typing import Any
 import psutil
 import pytest
 
+from devices import NO_TELEMETRY
 from strategies.engines.flower_processes import Flower
+from tests.strategies.tracking.conftest import needs
 
 ROOT = Path(__file__).resolve().parents[3]
 # Ray's helper process asks at start whether it runs in a cloud, although its statistics are switched off.
@@ -73,7 +75,7 @@ def audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audit:
     monkeypatch.setenv("AUDIT_OWN", json.dumps([*own, socket.gethostname(), socket.getfqdn()]))
     monkeypatch.setenv("AUDIT_LOG", str(tmp_path / "audit.log"))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
-    for name in ("FLWR_TELEMETRY_ENABLED", "FLWR_DISABLE_UPDATE_CHECK", "RAY_USAGE_STATS_ENABLED"):
+    for name in NO_TELEMETRY:
         monkeypatch.delenv(name, raising=False)
 
     def lines() -> list[dict[str, Any]]:
@@ -111,6 +113,29 @@ def test_a_run_of_the_command_line_connects_to_nobody(
            "--set", "epochs=3", "--no-reference", "--quiet", "--out", str(tmp_path / "out"))  # fmt: skip
     assert list((tmp_path / "out").glob("*/result.json"))
     assert asked(audit) - (set() if engine == "local" else RAY_ASKS) == set()
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_a_tracked_run_connects_to_nobody(
+    silent: bool, audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All three trackers with what they have on this machine. Power: MLflow's client alone calls its maker."""
+    for client in ("mlflow", "tensorboard", "wandb"):
+        needs(client)
+    for name in ("CI", "PYTEST_CURRENT_TEST"):  # MLflow's client would tell nothing anyway
+        monkeypatch.delenv(name, raising=False)
+    if not silent:
+        python("-c", "import time\nfrom mlflow import MlflowClient\n"
+               f"MlflowClient('sqlite:///{tmp_path}/a.db').create_experiment('a')\ntime.sleep(5)")  # fmt: skip
+        assert asked(audit) != set()
+        return
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    trackers = ("wandb", f"tensorboard:{tmp_path / 'events'}", f"mlflow:sqlite:///{tmp_path}/runs.db")
+    python("-m", "cli.main", "run", "--clients", "40", "--set", "epochs=3", "--no-reference", "--no-nulls", "--quiet",
+           "--out", str(tmp_path / "out"), *(word for name in trackers for word in ("--track", name)))  # fmt: skip
+    assert list((tmp_path / "out").glob("*/result.json"))
+    assert asked(audit) == set()
 
 
 @pytest.mark.flower
