@@ -65,7 +65,7 @@ def write_page(path: Path, gathered: Gathered, *, methods: Sequence[str] | None 
 def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
     """Return the page as text; see :func:`write_page`."""
     rows = shown_rows(gathered, methods=methods)
-    panels = panels_of(gathered, rows)
+    panels = panels_of(gathered)
     files = tables(rows, gathered.results)
     chosen = opening_level(rows, gathered.match["level"] if gathered.match else None)
     data = chart_data(rows, panels, chosen)
@@ -75,7 +75,7 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
         rows=rows,
         panels=panels,
         lines=_lines(rows) if data["curves"] else [],
-        headline=headline(gathered, rows, panels),
+        headline=headline(rows, panels),
         results=len(gathered.results),
         views=data["views"],
         notes=data["notes"],

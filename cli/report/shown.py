@@ -26,8 +26,7 @@ def shown_rows(gathered: Gathered, *, methods: Sequence[str] | None = None) -> l
         methods: Order of the methods; None for the comparison's order, or as found.
     """
     groups = grouped(gathered.results)
-    sizes = [entry.dataset for entry in gathered.results]
-    datasets = sorted(dict.fromkeys(sizes), key=lambda dataset: -sizes.count(dataset))
+    datasets = _datasets(gathered)
     wanted = list(methods or gathered.methods) or sorted({entry.row["method"] for entry in gathered.results})
     place = {name: number for number, name in reversed(list(enumerate(wanted)))}
     lines = {id(group): configuration(group[0].record, without=BUDGETS) for group in groups}
@@ -57,26 +56,29 @@ def shown_rows(gathered: Gathered, *, methods: Sequence[str] | None = None) -> l
     return rows
 
 
-def panels_of(gathered: Gathered, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the data sets in their order: ``title``, ``people`` (sizes of the first population), ``populations``."""
-    found: dict[int, dict[str, Any]] = {}
-    by_dataset = {row["panel"]: row for row in rows}
-    sizes = [entry.dataset for entry in gathered.results]
-    datasets = sorted(dict.fromkeys(sizes), key=lambda dataset: -sizes.count(dataset))
-    for place in sorted(by_dataset):
-        entries = [entry for entry in gathered.results if entry.dataset == datasets[place]]
+def panels_of(gathered: Gathered) -> list[dict[str, Any]]:
+    """Return the data sets in the order of the rows' ``panel``.
+
+    Each has a ``title``, the sizes of its first population (``people``), the ``digests`` of all
+    its populations and their number (``populations``).
+    """
+    found: list[dict[str, Any]] = []
+    for dataset in _datasets(gathered):
+        entries = [entry for entry in gathered.results if entry.dataset == dataset]
         people: Mapping[str, Any] = entries[0].people
         digests = list(dict.fromkeys(entry.people["digest"] for entry in entries))
-        found[place] = {
-            "title": f"{people['name']}, {people['nodes']:,} people",
-            "people": people,
-            "digests": digests,
-            "populations": len(digests),
-        }
-    return list(found.values())
+        title = f"{people['name']}, {people['nodes']:,} people"
+        found.append({"title": title, "people": people, "digests": digests, "populations": len(digests)})
+    return found
 
 
-def headline(gathered: Gathered, rows: Sequence[Row], panels: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _datasets(gathered: Gathered) -> list[tuple[str, int]]:
+    """Return the data sets, that with the most results first."""
+    of_results = [entry.dataset for entry in gathered.results]
+    return sorted(dict.fromkeys(of_results), key=lambda dataset: -of_results.count(dataset))
+
+
+def headline(rows: Sequence[Row], panels: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the title and the first sentences: what is compared, on whom, and the mean of what."""
     methods = len({row["method"] for row in rows})
     compared = count(methods, "method")

@@ -15,7 +15,7 @@ IN_CLEAR = {f"privacy/holds/{level}": {"value": None, "status": "unprotected", "
 def data(folder: Path) -> dict[str, Any]:
     found = gather([folder])
     rows = shown_rows(found)
-    return chart_data(rows, panels_of(found, rows), opening_level(rows, None))
+    return chart_data(rows, panels_of(found), opening_level(rows, None))
 
 
 def test_axes_say_what_holds_or_what_is_claimed(comparison: Path) -> None:

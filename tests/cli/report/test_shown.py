@@ -22,9 +22,9 @@ def test_rows_are_sorted_by_data_set_method_and_budget(tmp_path: Path, write_res
         (0, 0, "hogs"), (0, 0, "hogs"), (0, 1, "rgnn"), (0, 1, "rgnn"), (1, 0, "hogs")
     ]  # fmt: skip
     assert shown_rows(found, methods=["rgnn", "hogs"])[0]["name"] == "rgnn ε 2"
-    panels = panels_of(found, rows)
+    panels = panels_of(found)
     assert [panel["title"] for panel in panels] == ["generated, 3,000 people", "cora, 2,708 people"]
-    said = headline(found, rows, panels)
+    said = headline(rows, panels)
     assert said["title"] == "2 methods, 5 configurations on 2 data sets" and said["about"] == "generated and cora"
 
 
@@ -34,6 +34,6 @@ def test_commands_of_all_seeds(tmp_path: Path, write_result: Callable[..., Path]
     found = gather([tmp_path])
     (row,) = shown_rows(found)
     assert [command.rpartition("--")[2] for command in row["commands"]] == ["dataset generated", "seed 1", "seed 2"]
-    said = headline(found, [row], panels_of(found, [row]))
+    said = headline([row], panels_of(found))
     assert said["repeats"] == "Figures are means of 3 seeds; ± is the standard deviation."
     assert said["title"] == "generated: 1 method on the same 3,000 people"
