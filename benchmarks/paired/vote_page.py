@@ -46,7 +46,7 @@ EPSILONS = ("1", "2", "4", "8")
 RIVALS = ("sbp", "hogs", "blink-soft", "blink-hard", "lp-and")
 NULLS = (FEATURES_ALONE, STRONG_NULL)
 _PARTS = (("holds", "What holds"), ("engines", "Engines, vaults and cost"), ("stress", "Under attack"),
-          ("ablation", "Ablation: the open points"), ("own-features", "Private features: a trial"),
+          ("ablation", "Ablation: the open points"), ("own-features", "Private features, read by their own device"),
           ("family", "Others in the family"),
           ("prior", "Prior work"), ("missing", "Not run"))  # fmt: skip
 

@@ -82,7 +82,12 @@ def model_for_accounts(columns: int, classes: int) -> WordModel:
 
     Without words the first class is the best one where the list says nothing. So a change of the features changes the
     answer, and the losses are attained.
+
+    Raises:
+        ValueError: without a column, or for fewer than two classes.
     """
+    if columns < 1 or classes < 2:
+        raise ValueError(f"a model of words needs columns and two classes or more, not {columns}, {classes}")
     weights = np.zeros((columns, classes), np.int64)
     weights[np.arange(columns), 1 + np.arange(columns) % (classes - 1)] = UNIT << 8
     return WordModel(weights, np.full(columns, UNIT), np.zeros(classes, np.int64), (LARGEST_EXPONENT, 0))

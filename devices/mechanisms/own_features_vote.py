@@ -109,10 +109,31 @@ class OwnFeaturesVote(NeighbourScores):
             ValueError: for impossible values.
         """
         n, classes = np.shape(probabilities)
-        return cls(
-            probability_threshold(epsilon, classes - 1), n, classes, len(model.weights), quantised(probabilities, form),
-            affinity_of(classes, homophily, affinity), model.as_text(), model.exponents, own, form, reporting,
+        return cls.from_epsilon(
+            epsilon, people=n, classes=classes, columns=len(model.weights), table=quantised(probabilities, form),
+            affinity=affinity_of(classes, homophily, affinity), model=model.as_text(), exponents=model.exponents,
+            own=own, form=form, reporting=reporting,
         )  # fmt: skip
+
+    @classmethod
+    def from_epsilon(
+        cls,
+        epsilon: float,
+        *,
+        people: int,
+        classes: int,
+        columns: int,
+        table: str,
+        affinity: tuple[int, ...],
+        model: str,
+        exponents: tuple[int, ...],
+        own: bool = False,
+        form: str = "full",
+        reporting: Reporting = "both",
+    ) -> OwnFeaturesVote:
+        """Return the vote with these parameters whose loss is at most ``epsilon``."""
+        lie = probability_threshold(epsilon, classes - 1)
+        return cls(lie, people, classes, columns, table, affinity, model, exponents, own, form, reporting)
 
     @classmethod
     def audit_examples(cls) -> list[tuple[Mechanism, PublicFacts]]:

@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from curator.votes.own_words import model_for_accounts
 from devices.facts import PublicFacts
 from devices.mechanisms import (
     GRR,
@@ -26,6 +27,7 @@ from devices.mechanisms import (
     NeighbourhoodVote,
     NoisyRow,
     OneBit,
+    OwnFeaturesVote,
     RandomizedResponse,
 )
 from devices.mechanisms.base import ONE
@@ -153,7 +155,8 @@ class OtherMechanisms(AdversarialCurator):
             for mechanism in every_mechanism(ask.attribute, facts):
                 if mechanism in ask.mechanisms:
                     continue
-                for joined in ((mechanism,), (*ask.mechanisms[:3], mechanism)):
+                alone = len(ask.attributes) > 1 or mechanism.also_reads  # such an answer cannot be joined to another
+                for joined in ((mechanism,),) if alone else ((mechanism,), (*ask.mechanisms[:3], mechanism)):
                     question = Query(query.collection, ((Ask(ask.attribute, joined),),))
                     rounds.append([Shot(question), Shot(recollected(question, mechanism.name))])
         yield rounds
@@ -170,6 +173,9 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
             lambda: NoisyRow.from_epsilon(0.5, n=n),
             lambda: NeighbourhoodVote.from_probabilities(np.ones((n, classes)), 0.5, homophily=0.8, candidates=2),
             lambda: GradedVote.from_probabilities(np.ones((n, classes)), 0.5, slope=0.5, homophily=0.8),
+            lambda: OwnFeaturesVote.from_probabilities(
+                np.ones((n, classes)), 0.5, model_for_accounts(d, classes), homophily=0.8
+            ),
             lambda: ClearAdjacency(n),
         ),
         "features": (

@@ -69,6 +69,12 @@ def test_features_that_are_no_words_and_nobody_labelled_are_refused() -> None:
             own_words(public)
 
 
+@pytest.mark.parametrize(("columns", "classes"), [(0, 2), (3, 1), (3, 0)])
+def test_a_model_of_nothing_is_refused(columns: int, classes: int) -> None:
+    with pytest.raises(ValueError, match="needs columns and two classes or more"):
+        model_for_accounts(columns, classes)
+
+
 @pytest.mark.parametrize(("columns", "classes"), [(1, 2), (5, 3), (2, 4)])
 def test_a_change_of_words_changes_the_answer_of_the_model_for_accounts(columns: int, classes: int) -> None:
     model = model_for_accounts(columns, classes)
