@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
 import typer
 
 from cli import options as o
@@ -149,7 +150,7 @@ def show(
 ) -> None:
     """Show the releases of devices: time, attribute, loss by level, and the policy with its caps."""
     if bool(folders) == last:
-        raise ValueError("give the folders of runs or of devices, or --last (and not both)")
+        raise click.UsageError("Give DIRs or --last (and not both)", click.get_current_context())
     shown = [newest_run(out)] if last else list(dict.fromkeys(folders or ()))
     accounts = [read_account(state, device) for folder in shown for state in states_in(folder)]
     if as_json:

@@ -125,6 +125,7 @@ def test_version() -> None:
         (["run", "--epsilom", "3"], "--epsilon"),
         (["run", "--epsilon"], "--epsilon"),
         (["import"], "Missing argument 'SOURCE...'"),
+        (["ledger", "show"], "or --last"),
     ],
 )
 def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
