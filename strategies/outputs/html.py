@@ -1,4 +1,4 @@
-"""Results in a notebook: one small table of HTML, without scripts, styles of its own or anything to load."""
+"""Results in a notebook: one small table of HTML, without scripts or anything to load."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from strategies.results.in_words import privacy_in_words
 from strategies.results.numbers import bytes_, count, percent, seconds
-from strategies.results.shown_nulls import NULLS, best_null, nulls_of, verdict_of
+from strategies.results.shown_nulls import NULLS, STANDINGS, best_null, nulls_of, verdict_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from strategies.outputs.graph_arrays import GraphArrays
+
+
+_ABOUT = {"dataset": "data set", "edges": "the edges are", "config_hash": "config hash", "reports_sha256": "reports"}
+_ALIGNED = ' style="text-align:left;vertical-align:top"'  # a notebook's own style aligns at the right
 
 
 def html_table(title: str, rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> str:
@@ -24,17 +28,19 @@ def html_table(title: str, rows: Iterable[Sequence[str]], headings: Sequence[str
         rows: Texts of the cells; the first of a row is its heading.
         headings: Texts above the columns; none by default.
 
-    >>> html_table("a<b", [("x", "1")])
+    >>> html_table("a<b", [("x", "1")]).replace(_ALIGNED, "")
     '<table><caption>a&lt;b</caption><tbody><tr><th scope="row">x</th><td>1</td></tr></tbody></table>'
     """
-    above = "".join(f'<th scope="col">{escape(text)}</th>' for text in headings)
+    above = "".join(f'<th scope="col"{_ALIGNED}>{escape(text)}</th>' for text in headings)
     head = f"<thead><tr>{above}</tr></thead>" if headings else ""
-    body = "".join(f'<tr><th scope="row">{escape(first)}</th>{"".join(map(_cell, rest))}</tr>' for first, *rest in rows)
+    body = "".join(
+        f'<tr><th scope="row"{_ALIGNED}>{escape(first)}</th>{"".join(map(_cell, rest))}</tr>' for first, *rest in rows
+    )
     return f"<table><caption>{escape(title)}</caption>{head}<tbody>{body}</tbody></table>"
 
 
 def _cell(text: str) -> str:
-    return f"<td>{escape(text).replace(chr(10), '<br>')}</td>"
+    return f"<td{_ALIGNED}>{escape(text).replace(chr(10), '<br>').replace(' %', '&nbsp;%')}</td>"
 
 
 def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
@@ -57,12 +63,12 @@ def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
 def html_of_comparison(records: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, str, str | None]]) -> str:
     """Return a comparison: one row a method."""
     rows = [
-        (record["method"], _test(record), "\n".join(_beside(record)), (verdict_of(record) or {"text": ""})["text"],
-         "\n".join(finding.text for finding in privacy_in_words(record)), _cost(record))
+        (record["method"], _test(record), "\n".join(_beside(record)), _standing(record),
+         "\n".join(f"{finding.subject}: {finding.word}" for finding in privacy_in_words(record)), _cost(record))
         for record in records
     ]  # fmt: skip
     rows += [(name, "failed", "", line, "", "") for name, line, _ in failures]
-    headings = ("method", "test", "beside it", "verdict", "privacy", "cost")
+    headings = ("method", "test", "beside it", "among null models", "privacy", "cost")
     return html_table(f"{count(len(records), 'method')} on the same people", rows, headings)
 
 
@@ -74,7 +80,7 @@ def html_of_graph(graph: GraphArrays) -> str:
     rows = [
         ("edges", f"{graph.edges.shape[1]:,} {'directed' if graph.directed else 'undirected'}{weights}"),
         ("people", f"{n:,}, with {count(d, 'feature')}; {count(known, 'label')} known, {graph.classes} classes"),
-        *((name.replace("_", " "), str(value)) for name, value in graph.about.items() if name != "method"),
+        *((_ABOUT[name], str(value)) for name, value in graph.about.items() if name in _ABOUT),
     ]
     return html_table(f"the curator's graph, {graph.about.get('method', '')}", rows)
 
@@ -82,6 +88,11 @@ def html_of_graph(graph: GraphArrays) -> str:
 def _test(record: Mapping[str, Any]) -> str:
     accuracy = record["accuracy"]
     return percent(accuracy["test"]) + ("" if accuracy["std"] is None else f" ± {percent(accuracy['std'])}")
+
+
+def _standing(record: Mapping[str, Any]) -> str:
+    verdict = verdict_of(record)
+    return STANDINGS["" if verdict is None else verdict["standing"]][0]
 
 
 def _beside(record: Mapping[str, Any]) -> list[str]:

@@ -32,7 +32,7 @@ class Reader(HTMLParser):
         assert not self.open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in ALLOWED and {name for name, _ in attrs} <= {"scope"}
+        assert tag in ALLOWED and {name for name, _ in attrs} <= {"scope", "style"}
         if tag not in VOID:
             self.open.append(tag)
             self.cells.append("")
@@ -41,7 +41,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.cells[-1] += data
+        self.cells[-1] += data.replace("\xa0", " ")
 
 
 @pytest.fixture(scope="module")
