@@ -39,7 +39,7 @@ def opening_level(rows: Sequence[Row], matched: str | None) -> str:
 
 
 def has_curves(rows: Sequence[Row]) -> bool:
-    """Whether some rows lie on one line: a method with several budgets on one data set."""
+    """Return whether some rows lie on one line: a method with several budgets on one data set."""
     lines = [(row["panel"], row["series"]) for row in rows]
     return len(set(lines)) < len(lines)
 
@@ -154,7 +154,7 @@ def _holds(rows: Sequence[Row], level: str) -> dict[str, Any]:
 
 
 def _rebuilt(row: Row) -> bool:
-    """Whether edges were found out from reports: they are neither public nor read from the true graph."""
+    """Return whether edges were found out from reports: they are neither public nor read from the true graph."""
     bounded = row["levels"]["relationship"]["status"] == "bounded"
     return row["trust"] == "reports" and bounded and row["edges"]["kept"] is not None
 
