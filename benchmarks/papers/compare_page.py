@@ -35,8 +35,9 @@ of {name}: same splits, same seeds, {repeats} repeat{plural}, each on devices of
 
 ![The page of a comparison](../images/compare.png)
 
-{nulls}The picture is of another comparison, one run of each on a busy machine (so its seconds say little):
-`ldpsim compare hogs vote sbp raw fedavg-mlp --dataset cora`. [value.md](value.md) has null models for the papers' own models.
+{nulls}The picture is of another comparison, one run of each on a busy machine (so its seconds
+say little): `ldpsim compare hogs vote sbp raw fedavg-mlp --dataset cora`. [value.md](value.md) has null models for the
+papers' own models.
 
 | method | test accuracy, % | trusted | {levels} | bytes a device | rounds | seconds |
 |---|---|---|{rules}---|---|---|
