@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from devices.device import Refusal, Report
-from devices.mechanisms import NeighbourhoodVote
+from devices.mechanisms import NeighbourhoodVote, OwnFeaturesVote
+from devices.mechanisms.word_model import WordModel
 from devices.query import MAX_BYTES, Ask, Query
 from devices.vault import protocol as framing
 from devices.vault.protocol import FrameError, FrameKind
@@ -131,3 +132,14 @@ def test_the_limit_grows_with_a_grouping_and_a_vote_s_table_alone() -> None:
         )
         asked = Query("c" * 64, ((Ask("adjacency", (vote,)),),)).to_bytes()
         assert len(asked) < framing.question_limit(people, classes) < len(asked) + 70_000 + 13 * people
+
+
+def test_the_limit_grows_with_a_vote_s_model_of_words() -> None:
+    people, classes, columns = 3000, 6, 9000
+    nothing = WordModel(np.zeros((columns, classes), np.int64), np.zeros(columns, np.int64), np.zeros(classes), (1, 1))
+    vote = OwnFeaturesVote.from_probabilities(
+        np.ones((people, classes)), 1.0, nothing, affinity=np.ones((classes,) * 2)
+    )
+    asked = Query("c" * 64, ((Ask("adjacency", (vote,)),),)).to_bytes()
+    assert framing.question_limit(people, classes) < len(asked) < framing.question_limit(people, classes, columns)
+    assert framing.question_limit(people, classes, columns) < len(asked) + 70_000 + 13 * people
