@@ -121,6 +121,7 @@ def side_bar(app: Any, docname: str, source: list[str]) -> None:
 def setup(app: Any) -> None:
     """Connect the parts that are ours."""
     app.connect("source-read", side_bar)
+    app.connect("env-get-outdated", lambda app, env, added, changed, removed: LISTS if added or removed else [])
     app.connect("builder-inited", method_pages.write_pages)
     app.add_lexer("sh-root", BashLexer)  # commands of deployment.md for root
     docstrings.setup(app)
