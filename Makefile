@@ -49,9 +49,10 @@ test: $(READY)
 gpu: $(READY)
 	$(BIN)/python -m pytest -q -m gpu tests/test_cuda.py $(TEST_ARGS)
 
-# uv is installed with Flower. The wheel is built from the source package, so that one is whole too.
+# uv is installed with Flower. The wheel is built from the source package, so that one is whole too. Left-overs of an
+# earlier build go first: setuptools would ship files that they list.
 wheel: $(READY)
-	rm -rf dist
+	rm -rf dist build *.egg-info
 	$(BIN)/python -m uv build --quiet --python $(BIN)/python --out-dir dist
 
 # PyTorch's CPU build: from the folder that PIP_FIND_LINKS names, else from PyTorch's own index.
