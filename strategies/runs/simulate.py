@@ -131,7 +131,7 @@ def simulate(
         folder = stack.enter_context(_folder_for(setup))
         homes = [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
         stack.enter_context(noted_if_interrupted(lambda: kept_of(setup, folder, homes)))
-        stack.enter_context(naming_full_disk(folder))
+        stack.enter_context(naming_full_disk(folder, but=(RunFailed,)))
         stack.enter_context(heard(tell.step))
         _check_space(setup, homes if place is None else [])
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))

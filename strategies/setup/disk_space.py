@@ -95,14 +95,20 @@ def check_refused(folder: Path, refused: int, facts: PublicFacts, questions: Seq
 
 
 @contextmanager
-def naming_full_disk(folder: Path) -> Iterator[None]:
+def naming_full_disk(folder: Path, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Name a folder in the error of a full disk that names no path; libraries raise many kinds of it.
+
+    Args:
+        folder: The folder that is written to.
+        but: Errors that name their own path.
 
     Raises:
         OSError: with the folder as its path.
     """
     try:
         yield
+    except but:
+        raise
     except Exception as error:
         if isinstance(error, OSError) and (error.filename or error.errno not in (None, *DISK_FULL)):
             raise

@@ -74,7 +74,7 @@ def audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audit:
     own = [address.address for each in psutil.net_if_addrs().values() for address in each]
     monkeypatch.setenv("AUDIT_OWN", json.dumps([*own, socket.gethostname(), socket.getfqdn()]))
     monkeypatch.setenv("AUDIT_LOG", str(tmp_path / "audit.log"))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path / "hook"), str(ROOT))))
     for name in NO_TELEMETRY:
         monkeypatch.delenv(name, raising=False)
 
@@ -89,8 +89,8 @@ def asked(audit: Audit) -> set[tuple[str, str]]:
     return {(line["program"], line["host"]) for line in audit()}
 
 
-def python(*args: str) -> None:
-    done = subprocess.run([sys.executable, *args], cwd=ROOT, capture_output=True, text=True, timeout=240)
+def python(*args: str, folder: Path = ROOT) -> None:
+    done = subprocess.run([sys.executable, *args], cwd=folder, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -133,7 +133,8 @@ def test_a_tracked_run_connects_to_nobody(
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     trackers = ("wandb", f"tensorboard:{tmp_path / 'events'}", f"mlflow:sqlite:///{tmp_path}/runs.db")
     python("-m", "cli.main", "run", "--clients", "40", "--set", "epochs=3", "--no-reference", "--no-nulls", "--quiet",
-           "--out", str(tmp_path / "out"), *(word for name in trackers for word in ("--track", name)))  # fmt: skip
+           "--out", str(tmp_path / "out"), *(word for name in trackers for word in ("--track", name)),
+           folder=tmp_path)  # fmt: skip
     assert list((tmp_path / "out").glob("*/result.json"))
     assert asked(audit) == set()
 
