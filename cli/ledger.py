@@ -157,10 +157,13 @@ def show(
         print_json({"states": [to_json(account) for account in accounts]})
         return
 
+    from rich.text import Text
+
     screen = console()
     for number, account in enumerate(accounts):
         if number:
             screen.print()
+        screen.print(Text(str(account.state.folder), style="bold"), soft_wrap=True)  # whole, to be copied
         screen.print(view(account))
 
 
@@ -233,7 +236,6 @@ def view(account: LedgerContent) -> Any:
 
     state, policy = account.state, account.state.policy
     parts: list[Any] = [
-        f"[bold]{escape(str(state.folder))}[/bold]",
         f"{len(state):,} devices, mode {policy.mode}, reporting {policy.reporting}; "
         f"a question asked again: {policy.on_requery}",
         f"accepted mechanisms: {', '.join(sorted(policy.mechanisms)) or 'none'}",
