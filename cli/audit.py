@@ -13,11 +13,28 @@ from cli.output import console, print_json, text_table, working
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="MECHANISM|METHOD...", help="Names to audit; see --all.", autocompletion=completion.audited),
+    typer.Argument(
+        metavar="NAME...",
+        help="Mechanisms, methods, device, noise; or module:function, any Python randomiser.",
+        autocompletion=completion.audited,
+    ),
 ]
 All = Annotated[bool, o.plain_option("--all", "Every mechanism and method, the noise, and whole devices.")]
 Trials = Annotated[int, o.plain_option("--trials", "Trials per side of every lower bound.", "N")]
 Confidence = Annotated[float, o.plain_option("--confidence", "Confidence of all lower bounds together.", "C")]
+_THEIRS = "Any Python randomiser (module:function)"
+Domain = Annotated[
+    str | None,
+    o.in_panel(_THEIRS, "--domain", "Values: 0:7, a,b,c, a JSON list, bits:8, floats:0,1,11 or module:function.", "D"),
+]
+Claims = Annotated[float | None, o.in_panel(_THEIRS, "--claims", "Claimed epsilon.", "EPS")]
+Delta = Annotated[float, o.in_panel(_THEIRS, "--delta", "Delta of the claim.", "D")]
+StatedLaw = Annotated[
+    str | None,
+    o.in_panel(_THEIRS, "--law", "Law, value -> {report: probability}; else its attribute law.", "module:function"),
+]
+Event = Annotated[str | None, o.in_panel(_THEIRS, "--event", "Report -> what is counted.", "module:function")]
+TimeLimit = Annotated[float, o.in_panel(_THEIRS, "--time-limit", "Seconds for the trials; it cuts them.", "S")]
 Workers = Annotated[int, o.plain_option("--workers", "Number of processes.", "N", show_default="cores")]
 
 
@@ -28,6 +45,12 @@ def audit(
     confidence: Confidence = 1 - 1e-6,
     seed: o.Seed = 0,
     workers: Workers = 0,
+    domain: Domain = None,
+    claims: Claims = None,
+    delta: Delta = 0.0,
+    law: StatedLaw = None,
+    event: Event = None,
+    time_limit: TimeLimit = 300.0,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -35,21 +58,37 @@ def audit(
     """Audit mechanisms, methods and devices: claimed loss, exact loss, and a lower bound from trials.
 
     ldpsim audit multi_bit hogs device
+    ldpsim audit mine:function --domain 0:7 --claims 1
     """
     if bool(names) == everything:
         raise ValueError("give the names of mechanisms or methods, or --all (and not both)")
+    theirs = any(":" in name for name in names or ())
+    given = {"--domain": domain, "--claims": claims, "--law": law, "--event": event, "--delta": delta or None}
+    if not theirs and (named := [option for option, value in given.items() if value is not None]):
+        raise ValueError(f"{named[0]}: only for a function, audited as module:function")
     with working(silent=quiet or as_json) as progress:
-        from strategies.audit.audit import AuditOptions
-        from strategies.audit.audit import audit as run
+        if theirs:
+            if names is None or len(names) > 1 or domain is None or claims is None:
+                raise ValueError("module:function is audited alone, and needs --domain and --claims")
+            from strategies.audit.randomiser import RandomiserOptions, audit_named
 
-        asked = AuditOptions(names=tuple(dict.fromkeys(names or ())), trials=trials, confidence=confidence, seed=seed,
-                             workers=workers or cores())  # fmt: skip
-        rows = run(asked, progress=progress)
+            rows = audit_named(
+                RandomiserOptions(function=names[0], domain=domain, claims=claims, delta=delta, law=law, event=event,
+                                  trials=trials, confidence=confidence, seed=seed, seconds=time_limit),
+                progress=progress,
+            )  # fmt: skip
+        else:
+            from strategies.audit.audit import AuditOptions
+            from strategies.audit.audit import audit as run
+
+            asked = AuditOptions(names=tuple(dict.fromkeys(names or ())), trials=trials, confidence=confidence,
+                                 seed=seed, workers=workers or cores())  # fmt: skip
+            rows = run(asked, progress=progress)
     wrong = [row for row in rows if not row.passed]
     if as_json:
         print_json({"rows": [row.to_dict() for row in rows], "passed": not wrong})
     elif not quiet:
-        console().print(view(rows, trials=trials, confidence=confidence))
+        console().print(view(rows, trials=trials, confidence=confidence, theirs=theirs))
     if wrong:
         first = wrong[0]
         said = f"first {first.name}, {first.level}: {first.detail}"
@@ -63,8 +102,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def view(rows: Any, *, trials: int, confidence: float) -> Any:
-    """Return the text to print: one table of 80 columns and its explanation."""
+def view(rows: Any, *, trials: int, confidence: float, theirs: bool = False) -> Any:
+    """Return the text to print: one table of 80 columns and its explanation.
+
+    Args:
+        rows: Rows of the audit.
+        trials: Trials on each side.
+        confidence: Confidence of all bounds together.
+        theirs: Whether the rows are about a person's own function; then each row is explained.
+    """
     from rich.console import Group
     from rich.markup import escape
 
@@ -78,13 +124,24 @@ def view(rows: Any, *, trials: int, confidence: float) -> Any:
         numbers = [_figure(value) for value in (row.claimed, row.exact, row.lower_bound)]
         if row.level == "law":
             numbers = ["", "", ""]
-        shown.add_row("" if row.name == last else row.name, words.get(row.level, row.level), *numbers, verdict)
+        shown.add_row(
+            "" if row.name == last else row.name.rpartition(":")[2], words.get(row.level, row.level), *numbers, verdict
+        )
         last = row.name
     wrong = [row for row in rows if not row.passed]
     parts: list[Any] = [shown, ""]
-    parts += [f"[red]{escape(row.name)}, {escape(row.level)}: {escape(row.detail)}[/red]" for row in wrong]
+    explained = [(row, "dim" if row.passed else "red") for row in rows if theirs or not row.passed]
+    parts += [f"[{style}]{escape(row.name)}, {escape(row.level)}: {escape(row.detail)}[/{style}]"
+              for row, style in explained]  # fmt: skip
     passed = len(rows) - len(wrong)
     parts.append(f"{passed} of {len(rows)} pass." + ("" if not wrong else f" [bold red]{len(wrong)} FAIL.[/bold red]"))
+    if theirs:
+        parts.append(
+            f"[dim]exact: of the stated law, over these values. trials show: a lower bound, with confidence "
+            f"{confidence:.7g}. A bound above the claim proves the claim wrong. A bound below it proves nothing about "
+            "the claim.[/dim]"
+        )
+        return Group(*parts)
     parts.append(
         f"[dim]exact: from the code's own draws, at small sizes. trials show: a lower bound from up to "
         f"{trials:,} trials per side; all bounds hold together with confidence {confidence:.7g}, so a correct one "
@@ -94,7 +151,7 @@ def view(rows: Any, *, trials: int, confidence: float) -> Any:
 
 
 # Of a mechanism's rows; a method's rows are about levels of guarantee.
-_CHANGES = {"bit": "one entry", "vector": "the whole attribute", "law": "(stated law = drawn)"}
+_CHANGES = {"value": "the value", "bit": "one entry", "vector": "the whole attribute", "law": "(stated law = drawn)"}
 
 
 def _figure(value: float | None) -> str:

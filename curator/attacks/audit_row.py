@@ -9,6 +9,7 @@ from typing import Any
 
 CONFIDENCE = 1 - 1e-6
 TRIALS = 20_000
+ROUNDING = 2e-9  # claims are rounded up at 1e-9; windows of words are exact to 1e-10
 Stream = Callable[[bytes], Any]  # makes the noise of a trial from a key of 32 bytes: the devices' own, NoiseStream
 
 
@@ -46,6 +47,11 @@ class AuditRow:
                 values[key] = None
                 values["detail"] = f"{key} is infinite; {self.detail}".rstrip("; ")
         return values
+
+
+def within(claim: float, exact: float | None, bound: float | None) -> bool:
+    """Whether neither figure exceeds the claim; only the exact one has rounding errors."""
+    return (exact is None or exact <= claim + ROUNDING) and (bound is None or bound <= claim)
 
 
 def check_effort(trials: int, confidence: float) -> None:

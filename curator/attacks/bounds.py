@@ -64,7 +64,7 @@ def lower_bound(first: Sequence[Hashable], second: Sequence[Hashable], *, error:
         raise ValueError("at least 8 trials a side are needed")
     best = 0.0
     for one, other in ((first, second), (second, first)):  # both ways; each may err half as often
-        event = _event(one[: len(one) // SELECTION], other[: len(other) // SELECTION])
+        event, _ = pick_event(one[: len(one) // SELECTION], other[: len(other) // SELECTION])
         counted = [
             (sum(report in event for report in rest), len(rest))
             for rest in (one[len(one) // SELECTION :], other[len(other) // SELECTION :])
@@ -74,8 +74,13 @@ def lower_bound(first: Sequence[Hashable], second: Sequence[Hashable], *, error:
     return best
 
 
-def _event(first: Sequence[Hashable], second: Sequence[Hashable]) -> frozenset[Hashable]:
-    """Return the outcomes, by falling ratio, whose own counts give the highest bound."""
+def pick_event(
+    first: Sequence[Hashable], second: Sequence[Hashable], *, delta: float = 0.0
+) -> tuple[frozenset[Hashable], float]:
+    """Return the outcomes, by falling ratio, whose own counts give the highest bound, and that bound.
+
+    The bound chose its own event, so it proves nothing: the event must be counted in other trials.
+    """
     yes, no = Counter(first), Counter(second)
     order = sorted(yes, key=lambda outcome: (yes[outcome] + 0.5) / (no[outcome] + 0.5), reverse=True)
     best, size, hits, false = -1.0, 1, 0, 0
@@ -83,7 +88,7 @@ def _event(first: Sequence[Hashable], second: Sequence[Hashable]) -> frozenset[H
         hits, false = hits + yes[outcome], false + no[outcome]
         if place > 1 and place % max(1, len(order) // 64):
             continue  # outcomes may be many: try some sixty events
-        found = bound_of_counts(hits, false, (len(first), len(second)), error=0.01)
+        found = bound_of_counts(hits, false, (len(first), len(second)), error=0.01, delta=delta)
         if found > best:
             best, size = found, place
-    return frozenset(order[:size])
+    return frozenset(order[:size]), best

@@ -23,13 +23,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from curator.attacks.audit_row import AuditRow, Effort, Stream
+from curator.attacks.audit_row import AuditRow, Effort, Stream, within
 from curator.attacks.bounds import lower_bound
 from curator.attacks.examples import Example, examples
 from curator.attacks.laws import Law, NotWalkable, epsilon_at, law_of, worst_ratio
 from devices.mechanisms import Mechanism
 
-_ROUNDING = 2e-9  # claims are rounded up at 1e-9; windows of words are exact to 1e-10
 _LAW = 1e-7
 _DRAWN = 300  # number of drawn reports where the draws cannot be enumerated
 
@@ -98,7 +97,7 @@ def _audit_example(example: Example, effort: Effort, stream: Stream, *, tried: b
             sides = [_sample(example, people[key], effort, stream, f"{level}{side}")
                      for side, key in enumerate(pair)]  # fmt: skip
             bound = lower_bound(*sides, error=effort.error, delta=claimed.delta)
-        passed = (exact is None or exact <= claim + _ROUNDING) and (bound is None or bound <= claim)
+        passed = within(claim, exact, bound)
         rows.append(AuditRow(mechanism.name, level, claim, exact, bound, effort.confidence,
                              effort.trials if tried else 0, passed, _said(example, how, passed)))  # fmt: skip
     if laws:

@@ -1,0 +1,141 @@
+"""Audit of a callable: false alarms, power, exact losses of a stated law, time."""
+
+from __future__ import annotations
+
+import math
+import random
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curator.attacks.audit_row import AuditRow, Effort
+from curator.attacks.examples import examples
+from curator.attacks.laws import law_of, worst_ratio
+from curator.attacks.randomiser_audit import Randomiser, audit_randomiser
+from devices.mechanisms import GRR
+
+K = 4
+
+
+def grr(value: int, rng: random.Random, epsilon: float = 1.0) -> int:
+    if rng.random() < math.exp(epsilon) / (math.exp(epsilon) + K - 1):
+        return value
+    return (value + 1 + rng.randrange(K - 1)) % K
+
+
+def law(value: int, epsilon: float = 1.0) -> dict[int, float]:
+    q = 1 / (math.exp(epsilon) + K - 1)
+    return {other: math.exp(epsilon) * q if other == value else q for other in range(K)}
+
+
+def audited(draw: Any, *, trials: int = 4000, values: Any = range(K), error: float = 1e-6, seconds: float = math.inf,
+            stated: Any = None, **claim: Any) -> list[AuditRow]:  # fmt: skip
+    return audit_randomiser(Randomiser("f", draw, list(values), stated), Effort(trials, 1 - error), seconds=seconds,
+                            **{"claimed": 1.0, **claim})  # fmt: skip
+
+
+def test_a_right_one_passes_and_its_law_is_exact() -> None:
+    """False alarm: 1e-6 for the bound and the law together."""
+    rows = audited(partial(grr, rng=random.Random(1)), stated=law)
+    assert [row.passed for row in rows] == [True, True] and [row.level for row in rows] == ["value", "law"]
+    assert rows[0].exact == pytest.approx(1.0, abs=1e-12) and 0.6 < (rows[0].lower_bound or 0) < 1
+
+
+def test_false_alarms_are_as_rare_as_stated() -> None:
+    """At an error of 5 %, 100 audits of a right one: 5 expected at most above the claim; 23 has a chance below 1e-8."""
+    above = sum(not audited(partial(grr, rng=random.Random(seed)), trials=200, error=0.05)[0].passed
+                for seed in range(100))  # fmt: skip
+    assert above < 23
+
+
+def test_the_event_is_counted_in_trials_that_did_not_pick_it() -> None:
+    """Reports of a thousand values, equally likely of every input: an event that fits its own trials leaks nothing."""
+    rng = random.Random(2)
+    row = audited(lambda value: rng.randrange(1000), claimed=0.0, trials=2000)[0]
+    assert row.passed and row.lower_bound == 0
+
+
+def test_twice_the_budget_is_found() -> None:
+    rows = audited(partial(grr, rng=random.Random(3), epsilon=2.0), stated=law)
+    assert not rows[0].passed and 1 < (rows[0].lower_bound or 0) < 2 and rows[0].exact == pytest.approx(1.0)
+    assert not rows[1].passed and "stated probability" in rows[1].detail
+
+
+def test_a_seed_that_depends_on_the_data_is_found() -> None:
+    row = audited(lambda value: grr(value, random.Random(value)))[0]
+    assert not row.passed and (row.lower_bound or 0) > 4
+
+
+def leaky(value: int, rng: random.Random) -> int:
+    return -1 - value if rng.random() < 0.02 else grr(value, rng)
+
+
+def test_a_leak_of_small_probability_is_found_unless_delta_allows_it() -> None:
+    rng = random.Random(4)
+    pure, small, enough = (audited(partial(leaky, rng=rng), trials=20_000, values=range(2), claimed=1.1, delta=delta)[0]
+                           for delta in (0.0, 1e-3, 0.03))  # fmt: skip
+    assert not pure.passed and not small.passed and enough.passed
+    assert "-" in pure.detail and "delta 0.001" in small.detail
+
+
+def test_two_bits_of_a_long_vector_matter_together() -> None:
+    """The loss of optimised unary encoding is in two of 24 bits; the whole report never comes twice."""
+    rng = np.random.default_rng(5)
+
+    def oue(value: int) -> Any:
+        bits = rng.random(24) < 1 / (1 + math.exp(3.0))
+        bits[value] = rng.random() < 0.5
+        return bits
+
+    row = audited(oue, claimed=1.0, trials=4000)[0]
+    assert not row.passed and 1.5 < (row.lower_bound or 0) < 3 and "coordinate" in row.detail
+
+
+def test_numbers_are_cut_into_bins() -> None:
+    rng = np.random.default_rng(6)
+    row = audited(lambda value: value + rng.laplace(scale=0.5), values=(0.0, 1.0))[0]
+    assert not row.passed and 1.3 < (row.lower_bound or 0) < 2 and "[" in row.detail + "[" and row.exact is None
+
+
+def test_the_exact_figure_equals_enumeration_of_a_mechanism() -> None:
+    """The stated probabilities of the tool's own GRR, and the law of its code."""
+    example = next(iter(examples(GRR)))[0]
+    people = example.people()
+    laws = {key: law_of(lambda noise, person=person: example.mechanism.respond(  # type: ignore[misc]
+        person, noise, device=example.device, grouping=example.grouping)) for key, person in people.items()}  # fmt: skip
+    expected = max(worst_ratio(laws[a], laws[b]) for a in laws for b in laws if a != b)
+    rng = random.Random(7)
+
+    def draw(key: Any) -> bytes:
+        chances = laws[key].chances
+        return rng.choices(list(chances), [float(chance) for chance in chances.values()])[0]  # type: ignore[return-value]
+
+    rows = audited(draw, values=list(laws), claimed=expected,
+                   stated=lambda key: {k: float(chance) for k, chance in laws[key].chances.items()})  # fmt: skip
+    assert rows[0].exact == pytest.approx(expected, abs=1e-12) and all(row.passed for row in rows)
+
+
+def test_a_report_that_the_law_does_not_know() -> None:
+    rows = audited(lambda value: "else", stated=law)
+    assert not rows[1].passed and "does not know" in rows[1].detail
+
+
+def test_time_cuts_the_trials_in_words() -> None:
+    row = audited(partial(grr, rng=random.Random(8)), trials=10**9, seconds=1e-9)[0]
+    assert row.trials == 32 and "the time limit of 1e-09 s cut 1,000,000,000 trials of each value to 32" in row.detail
+
+
+@pytest.mark.parametrize(("stated", "said"), [
+    (lambda value: {0: 0.5}, "sums to 0.5"), (lambda value: {0: 2.0, 1: -1.0}, "the probability 2"),
+    (lambda value: 1 / 0, "the law of 0 raised ZeroDivisionError"),
+])  # fmt: skip
+def test_laws_that_are_none(stated: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        audited(lambda value: 0, stated=stated)
+
+
+def test_a_callable_that_raises() -> None:
+    with pytest.raises(ValueError, match=r"f\(0\) raised ZeroDivisionError"):
+        audited(lambda value: 1 / 0)

@@ -1,0 +1,38 @@
+"""Views of reports: plain tuples, coordinates, bins and words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from curator.attacks.report_views import BINS, flat, shown, views_of
+
+
+def test_reports_of_every_form_are_plain_tuples() -> None:
+    assert flat(3) == flat(np.int64(3)) == flat(np.array(3)) == (3,)
+    assert flat(([1, (0, 1)], "a")) == (1, 0, 1, "a")
+    assert flat(np.array([[1.5, 0.0]])) == (1.5, 0.0) and flat({"b": 1, "a": 2}) == ("a", 2, "b", 1)
+    assert flat({1, 2}) == (frozenset({1, 2}),) and flat(np.array([True, False])) == (True, False)
+    assert flat(float("nan")) == ("nan",)
+    with pytest.raises(ValueError, match="give --event"):
+        flat(bytearray(b"a"))
+
+
+def test_a_coordinate_of_many_numbers_is_cut_at_its_quantiles() -> None:
+    rng = np.random.default_rng(0)
+    reports = [(value, place % 2) for place, value in enumerate(rng.normal(size=3200).tolist())]
+    views = views_of(reports)
+    assert views.width == 2 and set(views.limits) == {0}
+    assert np.bincount(views.column(reports, 0)).tolist() == [100] * BINS  # type: ignore[arg-type]
+    assert views.column(reports[:4], 1) == [0, 1, 0, 1]
+    assert views.words((0,), frozenset({(0,)})).startswith("coordinate 0 of the report is below -1.")
+
+
+def test_reports_of_different_lengths_are_seen_whole() -> None:
+    views = views_of([(1,), (1, 2)])
+    assert views.width == 0 and views.joint([(1,), (1, 2)], ()) == [(1,), (1, 2)]
+    assert views.words((), frozenset({(1,), (1, 2)})) == "report is [1, 2] or 1".replace("[1, 2]", "(1, 2)")
+
+
+def test_values_in_few_words() -> None:
+    assert shown((0, 1, True, 0.0)) == "0110" and shown(("a",)) == "'a'" and len(shown("b" * 99)) == 60
