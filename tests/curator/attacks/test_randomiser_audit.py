@@ -44,10 +44,10 @@ def test_a_right_one_passes_and_its_law_is_exact() -> None:
 
 
 def test_false_alarms_are_as_rare_as_stated() -> None:
-    """At an error of 5 %, 100 audits of a right one: 5 expected at most above the claim; 23 has a chance below 1e-8."""
+    """At an error of 5 %, 40 audits of a right one: 2 expected at most above the claim; 13 has a chance below 1e-6."""
     above = sum(not audited(partial(grr, rng=random.Random(seed)), trials=200, error=0.05)[0].passed
-                for seed in range(100))  # fmt: skip
-    assert above < 23
+                for seed in range(40))  # fmt: skip
+    assert above < 13
 
 
 def test_the_event_is_counted_in_trials_that_did_not_pick_it() -> None:
@@ -96,15 +96,19 @@ def test_two_bits_of_a_long_vector_matter_together() -> None:
 def test_numbers_are_cut_into_bins() -> None:
     rng = np.random.default_rng(6)
     row = audited(lambda value: value + rng.laplace(scale=0.5), values=(0.0, 1.0))[0]
-    assert not row.passed and 1.3 < (row.lower_bound or 0) < 2 and "[" in row.detail + "[" and row.exact is None
+    assert not row.passed and 1 < (row.lower_bound or 0) < 2 and " in [" in row.detail and row.exact is None
 
 
 def test_the_exact_figure_equals_enumeration_of_a_mechanism() -> None:
     """The stated probabilities of the tool's own GRR, and the law of its code."""
     example = next(iter(examples(GRR)))[0]
     people = example.people()
-    laws = {key: law_of(lambda noise, person=person: example.mechanism.respond(  # type: ignore[misc]
-        person, noise, device=example.device, grouping=example.grouping)) for key, person in people.items()}  # fmt: skip
+
+    def law_of_person(person: Any) -> Any:
+        return law_of(lambda noise: example.mechanism.respond(person, noise, device=example.device,
+                                                              grouping=example.grouping))  # fmt: skip
+
+    laws = {key: law_of_person(person) for key, person in people.items()}
     expected = max(worst_ratio(laws[a], laws[b]) for a in laws for b in laws if a != b)
     rng = random.Random(7)
 

@@ -1,0 +1,1 @@
+"""Audits of other libraries' randomisers, through small wrappers of our own (``docs/results/audits.md``)."""

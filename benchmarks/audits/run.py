@@ -1,0 +1,71 @@
+"""Audit of the installed versions of pure-ldp and multi-freq-ldpy.
+
+    python -m benchmarks.audits.run
+
+The rows of the versions that are installed are replaced in ``docs/results/audits.csv``, those of
+other versions stay, and the page is written again.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable
+from importlib.metadata import version
+
+from benchmarks.audits import page
+from benchmarks.audits.cases import MULTI, PURE, Case, multi_freq_ldpy, pure_ldp
+from curator.attacks.audit_row import AuditRow, Effort
+from curator.attacks.randomiser_audit import Randomiser, audit_randomiser
+from strategies.audit.randomiser import seeded
+
+SEED = 0
+
+
+def audited(case: Case, effort: Effort) -> list[AuditRow]:
+    """Return the rows of a case, with the global random states seeded."""
+    with seeded(effort.seed):
+        return audit_randomiser(Randomiser(case.name, case.draw, list(case.values), case.law), effort,
+                                claimed=case.claimed)  # fmt: skip
+
+
+def written(case: Case, rows: list[AuditRow]) -> dict[str, str]:
+    """Return the line of the table of a case."""
+    row, law = rows[0], rows[1] if len(rows) > 1 else None
+    return {
+        "library": case.library, "version": version(case.library), "mechanism": case.name,
+        "claimed": f"{case.claimed:g}", "exact": "" if row.exact is None else f"{row.exact:.4f}",
+        "lower_bound": f"{row.lower_bound:.4f}", "passed": str(row.passed),
+        "law": "" if law is None else "fits" if law.passed else law.detail,
+        "confidence": f"{row.confidence:.7g}", "trials": str(row.trials), "detail": row.detail,
+    }  # fmt: skip
+
+
+def seed_numba(seed: int) -> None:
+    """Seed the random state of compiled functions, which is not numpy's."""
+    import numba  # type: ignore[import-not-found]
+    import numpy as np
+
+    numba.njit(lambda number: np.random.seed(number))(seed)
+
+
+def main(libraries: Iterable[str] = (PURE, MULTI)) -> None:
+    """Audit libraries and write the table and the page."""
+    found, effort = [], Effort(seed=SEED)
+    for library in libraries:
+        if library == MULTI:
+            seed_numba(effort.seed)
+        for case in {PURE: pure_ldp, MULTI: multi_freq_ldpy}[library]():
+            found.append(written(case, audited(case, effort)))
+            print(found[-1], flush=True)
+    fresh = {(row["library"], row["version"]) for row in found}
+    kept = [row for row in page.rows() if (row["library"], row["version"]) not in fresh]
+    with page.TABLE.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted([*kept, *found], key=lambda row: (row["library"], row["version"])))
+    page.write()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or (PURE, MULTI))
