@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -70,3 +72,38 @@ def test_mistakes_are_one_line() -> None:
 def test_workers_give_the_same_rows() -> None:
     asked = {"names": ("grr", "raw"), "trials": 100}
     assert audit(AuditOptions(**asked)) == audit(AuditOptions(**asked, workers=2))  # type: ignore[arg-type]
+
+
+CODE = """
+import random
+def half(value):
+    return value if random.random() < 0.5 else 1 - value
+def clear(value):
+    return value
+def broken(value):
+    raise KeyError(value)
+"""
+
+
+def test_a_function_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "audited_of_cli.py").write_text(CODE)
+
+    def asked(name: str, *more: str) -> Any:
+        return runner.invoke(app, ["audit", f"audited_of_cli:{name}", "--trials", "400", *more])
+
+    claim = ("--domain", "0:1", "--claims", "1")
+    good = asked("half", *claim)
+    assert good.exit_code == 0 and "proves nothing about the claim" in " ".join(good.stdout.split()), good.output
+    assert max(len(line) for line in good.stdout.splitlines()) <= 80
+    bad = asked("clear", *claim, "--json")
+    document = json.loads(bad.stdout)
+    assert bad.exit_code == 1 and not document["passed"] and document["rows"][0]["name"] == "audited_of_cli:clear"
+    assert document["rows"][0]["lower_bound"] > 1 and " against " in document["rows"][0]["detail"]
+    for wrong in (asked("half"), asked("half", "--domain", "0:1"), asked("half", "--domain", "1:1", "--claims", "1"),
+                  asked("nowhere", *claim), asked("half", "grr", *claim), asked("broken", *claim),
+                  runner.invoke(app, ["audit", "grr", "--claims", "1"]),
+                  runner.invoke(app, ["audit", "no_such_module:f", *claim])):  # fmt: skip
+        assert wrong.exit_code == 2 and len(wrong.stderr.strip().splitlines()) == 1, wrong.output
+    assert "broken(0) raised KeyError" in asked("broken", *claim, "--quiet").stderr
