@@ -56,7 +56,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("__init__", "experiments", "flower_app"),
         ("server_app",),
     ),
-    "benchmarks": (("__init__",), ("mutants", "paired", "speed"), ("papers",)),
+    "benchmarks": (("__init__",), ("audits", "mutants", "paired", "speed"), ("papers",)),
 }
 
 

@@ -133,11 +133,17 @@ def _sampled(function: Callable[[str, str], Callable[..., Any]], epsilon: float)
     """Yield RS+FD: records of two attributes, of three values each."""
     records = [(0, 0), (0, 1), (1, 0), (1, 1)]
     amplified = math.log(2 * (math.exp(epsilon) - 1) + 1)
-    for kind in ("GRR", "UE_zero", "UE_rnd"):
-        told = function("mdim_freq_est.RSpFD_solution", f"RSpFD_{kind}_Client")
-        name = f"RS+FD[{kind.replace('_zero', '-z').replace('_rnd', '-r')}], 2 attributes of 3"
-        law = laws.sampled_with_fakes(3, 2, amplified) if kind == "GRR" else None
-        yield Case(MULTI, name, epsilon, given(told, [3, 3], 2, epsilon), law, records)
+    unary, labels = laws.unary(3, amplified, optimal=True), laws.grr(3, amplified)
+    nothing = laws.bits(lambda value: [], 3, 0.5, 1 / (math.exp(amplified) + 1))(None)
+    for kind, name, told, fake in (
+        ("GRR", "GRR", labels, dict.fromkeys(range(3), 1 / 3)), ("UE_zero", "OUE-z", unary, nothing),
+        ("UE_rnd", "OUE-r", unary, laws.average(unary, range(3))),
+    ):  # fmt: skip
+        draw = given(function("mdim_freq_est.RSpFD_solution", f"RSpFD_{kind}_Client"), [3, 3], 2, epsilon)
+        law = laws.sampled(told, fake, 2)
+        yield Case(MULTI, f"RS+FD[{name}], 2 attributes of 3", epsilon, draw, law, records)
+        if kind == "GRR":
+            yield Case(MULTI, "RS+FD[GRR], one attribute changes", epsilon, draw, law, records[:2])
 
 
 def _rappor(kind: Any, generate: Callable[[int, int], Any], epsilon: float, k: int) -> Iterator[Case]:

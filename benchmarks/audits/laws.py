@@ -48,18 +48,33 @@ def subset(k: int, epsilon: float) -> Law:
     }
 
 
-def sampled_with_fakes(k: int, attributes: int, epsilon: float) -> Law:
-    """Return the law of RS+FD with GRR: one attribute of a record, drawn at random, by GRR; the others uniform."""
-    one = grr(k, epsilon)
+def sampled(told: Law, fake: dict[Any, float], attributes: int) -> Law:
+    """Return the law of RS+FD: one attribute of a record, drawn at random, is told, the others are fakes.
+
+    Args:
+        told: Law of the report of one attribute.
+        fake: Report -> probability, of an attribute that is not told.
+        attributes: Number of attributes.
+    """
 
     def law(record: Any) -> dict[Any, float]:
-        told = [one(value) for value in record]
+        chances = [told(value) for value in record]
         return {
-            report: sum(told[place][report[place]] for place in range(attributes)) / attributes / k ** (attributes - 1)
-            for report in product(range(k), repeat=attributes)
+            report: sum(
+                math.prod(chances[at][part] if at == place else fake[part] for at, part in enumerate(report))
+                for place in range(attributes)
+            )
+            / attributes
+            for report in product(fake, repeat=attributes)
         }
 
     return law
+
+
+def average(law: Law, values: Sequence[Any]) -> dict[Any, float]:
+    """Return report -> probability for a value that is drawn uniformly."""
+    laws = [law(value) for value in values]
+    return {report: sum(one[report] for one in laws) / len(laws) for report in laws[0]}
 
 
 def mixed(laws: Sequence[Law]) -> Law:

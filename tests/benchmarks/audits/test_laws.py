@@ -1,0 +1,37 @@
+"""Laws of textbook randomisers: sums, and losses known from theory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from benchmarks.audits import laws
+from curator.attacks.laws import Law, worst_ratio
+
+
+def loss(law: laws.Law, one: Any, other: Any) -> float:
+    from fractions import Fraction
+
+    assert all(math.isclose(sum(law(value).values()), 1) for value in (one, other))
+    return worst_ratio(*(Law({report: Fraction(c) for report, c in law(value).items()}) for value in (one, other)))
+
+
+@pytest.mark.parametrize("law", [
+    laws.grr(4, 1.0), laws.unary(4, 1.0, optimal=False), laws.unary(4, 1.0, optimal=True), laws.subset(6, 1.0),
+    laws.mixed([laws.grr(4, 1.0), laws.grr(4, 0.5)]),
+])  # fmt: skip
+def test_losses_are_those_of_theory(law: laws.Law) -> None:
+    assert loss(law, 0, 1) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_sampling_with_fakes_keeps_epsilon_for_one_attribute_alone() -> None:
+    amplified = math.log(2 * (math.e - 1) + 1)
+    law = laws.sampled(laws.grr(3, amplified), dict.fromkeys(range(3), 1 / 3), 2)
+    assert loss(law, (0, 0), (0, 1)) == pytest.approx(1.0, abs=1e-9)
+    assert loss(law, (0, 0), (1, 1)) == pytest.approx(amplified, abs=1e-9)
+
+
+def test_an_average_is_uniform() -> None:
+    assert laws.average(laws.grr(4, 1.0), range(4)) == pytest.approx(dict.fromkeys(range(4), 0.25))
