@@ -6,7 +6,6 @@ python -m benchmarks.audits.page
 from __future__ import annotations
 
 import csv
-
 from pathlib import Path
 
 from benchmarks import RESULTS

@@ -11,7 +11,8 @@ Audit:
 - :mod:`laws`: the exact law of a mechanism's code, by enumeration of all its draws;
 - :mod:`bounds`: lower bounds on the privacy loss from trials (Clopper and Pearson);
 - :mod:`examples`, :mod:`mechanism_audit`, :mod:`method_audit`, :mod:`owner_audit`, :mod:`stream_audit`:
-  the claimed loss beside both, as rows (:mod:`audit_row`).
+  the claimed loss beside both, as rows (:mod:`audit_row`);
+- :mod:`randomiser_audit`, :mod:`report_views`: anybody's callable, by its reports alone or with a stated law.
 
 Whole devices (secret, ledger, keys of the noise, refusals) are audited in ``strategies``.
 """
