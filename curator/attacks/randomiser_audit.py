@@ -31,7 +31,7 @@ _FIRST = 32  # trials of each value, after which the time of all is known
 _TRIED = 8  # largest number of pairs and views that are compared by their exact bounds
 _TOGETHER = 4  # largest number of coordinates in one event, beside the whole report
 _SUM = 1e-6
-Draw = Callable[[Any], Any]
+Drawing = Callable[[Any], Any]
 StatedLaw = Callable[[Any], Mapping[Any, float]]
 
 
@@ -48,7 +48,7 @@ class Randomiser:
     """
 
     name: str
-    draw: Draw
+    draw: Drawing
     values: Sequence[Any]
     law: StatedLaw | None = None
     note: str = ""
