@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperArgument
 
 from cli.audit import audit
 from cli.collector import collector
@@ -23,6 +24,16 @@ from cli.stress import stress
 from cli.sweep import sweep
 from cli.tune import tune
 
+
+class Argument(TyperArgument):
+    """Positional argument that keeps its help text: from click 8.5 on, the base class drops it."""
+
+    def __init__(self, *, help: str | None = None, **given: Any) -> None:
+        super().__init__(help=help, **given)
+        self.help = help
+
+
+typer.main.TyperArgument = Argument  # type: ignore[attr-defined]  # Typer below 0.21 has no option for it
 app = typer.Typer(
     name="ldpsim",
     cls=OneLineErrors,

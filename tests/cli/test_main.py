@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -90,6 +91,20 @@ def test_help_fits_a_terminal(command: list[str]) -> None:
     shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, command)
     assert shown.exit_code == 0
     assert max(map(len, shown.output.splitlines())) <= 80
+
+
+def _arguments(command: click.Command, path: str = "ldpsim") -> Iterator[tuple[str, click.Parameter]]:
+    yield from ((path, each) for each in command.params if isinstance(each, click.Argument))
+    for name, below in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from _arguments(below, f"{path} {name}")
+
+
+def test_every_positional_argument_has_its_help() -> None:
+    found = list(_arguments(get_command(app)))
+    assert {"ldpsim report", "ldpsim ledger show", "ldpsim import"} <= {path for path, _ in found}
+    assert not [path for path, argument in found if not getattr(argument, "help", None)]
+    shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, ["ledger", "show", "--help"]).output
+    assert "Runs' folders, or state folders." in shown
 
 
 def test_nothing_is_told_to_anybody() -> None:
