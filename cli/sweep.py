@@ -73,6 +73,8 @@ def sweep(
 def _show(labels: Sequence[str], result: Any) -> None:
     from rich.markup import escape
 
+    from cli.report.shell import page_of
+    from cli.verdict import ShellCommand
     from strategies.results.levels import shown_levels
     from strategies.results.shown_nulls import NULLS, STANDINGS, best_null
 
@@ -107,6 +109,9 @@ def _show(labels: Sequence[str], result: Any) -> None:
         screen.print(f"       and {escape(str(result.parquet))}", soft_wrap=True)
     else:
         screen.print("[dim]No Parquet file: pyarrow is not installed (the extra 'parquet').[/dim]")
+    if failed < len(labels):
+        screen.print("Next:")
+        screen.print(ShellCommand(page_of(result.folder)), crop=False)  # a long path stays whole
 
 
 def _held(row: Mapping[str, Any], level: str, words: Any) -> str:

@@ -1,10 +1,11 @@
-"""Shell commands with the options of a run: one runs a result again, one compares its method with others."""
+"""Shell commands to go on with: run a result again, compare its method with others, write a page of a sweep."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from cli.report.rows import number, text
@@ -40,6 +41,11 @@ def comparison_of(methods: Sequence[str], options: RunOptions) -> str:
         if not (known or name == "method" or spec.panel == DEVICES or (spec.personal and name not in _PLACES)):
             words += _said(spec, value)
     return " ".join(shlex.quote(word) for word in words)
+
+
+def page_of(folder: Path) -> str:
+    """Return ``ldpsim report FOLDER``, quoted for a shell."""
+    return shlex.join(["ldpsim", "report", str(folder)])
 
 
 def _said(spec: OptionSpec, value: Any) -> list[str]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -64,6 +65,8 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
     assert "method=raw, seed=1" in shown.stdout and "unprotected" in shown.stdout
     table = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, table)) <= 80
+    following = shown.stdout.partition("\nNext:\n")[2].replace("\\\n", "")
+    assert shlex.split(following) == ["ldpsim", "report", str(folder)]
     assert (folder / "table.csv").read_text().count("\n") == 5
     assert len(list(folder.glob("*/result.json"))) == 4
     assert len(list(folder.glob("*/config.toml"))) == 4
@@ -142,11 +145,14 @@ def test_null_models_in_the_table(width: int, with_nulls: dict[str, Any], monkey
     assert (rows[0]["chance"], rows[0]["verdict"], rows[0]["nonprivate_test_own_settings"]) == (None, None, None)
     screen = Console(width=width, highlight=False)
     monkeypatch.setattr(command, "console", lambda: screen)
-    result = SimpleNamespace(rows=rows, found=0, failures=[], table=Path("table.csv"), parquet=None)
+    result = SimpleNamespace(
+        rows=rows, found=0, failures=[], folder=Path("my runs"), table=Path("table.csv"), parquet=None
+    )
     with screen.capture() as capture:
         command._show(["seed=0", "seed=1", "seed=2"], result)
     lines = [" ".join(line.split()) for line in capture.get().splitlines()]
     assert max(map(len, capture.get().splitlines()[:4])) <= width
+    assert lines[-2:] == ["Next:", "ldpsim report 'my runs'"]
     assert lines[1].startswith("seed=0 61.2 – –") and lines[2].startswith("seed=1 61.2 30.1 78.8 ▲")
     assert lines[3] == "seed=2 failed"
     assert ("below 14.4 21,797.6" in lines[2], "not taken 14.4" in lines[1]) == (width == 80, width == 80)

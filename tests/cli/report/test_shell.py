@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.report.shell import command_of, comparison_of
+from cli.report.shell import command_of, comparison_of, page_of
 from strategies.setup.options import RunOptions
 
 
@@ -64,3 +64,7 @@ def test_a_comparison_has_the_options_of_the_run_and_reads_back(monkeypatch: pyt
     monkeypatch.delenv("LDPSIM_DATA")
     assert "--data-dir /data" in comparison_of(["hogs"], options)
     assert comparison_of(["raw", "hogs"], RunOptions(method="raw")) == "ldpsim compare raw hogs"
+
+
+def test_a_page_of_a_folder_with_a_blank_reads_back() -> None:
+    assert shlex.split(page_of(Path("my runs/sweep-a's"))) == ["ldpsim", "report", "my runs/sweep-a's"]
