@@ -125,19 +125,21 @@ def privacy_in_words(record: Mapping[str, Any]) -> tuple[PrivacyInWords, ...]:
 def in_short(record: Mapping[str, Any]) -> str:
     """Return one line: a friendship, all that a person reports, and a person in an owner's data.
 
-    A level that was not asked is left out, unless none was.
+    A level that was not asked is left out, unless none was. What is public is named where the rest is hidden.
     """
     findings, edges, short = privacy_in_words(record), recovered(record), {}
     if len(findings) == 1:
         return f"{findings[0].subject}: {findings[0].word}"
     for found in findings:
         said = f"{_percent(edges[0])} recovered" if edges is not None and found.word == NOT_HIDDEN else ""
+        said = said or "; ".join(part for part in found.detail.split("; ") if part.startswith(_NOT_COUNTED))
         short.update({level: (found.word, found.tone, said) for level in found.levels if level in _SHORT})
     asked = {level: said for level, said in short.items() if said[0] != NOT_ASKED} or short
     return "; ".join(found.text for found in _together({level: asked[level] for level in _SHORT if level in asked}))
 
 
 _SHORT = ("relationship", "user", "central_node")
+_NOT_COUNTED = "not counted: the public "
 
 
 def _together(said: Mapping[str, tuple[str, str, str]]) -> tuple[PrivacyInWords, ...]:
@@ -170,7 +172,7 @@ def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str,
         word, tone, reasons = found.word, found.tone, list[str]()
         if found is not PROTECTIONS[-1]:
             reasons.append(_at_most(guess(epsilon, delta or 0.0)))
-            reasons += [f"not counted: the public {' and '.join(public)}"] if public else []
+            reasons += [_NOT_COUNTED + " and ".join(public)] if public else []
     elif status == "not asked":
         word, tone, reasons = NOT_ASKED, "", []
     else:

@@ -91,6 +91,10 @@ def test_the_private_part_of_a_record_has_a_word_where_the_rest_is_public() -> N
         "not counted: the public feature vector and class)"
     ) in said
     assert "a whole person: no meaningful protection" in said
+    assert in_short({**record(), "privacy": found.to_dict()}) == (
+        "one friendship: partly hidden; "
+        "all that a person reports: hidden fairly well (not counted: the public feature vector and class)"
+    )
     assert private_part("features are public in this setting") is None is private_part("feature vector in clear")
 
 
@@ -154,6 +158,29 @@ def test_the_short_form_has_the_levels_that_comparisons_show_first() -> None:
         "one friendship, all that a person reports: in clear; "
         "a person in what a trusted curator releases: hidden fairly well"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "budget", "said"),
+    [
+        ("raw", Budget(), "everything: in clear"),
+        ("lpgnn", Budget(epsilon=1.0, eps_labels=1.0), "one friendship: in clear; "
+         "all that a person reports: partly hidden (not counted: the public list)"),
+        ("blink", Budget(epsilon=1.0, public_features=True),
+         "one friendship: partly hidden; all that a person reports: no meaningful protection"),
+        ("isolate", Budget(), "everything: not asked"),
+        ("fedavg-mlp", Budget(),
+         "all that a person reports, a person in what a trusted curator releases: in clear"),
+        ("dp-fedavg", Budget(epsilon=1.0), "all that a person reports: in clear; "
+         "a person in what a trusted curator releases: hidden fairly well"),
+        ("mlp", Budget(), "all that a person reports, a person in what a trusted curator releases: in clear"),
+    ],
+)  # fmt: skip
+def test_the_short_form_of_each_kind_of_method_is_true(name: str, budget: Budget, said: str) -> None:
+    facts, split = PublicFacts(n=50, d=4, classes=3), Split(np.arange(10), np.arange(10, 20), np.arange(20, 50))
+    method = find(name)()
+    found = method.guarantee(facts, method.questions(facts, split, budget, "c"), budget)
+    assert in_short({**record(), "privacy": found.to_dict()}) == said
 
 
 def test_the_example_of_the_page_follows_from_its_figures() -> None:
