@@ -24,7 +24,7 @@ def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueG
 
     The parameters of ``--set`` are among the values, since the search compared with them.
     """
-    in_force = found.settings.parameters()
+    in_force = found.settings.in_force()
     share = declared(RunOptions)["feature_share"].read(found.best.query.get("feature_share", options.feature_share))
     finer = {name: getattr(options, name) for name in ("eps_adjacency", "eps_features", "eps_labels")}
     finer = {name: value for name, value in finer.items() if value is not None}

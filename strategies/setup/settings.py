@@ -37,9 +37,13 @@ class Settings:
     collections: int = 0
     feature_share: float | None = None
 
+    def in_force(self) -> dict[str, Any]:
+        """Return every parameter of the method and the training by name, those without an effect too."""
+        return {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
+
     def parameters(self) -> dict[str, Any]:
-        """Return every parameter of the method and the training that has an effect, by name."""
-        found = {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
+        """Return the parameters that a result stores: those with an effect; newer ones only unless at their default."""
+        found = self.in_force()
         if self.training.gnn != "gat":
             del found["gat_heads"]
         # Omit default values so that older hashes stay valid.

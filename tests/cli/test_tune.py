@@ -92,6 +92,24 @@ def test_a_run_with_the_tuned_setting_counts_the_search(tmp_path: Path, monkeypa
     assert record["config"]["provenance"]["tau"].startswith("ours: validation accuracy over one collection")
 
 
+def test_a_value_that_is_the_default_is_kept_and_can_be_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A result leaves such values out; a stored setting has all that was given."""
+    small = ["--clients", 60, "--set", "own_features=false", "--device", "cpu"]
+    shown = ldpsim("tune", "vote", *small, "--grid", "selection=accuracy", "--grid", "epochs=2,3", "--json")
+    assert shown.exit_code == 0, shown.output
+    best = json.loads(shown.stdout)["best"]
+    assert (best["values"]["own_features"], best["values"]["selection"]) == (False, "accuracy")
+    import curator.tuned
+
+    monkeypatch.setattr(curator.tuned, "settings_of", lambda method: (best,) if method == "vote" else ())
+    run = ldpsim("run", "--method", "vote", "--clients", 60, "--tuned", "--no-reference", "--no-nulls", "--json",
+                 "--out", tmp_path)  # fmt: skip
+    assert run.exit_code == 0, run.output
+    assert json.loads(run.stdout)["config"]["parameters"]["epochs"] == best["values"]["epochs"]
+
+
 def test_a_setting_takes_the_place_of_one_for_the_same_runs(tmp_path: Path) -> None:
     stored = tmp_path / "hogs.toml"
     stored.write_text(
