@@ -27,10 +27,10 @@ def print_json(document: Any) -> None:
 
 def console() -> Console:
     """Return a console on standard output, 80 columns wide or as narrow as the terminal is."""
-    from rich.console import Console
+    from cli.screen import Screen
 
-    screen = Console(highlight=False)
-    return Console(highlight=False, width=min(WIDTH, screen.width) if screen.is_terminal else WIDTH)
+    screen = Screen(highlight=False)
+    return Screen(highlight=False, width=min(WIDTH, screen.width) if screen.is_terminal else WIDTH)
 
 
 def text_table(*headings: str, gap: int = 2) -> Table:
