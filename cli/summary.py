@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.rule import Rule
+from rich.text import Text
 
 from cli.facts import Facts, Levels
 from cli.output import text_table
@@ -30,7 +31,10 @@ def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str
         folder: Folder of the result, None if it was not written.
         next_command: Shell command to go on with, None to name none.
     """
-    return Group(first_screen(record, next_command), _framed(Group(*_tables(record, folder)), "In detail"))
+    parts: list[RenderableType] = [first_screen(record, next_command), _framed(Group(*_tables(record)), "In detail")]
+    if folder is not None:  # below the frame: a path stays in one line, to be copied
+        parts.append(Text(f"Written to {folder / 'result.json'}", no_wrap=True, overflow="ignore"))
+    return Group(*parts)
 
 
 def first_screen(record: Mapping[str, Any], next_command: str | None = None) -> Group:
@@ -45,7 +49,7 @@ def _framed(content: RenderableType, title: str) -> Panel:
     return Panel(content, title=f"[bold]{escape(title)}[/bold]", title_align="left")
 
 
-def _tables(record: Mapping[str, Any], folder: Path | None) -> list[RenderableType]:
+def _tables(record: Mapping[str, Any]) -> list[RenderableType]:
     sections = [
         ("Accuracy", _accuracy(record)),
         ("Privacy", _privacy(record["privacy"], _divided(record["config"]))),
@@ -58,7 +62,9 @@ def _tables(record: Mapping[str, Any], folder: Path | None) -> list[RenderableTy
     parts: list[RenderableType] = [_population(record)]
     for title, content in sections:
         parts += [Rule(f"[bold]{title}[/bold]", align="left", style="dim"), content]
-    return [*parts, Rule(style="dim"), *_closing(record, folder)]
+    if record["simulation_seeded"] and _local(record):
+        parts += [Rule(style="dim"), f"[yellow]{_SIMULATED}[/yellow]"]
+    return parts
 
 
 def _local(record: Mapping[str, Any]) -> bool:
@@ -185,6 +191,7 @@ def _privacy(privacy: Mapping[str, Any], features: str = "") -> RenderableType:
     return Group(*parts)
 
 
+_SIMULATED = "Simulated: the devices' secrets come from a seed, so these reports are not private."
 _GUESS = "best guess: chance of identifying which of two possible values is yours (50 %: pure chance)"
 
 
@@ -202,7 +209,8 @@ def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
         shown.add_row(words, *figures)
         guess = f", best guess {figures[1]}" if figures[1] else ""
         unit = "epsilon " if guess else ""
-        lines.append((words, f"{unit}{figures[0]}{guess} {figures[2]}"))
+        delta = f", {figures[2]}" if figures[2] else ""
+        lines.append((words, f"{unit}{figures[0]}{guess}{delta}"))
     return Levels(shown, tuple(lines))
 
 
@@ -260,14 +268,3 @@ def _reconstruction(found: Mapping[str, Any]) -> RenderableType:
 
 
 _ERRORS: Sequence[tuple[str, str]] = (("feature_mae", "of a feature"), ("aggregate_mae", "of a neighbourhood's mean"))
-
-
-def _closing(record: Mapping[str, Any], folder: Path | None) -> list[RenderableType]:
-    lines: list[RenderableType] = []
-    if record["simulation_seeded"] and _local(record):
-        lines.append(
-            "[yellow]Simulated: the devices' secrets come from a seed, so these reports are not private.[/yellow]"
-        )
-    if folder is not None:
-        lines.append(f"Written to {escape(str(folder / 'result.json'))}")
-    return lines

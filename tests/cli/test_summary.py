@@ -168,6 +168,16 @@ def test_a_narrow_terminal_lists_the_levels(record: dict[str, Any]) -> None:
     assert "relationship: an edge, at both ends epsilon 14.4, best guess >99.99 %" in text
 
 
+def test_a_long_path_stays_in_one_line_and_a_delta_is_apart(record: dict[str, Any]) -> None:
+    record["privacy"]["holds"]["user"] |= {"delta": 1e-2}
+    folder = Path("a-folder-with-a-long-name/and-one-below-it/run-0")
+    screen = Console(width=40, highlight=False)
+    with screen.capture() as capture:
+        screen.print(summary(record, folder=folder), crop=False)
+    assert f"Written to {folder / 'result.json'}" in capture.get().splitlines()
+    assert " %, delta 1e-02" in words(capture.get())
+
+
 def test_a_method_without_graph_and_network_has_no_section_about_its_graph(record: dict[str, Any]) -> None:
     record["reconstruction"] |= {"edges": 0, "edge_precision": None, "edge_recall": 0.0}
     assert "0: precision – , recall 0.0 %".replace(" ,", ",") in words(shown(record))
