@@ -172,8 +172,9 @@ def test_the_summary_is_80_columns_wide(tmp_path: Path) -> None:
     shown = ldpsim("run", *SMALL, "--out", tmp_path)
     assert shown.exit_code == 0
     assert shown.stderr == ""
-    lines = shown.stdout.splitlines()
+    *lines, path = shown.stdout.splitlines()
     assert max(map(len, lines)) == 80
+    assert path.startswith(f"Written to {tmp_path}")
     for words in ("Accuracy", "without noise", "why they differ", "60 asked: 60 reported", "not private", "precision"):
         assert words in " ".join(shown.stdout.replace("│", " ").split())
 
