@@ -174,8 +174,10 @@ def simulate(
 def _check_space(setup: RunSetup, homes: Sequence[Path]) -> None:
     """Check that the devices that will be enrolled, and their answers, have room on the disk."""
     run, new = run_of(setup.method), [home for home in homes if not is_enrolled(home)]
+    if not new:
+        return
     questions = run.questions(setup, setup.repeats[0].split, "before")
-    if new and run.policy(setup, questions) is not None:
+    if run.policy(setup, questions) is not None:
         check_space(new[0], setup.population, questions, enrolments=len(new))
 
 

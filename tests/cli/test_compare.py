@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,22 +14,9 @@ from cli.main import app
 from cli.report.gather import gather
 from cli.report.shown import shown_rows
 
+pytestmark = pytest.mark.usefixtures("cells_in_this_process")
+
 SMALL = ["--clients", "60", "--device", "cpu", "--set", "epochs=3", "--no-nulls"]
-
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Methods in this process: a worker's start takes seconds."""
-    from strategies.engines.pool import Pool
-    from strategies.experiments import sweep
-
-    @contextmanager
-    def threads(workers: int | None) -> Iterator[Pool]:
-        pool = Pool(ThreadPoolExecutor, 1)
-        yield pool
-        pool.close()
-
-    monkeypatch.setattr(sweep, "processes", threads)
 
 
 def compare(folder: Path, *arguments: str) -> Result:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import networkx
@@ -16,23 +13,10 @@ from cli.main import app
 from strategies.tracking.to_tensorboard import TensorBoardTracker
 from tests.strategies.tracking.conftest import needs
 
+pytestmark = pytest.mark.usefixtures("cells_in_this_process")
+
 SMALL = ["--clients", "60", "--set", "epochs=2", "--no-nulls"]
 GRID = "[fixed]\nclients = 60\nreference = false\nnulls = false\nsettings.epochs = 2\n[grid]\nepsilon = [4, 8]\n"
-
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells in this process: a worker's start takes seconds."""
-    from strategies.engines.pool import Pool
-    from strategies.experiments import sweep
-
-    @contextmanager
-    def threads(workers: int | None) -> Iterator[Pool]:
-        pool = Pool(ThreadPoolExecutor, 1)
-        yield pool
-        pool.close()
-
-    monkeypatch.setattr(sweep, "processes", threads)
 
 
 def ldpsim(*words: object) -> Result:

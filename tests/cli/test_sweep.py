@@ -3,9 +3,7 @@ from __future__ import annotations
 import copy
 import json
 import shlex
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +17,8 @@ from cli import sweep as command
 from cli.main import app
 from strategies.experiments.sweep_table import row_of
 
+pytestmark = pytest.mark.usefixtures("cells_in_this_process")
+
 GRID = """
 [fixed]
 clients = 60
@@ -31,21 +31,6 @@ settings.epochs = 3
 method = ["hogs", "raw"]
 seed = [0, 1]
 """
-
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells in this process: a worker's start takes seconds."""
-    from strategies.engines.pool import Pool
-    from strategies.experiments import sweep
-
-    @contextmanager
-    def threads(workers: int | None) -> Iterator[Pool]:
-        pool = Pool(ThreadPoolExecutor, 1)
-        yield pool
-        pool.close()
-
-    monkeypatch.setattr(sweep, "processes", threads)
 
 
 def sweep(folder: Path, text: str, *arguments: str) -> Result:

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,20 +8,7 @@ import pytest
 from strategies.experiments.compare import Comparison, _name, compare
 from strategies.setup.options import RunOptions
 
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells in this process: a worker's start takes seconds."""
-    from strategies.engines.pool import Pool
-    from strategies.experiments import sweep
-
-    @contextmanager
-    def threads(workers: int | None) -> Iterator[Pool]:
-        pool = Pool(ThreadPoolExecutor, 1)
-        yield pool
-        pool.close()
-
-    monkeypatch.setattr(sweep, "processes", threads)
+pytestmark = pytest.mark.usefixtures("cells_in_this_process")
 
 
 def small(folder: Path, *methods: str, matching: tuple[str, float] | None = None, **more: object) -> Comparison:

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -40,18 +37,8 @@ class Reader(LPAnd):
 
 
 @pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells in this process: a worker's start takes seconds."""
-    from strategies.engines.pool import Pool
-    from strategies.experiments import sweep
-
-    @contextmanager
-    def threads(workers: int | None) -> Iterator[Pool]:
-        pool = Pool(ThreadPoolExecutor, 1)
-        yield pool
-        pool.close()
-
-    monkeypatch.setattr(sweep, "processes", threads)
+def here(cells_in_this_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the reader of this file a method of another package."""
     entry = EntryPoint("reader", "tests.strategies.experiments.test_shared_question:Reader", "ldpsim.methods")
     monkeypatch.setattr(methods, "entry_points", lambda **_: [entry])
 

@@ -12,9 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,6 @@ from typing import Any
 import pytest
 
 from strategies import RunOptions
-from strategies.engines.pool import Pool
 from strategies.experiments import sweep
 from strategies.experiments.failures import Failed
 from strategies.experiments.sweep import run_sweep
@@ -37,19 +34,6 @@ def written(folder: Path, text: str) -> Path:
     path = folder / "grid.toml"
     path.write_text(text)
     return path
-
-
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells in this process: a worker's start takes seconds. One at a time, as torch's seed is global."""
-
-    @contextmanager
-    def threads(workers: int | None) -> Iterator[Pool]:
-        pool = Pool(ThreadPoolExecutor, 1)
-        yield pool
-        pool.close()
-
-    monkeypatch.setattr(sweep, "processes", threads)
 
 
 def rows_of(table: Path) -> list[dict[str, str]]:
@@ -145,7 +129,7 @@ def test_a_setting_that_only_some_methods_have_is_no_mistake_of_the_file(tmp_pat
 # ---- running -------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("cells_in_this_process")
 def test_finished_cells_are_not_run_again_and_the_table_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +171,7 @@ def test_finished_cells_are_not_run_again_and_the_table_is_the_same(
     assert [(options.method, options.seed) for options in ran] == [("hogs", 0)]
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("cells_in_this_process")
 def test_a_failed_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = read_sweep(
         written(
@@ -221,7 +205,7 @@ def test_a_failed_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path, monkeypa
     assert again.found == 1
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("cells_in_this_process")
 def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Path) -> None:
     options = RunOptions(clients=60, settings={"epochs": "3"}, out=None)
     same = [Cell(options, "a"), Cell(replace(options, epsilon=8.0), "b")]  # 8 is the default
@@ -240,7 +224,7 @@ def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Pa
         run_sweep(same[:1], tmp_path / "file" / "sweep")
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("cells_in_this_process")
 def test_two_sweeps_do_not_share_a_folder(tmp_path: Path) -> None:
     cells = [Cell(RunOptions(clients=60, settings={"epochs": "3"}, out=None), "a")]
     (tmp_path / "sweep").mkdir()
@@ -249,7 +233,7 @@ def test_two_sweeps_do_not_share_a_folder(tmp_path: Path) -> None:
     assert list((tmp_path / "sweep").iterdir()) == []
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("cells_in_this_process")
 @pytest.mark.parametrize("part", ["reference", "nulls"])
 def test_a_result_without_a_part_does_not_do_where_it_is_asked_for(part: str, tmp_path: Path) -> None:
     options = RunOptions(clients=60, settings={"epochs": "3"}, reference=False, nulls=False, out=None)
@@ -285,7 +269,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("cells_in_this_process")
 def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(KILLED)
