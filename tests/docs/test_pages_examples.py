@@ -28,8 +28,10 @@ def test_the_examples_of_a_page_are_right(page: Path, tmp_path: Path, monkeypatc
     assert not wrong(page.read_text(), page.name)
 
 
-def test_concepts_has_examples() -> None:
+def test_pages_that_live_by_examples_have_some() -> None:
     assert len(_BLOCK.findall((ROOT / "docs" / "concepts.md").read_text())) >= 3
+    source = "\n".join(_BLOCK.findall((ROOT / "docs" / "from-python.md").read_text()))
+    assert len(doctest.DocTestParser().get_examples(source)) > 20
 
 
 def test_a_wrong_example_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
