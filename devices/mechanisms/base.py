@@ -9,6 +9,7 @@ rounded *up* at the ninth decimal.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, Decimal, localcontext
 from functools import lru_cache
@@ -189,6 +190,23 @@ class Mechanism:
     def respond(self, record: Record, noise: NoiseStream, *, device: int, grouping: Grouping = None) -> bytes:
         """Return the bytes of a fresh report about a record. A device calls nothing else."""
         return self.encode(self.perturb(self.value_of(record, device=device, grouping=grouping), noise))
+
+    def respond_many(
+        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
+        grouping: Grouping = None,
+    ) -> list[bytes]:  # fmt: skip
+        """Return the bytes of a fresh report about each record: those of :meth:`respond`, one by one.
+
+        A class may compute them together, if every byte stays the same.
+
+        Args:
+            records: The records of the devices.
+            streams: The noise of each one.
+            devices: The devices' public numbers.
+            grouping: The stage's public grouping.
+        """
+        asked = zip(records, streams, devices, strict=True)
+        return [self.respond(record, noise, device=device, grouping=grouping) for record, noise, device in asked]
 
     def encode(self, report: Any) -> bytes:
         """Return the report's bytes on the wire; :meth:`decode` reads them back."""
