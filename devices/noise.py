@@ -36,10 +36,16 @@ _ZEROS = memoryview(bytes(1 << 16))
 
 def derive_key(secret: bytes, *parts: bytes) -> bytes:
     """HMAC-SHA256(secret, parts), each part preceded by its length so that no two lists collide."""
-    message = b""
-    for part in parts:
-        message += len(part).to_bytes(8, "little") + part
-    return hmac.digest(secret, message, "sha256")
+    return hmac.digest(secret, key_message(*parts), "sha256")
+
+
+def key_message(*parts: bytes) -> bytes:
+    """Return the message whose HMAC under a secret is :func:`derive_key`."""
+    return b"".join([len(part).to_bytes(8, "little") + part for part in parts])
+
+
+def _blank(words: int) -> bytes | memoryview:
+    return _ZEROS[: 4 * words] if 4 * words <= len(_ZEROS) else bytes(4 * words)
 
 
 class NoiseStream:
@@ -60,14 +66,20 @@ class NoiseStream:
         self._words = [0, 0]
         self._lanes: list[CipherContext | None] = [None, None]
 
+    def _keystream(self, lane: int) -> CipherContext:
+        """Return a lane's keystream from its beginning."""
+        return Cipher(algorithms.ChaCha20(self._key, _NONCE(self._stream, lane)), mode=None).encryptor()
+
     def _draw(self, lane: int, size: int) -> NDArray[np.uint32]:
         keystream = self._lanes[lane]
         if keystream is None:
-            nonce = _NONCE(self._stream, lane)
-            keystream = self._lanes[lane] = Cipher(algorithms.ChaCha20(self._key, nonce), mode=None).encryptor()
+            keystream = self._lanes[lane] = self._keystream(lane)
         self._words[lane] += size
-        blank = _ZEROS[: 4 * size] if 4 * size <= len(_ZEROS) else bytes(4 * size)
-        return np.frombuffer(keystream.update(blank), _WORD)
+        return np.frombuffer(keystream.update(_blank(size)), _WORD)
+
+    def first_words(self, size: int) -> bytes:
+        """Return the first ``size`` words that draws would take, 32 bits each, little-endian; none is taken."""
+        return self._keystream(_HIGH).update(_blank(size))
 
     def bernoulli(self, threshold: int | NDArray[np.uint64], size: int) -> BoolArray:
         """Return ``size`` trials with probability threshold / 2**64 (one threshold, or one each).

@@ -14,11 +14,12 @@ or the class has a ``field`` and a ``stack`` of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import BoolArray
+from devices.array_types import BoolArray, IntArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import discrete_laplace
@@ -71,6 +72,21 @@ class AdjacencyMechanism(Mechanism):
         whole.put(neighbours, True, mode="clip")
         after = () if self.reporting == "one-end" else (whole[device + 1 :],)
         return np.concatenate((whole[:device], *after))
+
+    def places_in_rows(self, records: Sequence[Record], devices: Sequence[int], ends: IntArray) -> IntArray:
+        """Return the places of the ones of :meth:`row` of several devices, whose rows are joined.
+
+        Args:
+            records: The records.
+            devices: Their public numbers.
+            ends: Row k ends before ``ends[k]``.
+        """
+        counts = [len(record.neighbours) for record in records]
+        nodes = np.concatenate([record.neighbours for record in records]).clip(0, self.n - 1).astype(np.int64)
+        own = np.repeat(devices, counts)
+        starts = np.repeat(np.concatenate([[0], ends[:-1]]), counts)
+        kept = nodes < own if self.reporting == "one-end" else nodes != own
+        return (starts + nodes - (nodes > own))[kept]
 
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
         return self.row(device, record.neighbours)

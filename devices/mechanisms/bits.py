@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.array_types import BoolArray
+from devices.array_types import BoolArray, IntArray
 
 PACKED, GAPS = 0, 1
+_PACKED, _GAPS = bytes([PACKED]), bytes([GAPS])
 
 
 def pack_plain(bits: BoolArray) -> bytes:
@@ -35,7 +36,30 @@ def check_plain(data: bytes, size: int) -> None:
 def pack_bits(bits: BoolArray) -> bytes:
     """Return the smaller of the packed and the gap form, the packed one on a tie."""
     gaps = _smaller_gaps(np.flatnonzero(bits), len(bits))
-    return bytes([PACKED]) + pack_plain(bits) if gaps is None else bytes([GAPS]) + gaps
+    return _PACKED + pack_plain(bits) if gaps is None else _GAPS + gaps
+
+
+def pack_many(bits: BoolArray, ends: IntArray) -> list[bytes]:
+    """Return :func:`pack_bits` of several rows that are joined in ``bits``; row k ends before ``ends[k]``."""
+    starts = np.concatenate([[0], ends[:-1]])
+    room = (ends - starts + 7) // 8
+    rows = [bits[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    counts = np.array([np.count_nonzero(row) for row in rows])
+    if np.all(counts >= room):  # a gap takes at least one byte
+        return [_PACKED + pack_plain(row) for row in rows]
+    ones = np.flatnonzero(bits)
+    last = np.cumsum(counts)
+    gaps = np.diff(ones, prepend=-1) - 1
+    leading = (last - counts)[counts > 0]  # the first gap of a row counts from the row's start
+    gaps[leading] = ones[leading] - starts[counts > 0]
+    coded, sizes = _coded(gaps)
+    places = np.concatenate([[0], np.cumsum(sizes)])
+    begins, stops = places[last - counts].tolist(), places[last].tolist()
+    data = coded.tobytes()
+    return [
+        _GAPS + data[begin:stop] if stop - begin < most else _PACKED + pack_plain(row)
+        for row, begin, stop, most in zip(rows, begins, stops, room.tolist(), strict=True)
+    ]
 
 
 def unpack_bits(data: bytes, size: int) -> BoolArray:
@@ -47,12 +71,12 @@ def unpack_bits(data: bytes, size: int) -> BoolArray:
 
 def unpack_positions(data: bytes, size: int) -> np.ndarray:
     """Return the sorted positions of the ones, int64; ValueError for a wrong form."""
-    if data[:1] == bytes([PACKED]):
+    if data[:1] == _PACKED:
         ones = np.flatnonzero(unpack_plain(data[1:], size))
         if _smaller_gaps(ones, size) is not None:
             raise ValueError("packed bits that are larger than gaps")
         return ones
-    if data[:1] != bytes([GAPS]):
+    if data[:1] != _GAPS:
         raise ValueError("neither packed bits nor gaps")
     if len(data) - 1 >= (size + 7) // 8:
         raise ValueError("gaps that are no smaller than packed bits")
@@ -81,17 +105,24 @@ def _encode_gaps(positions: np.ndarray) -> bytes:
                 gap >>= 7
             out.append(gap)
         return bytes(out)
-    gaps = np.diff(positions, prepend=-1) - 1
-    lengths = np.ones(len(gaps), np.int64)
+    return _coded(np.diff(positions, prepend=-1) - 1)[0].tobytes()
+
+
+def _coded(gaps: IntArray) -> tuple[np.ndarray, IntArray]:
+    """Return the varints of all gaps, joined, and the number of bytes of each."""
+    sizes = np.ones(len(gaps), np.int64)
     for shift in (7, 14, 21, 28):
-        lengths += gaps >= 1 << shift
-    ends = np.cumsum(lengths)
-    coded = np.zeros(int(ends[-1]), np.uint8)
-    for place in range(int(lengths.max())):
-        rows = lengths > place
-        more = np.where(lengths[rows] > place + 1, 0x80, 0)
-        coded[(ends - lengths)[rows] + place] = ((gaps[rows] >> 7 * place) & 0x7F) | more
-    return coded.tobytes()
+        larger = gaps >= 1 << shift
+        if not larger.any():
+            break
+        sizes += larger
+    ends = np.cumsum(sizes)
+    coded = np.zeros(int(sizes.sum()), np.uint8)
+    for place in range(int(sizes.max(initial=0))):
+        rows = sizes > place
+        more = np.where(sizes[rows] > place + 1, 0x80, 0)
+        coded[(ends - sizes)[rows] + place] = ((gaps[rows] >> 7 * place) & 0x7F) | more
+    return coded, sizes
 
 
 def _decode_gaps(data: np.ndarray) -> np.ndarray:

@@ -9,14 +9,17 @@ Kairouz, Bonawitz and Ramage 2016, https://arxiv.org/abs/1602.07387
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from devices.array_types import FloatArray
+from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.base import ONE, Loss, Mechanism, log_ratio, probability_threshold
+from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, log_ratio, probability_threshold
+from devices.mechanisms.together import joined_words
 from devices.noise import NoiseStream
 
 
@@ -103,6 +106,27 @@ class GRR(LabelMechanism):
         lies = bool(noise.bernoulli(self.lie, 1)[0])
         other = noise.uniform_integer(self.categories - 1)
         return other + (other >= truth) if lies else truth
+
+    def respond_many(
+        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
+        grouping: Grouping = None,
+    ) -> list[bytes]:  # fmt: skip
+        if type(self) is not GRR:  # a class of its own may respond in another way
+            return super().respond_many(records, streams, devices=devices, grouping=grouping)
+        words = joined_words(streams, [2] * len(streams)).astype(np.int64)
+        chance, choice = words[::2], words[1::2]
+        labels = np.array([record.label for record in records], np.int64)
+        truth = np.where((labels >= 0) & (labels < self.categories), labels, 0)
+        others = self.categories - 1
+        other = choice % others
+        told = np.where(chance < self.lie >> 32, other + (other >= truth), truth)
+        data = told.astype("<u2").tobytes()
+        reports = [data[at : at + 2] for at in range(0, len(data), 2)]
+        # A tie, or a word beyond the last whole multiple of the bound: more words are drawn.
+        alone = (chance == self.lie >> 32) | (choice >= (1 << 32) - (1 << 32) % others)
+        for place in np.flatnonzero(alone).tolist():
+            reports[place] = self.respond(records[place], streams[place], device=devices[place])
+        return reports
 
     def log_probability(self, report: int, value: int) -> float:
         truth = self.category(value)

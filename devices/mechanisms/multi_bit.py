@@ -18,17 +18,20 @@ Sajadmanesh and Gatica-Perez 2021, https://arxiv.org/abs/2006.05535
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from devices.array_types import FloatArray
-from devices.mechanisms.base import ONE, check_epsilon, probability_threshold
-from devices.mechanisms.bits import pack_bits, pack_plain, unpack_bits, unpack_plain
+from devices.data.population import Record
+from devices.mechanisms.base import ONE, Grouping, check_epsilon, probability_threshold
+from devices.mechanisms.bits import pack_bits, pack_many, pack_plain, unpack_bits, unpack_plain
 from devices.mechanisms.one_bit import GRID, FeatureBits
-from devices.mechanisms.sampling import subset
+from devices.mechanisms.sampling import subset, subsets
 from devices.mechanisms.stacking import DataOf, sparse_values
+from devices.mechanisms.together import AT_ONCE, dense_rows, joined_words
 from devices.noise import NoiseStream
 
 RULES = ("optimal", "floor")
@@ -117,6 +120,31 @@ class MultiBit(FeatureBits):
         report = np.zeros(self.d, np.int8)
         report[sampled] = np.where(noise.bernoulli(self.thresholds(value[sampled]), self.m), 1, -1)
         return report
+
+    def respond_many(
+        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
+        grouping: Grouping = None,
+    ) -> list[bytes]:  # fmt: skip
+        if type(self) is not MultiBit or self.m == self.d:  # a class of its own may respond in another way
+            return super().respond_many(records, streams, devices=devices, grouping=grouping)
+        reports: list[bytes] = []
+        at_once = max(1, AT_ONCE // self.d)
+        for first in range(0, len(records), at_once):
+            people, noise = records[first : first + at_once], streams[first : first + at_once]
+            words = joined_words(noise, [2 * self.m] * len(noise)).reshape(-1, 2 * self.m)
+            sampled, alone = subsets(words[:, : self.m], self.d)
+            thresholds = self.thresholds(dense_rows(people, self.d)[np.arange(len(people))[:, None], sampled])
+            tops = thresholds >> np.uint64(32)
+            alone |= np.any(words[:, self.m :] == tops, axis=1)
+            signs = np.packbits(words[:, self.m :] < tops, axis=1)
+            places = (sampled + np.arange(len(people))[:, None] * self.d).ravel()
+            which = np.zeros(len(people) * self.d, np.bool_)
+            which[places] = True
+            packed = pack_many(which, np.arange(1, len(people) + 1) * self.d)
+            reports += [row.tobytes() + bits for row, bits in zip(signs, packed, strict=True)]
+            for place in np.flatnonzero(alone).tolist():
+                reports[first + place] = self.respond(people[place], noise[place], device=devices[first + place])
+        return reports
 
     def encode(self, report: np.ndarray) -> bytes:
         sampled = np.flatnonzero(report)

@@ -16,6 +16,7 @@ Ding et al. 2017, https://arxiv.org/abs/1712.01524
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -28,6 +29,7 @@ from devices.mechanisms.base import ONE, Grouping, log_ratio, probability_thresh
 from devices.mechanisms.bits import check_plain, pack_plain, unpack_plain
 from devices.mechanisms.features import FeatureGrid
 from devices.mechanisms.stacking import DataOf, filled
+from devices.mechanisms.together import first_words, rows_with
 from devices.noise import NoiseStream
 
 GRID = 1 << 16
@@ -126,6 +128,30 @@ class OneBit(FeatureBits):
 
     def respond(self, record: Record, noise: NoiseStream, *, device: int, grouping: Grouping = None) -> bytes:
         return self.encode(self.perturb_sparse(record.feature_indices, record.feature_values, noise))
+
+    def respond_many(
+        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
+        grouping: Grouping = None,
+    ) -> list[bytes]:  # fmt: skip
+        if type(self) is not OneBit:  # a class of its own may respond in another way
+            return super().respond_many(records, streams, devices=devices, grouping=grouping)
+        zero = np.uint32(int(self._zeros[0]) >> 32)
+        reports: list[bytes] = []
+        for first, end, words in first_words(streams, [self.d] * len(streams)):
+            people = records[first:end]
+            columns = np.concatenate([record.feature_indices for record in people]).clip(0, self.d - 1)
+            counts = [len(record.feature_indices) for record in people]
+            places = columns + np.repeat(np.arange(len(people)) * self.d, counts)
+            tops = self.thresholds(np.concatenate([record.feature_values for record in people])) >> np.uint64(32)
+            bits = words < zero
+            bits[places] = words[places] < tops  # of a column that is given twice the last value counts, as in put
+            tied = words == zero
+            tied[places] |= words[places] == tops
+            packed = np.packbits(bits.reshape(-1, self.d), axis=1)
+            reports += [row.tobytes() for row in packed]
+            for place in rows_with(tied, np.arange(1, len(people) + 1) * self.d):
+                reports[first + place] = self.respond(people[place], streams[first + place], device=devices[place])
+        return reports
 
     @cached_property
     def _zeros(self) -> np.ndarray:

@@ -13,14 +13,18 @@ Warner 1965, https://doi.org/10.1080/01621459.1965.10480775
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from devices.array_types import BoolArray
+from devices.data.population import Record
 from devices.mechanisms.adjacency import AdjacencyBits
-from devices.mechanisms.base import ONE, Loss, Reporting, log_ratio, probability_threshold
+from devices.mechanisms.base import ONE, Grouping, Loss, Reporting, log_ratio, probability_threshold
+from devices.mechanisms.bits import pack_many
+from devices.mechanisms.together import first_words, rows_with
 from devices.noise import NoiseStream
 
 
@@ -75,6 +79,24 @@ class RandomizedResponse(AdjacencyBits):
 
     def perturb(self, value: BoolArray, noise: NoiseStream) -> BoolArray:
         return noise.bernoulli(self.flip, len(value)) ^ value
+
+    def respond_many(
+        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
+        grouping: Grouping = None,
+    ) -> list[bytes]:  # fmt: skip
+        if type(self) is not RandomizedResponse:  # a class of its own may respond in another way
+            return super().respond_many(records, streams, devices=devices, grouping=grouping)
+        sizes = [self.targets(device) for device in devices]
+        top = np.uint32(self.flip >> 32)
+        reports: list[bytes] = []
+        for first, end, words in first_words(streams, sizes):
+            people, own, ends = records[first:end], devices[first:end], np.cumsum(sizes[first:end])
+            bits = words < top
+            bits[self.places_in_rows(people, own, ends)] ^= True
+            reports += pack_many(bits, ends)
+            for place in rows_with(words == top, ends):
+                reports[first + place] = self.respond(people[place], streams[first + place], device=own[place])
+        return reports
 
     def log_probability(self, report: BoolArray, value: BoolArray) -> float:
         flipped = int(np.count_nonzero(report != value))

@@ -1,10 +1,11 @@
-"""A uniform subset of m of d coordinates, drawn exactly."""
+"""Uniform subsets of m of d coordinates, drawn exactly."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from devices.array_types import IntArray
+from devices.array_types import BoolArray, IntArray
+from devices.mechanisms.together import Words
 from devices.noise import NoiseStream
 
 
@@ -22,3 +23,23 @@ def subset(noise: NoiseStream, d: int, m: int) -> IntArray:
         chosen.append(moved.get(place, place))
         moved[place] = moved.get(step, step)
     return np.array(sorted(chosen), np.int64)
+
+
+def subsets(words: Words, d: int) -> tuple[IntArray, BoolArray]:
+    """Return :func:`subset` of many devices from the first words of their noise, m < d of them in a row.
+
+    Returns:
+        int64 (devices, m), sorted; and bool (devices,), True where a word is rejected, so that its
+        subset needs further words and the row is of no use.
+    """
+    count, m = words.shape
+    bounds = d - np.arange(m)
+    rejected = np.any(words >= (1 << 32) - (1 << 32) % bounds, axis=1)
+    places = np.arange(m) + words % bounds
+    shuffled = np.tile(np.arange(d), (count, 1))
+    rows = np.arange(count)
+    for step in range(m):
+        chosen = shuffled[rows, places[:, step]].copy()
+        shuffled[rows, places[:, step]] = shuffled[:, step]
+        shuffled[:, step] = chosen
+    return np.sort(shuffled[:, :m], axis=1), rejected
