@@ -20,13 +20,16 @@ from pathlib import Path
 from flwr.app import Context, Message, MessageType
 from flwr.clientapp import ClientApp
 
+from devices.answer_many import answer_together
 from devices.device import Device, Refusal
 from devices.enrolment.state import State
 from devices.ledger.ledger import LedgerDamaged
 from devices.query import InvalidQuery
 from devices.training_task import AnswerKind
 from devices.vault.relay import relay
-from devices.wire import introduction, read_query, reply
+from devices.wire import batch_reply, introduction, read_batch, read_query, reply
+
+HOSTS_SHARD = "hosts-shard"  # of a node's own configuration
 
 _opened: list[State] = []
 
@@ -118,6 +121,19 @@ app = DeviceApp()
 def report(message: Message, context: Context) -> Message:
     """Answer a question about the device's data."""
     return _answer(message, context, raw=False)
+
+
+@app.query("reports")
+def answer_shard(message: Message, context: Context) -> Message:
+    """Answer for many devices, where the node hosts a whole shard of them (:class:`devices.fleet.Fleet`).
+
+    Only the node can say so. A node that is one device does not know this question.
+    """
+    if not context.node_config.get(HOSTS_SHARD):
+        raise InvalidQuery("this node is one device")
+    question, devices = read_batch(message)
+    state = open_state(state_folder(context), os.getpid())
+    return batch_reply(answer_together(state, devices, question), message)
 
 
 @app.query("handover")

@@ -8,20 +8,20 @@ a noiseless release. This module works without Flower.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
 from devices import raw_record
 from devices.collector import is_signed_by, query_of
 from devices.data.population import Record
+from devices.drawing import SEAL, data_message, noise_message
 from devices.ledger.ledger import AlreadyCollected, CounterMismatch, Ledger, LedgerDamaged, Replay
 from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
 from devices.mechanisms.base import Loss
-from devices.noise import NoiseStream, derive_key
+from devices.noise import NoiseStream
 from devices.policy.policy import Policy
 from devices.query import Ask, InvalidQuery, Query
 from devices.training_task import AnswerKind, Task
@@ -100,7 +100,7 @@ class Device:
         self._record = record
         self._secret = secret
         self._policy = policy
-        self._seal_key = derive_key(secret, b"seal")
+        self._seal_key = hmac.digest(secret, SEAL, "sha256")
 
     def answer(self, question: bytes | Query) -> Report | Refusal:
         """Answer a query by the table of ``device.md``; the signature of a pinned collector is verified first.
@@ -112,14 +112,8 @@ class Device:
         Raises:
             LedgerDamaged: only inside a caller's transaction, which has to be given up whole.
         """
-        query = question if isinstance(question, Query) and not self._policy.collector else self._read(question)
-        if isinstance(query, Refusal):
-            return self._refuse(query)
-        if not query.answerable:
-            return self._refuse(Refusal.UNKNOWN_QUERY)
-        if self._policy.mode != "report" or raw_record.is_hand_over(query):
-            return self._refuse(Refusal.MODE_REFUSED)
-        return self._decide(query)
+        query = question_to(self._policy, question)
+        return self._refuse(query) if isinstance(query, Refusal) else self._decide(query)
 
     def hand_over(self, question: bytes) -> Report | Refusal:
         """Give the whole record, raw, to an owner: once, and only in ``owner`` mode.
@@ -127,21 +121,12 @@ class Device:
         Raises:
             LedgerDamaged: as :meth:`answer`.
         """
-        query = self._read(question, raw_record.read_hand_over)
+        query = _read(self._policy, question, raw_record.read_hand_over)
         if isinstance(query, Refusal):
             return self._refuse(query)
         if self._policy.mode != "owner":
             return self._refuse(Refusal.MODE_REFUSED)
         return self._decide(query)
-
-    def _read(self, question: bytes | Query, read: Callable[[bytes], Query] = Query.from_bytes) -> Query | Refusal:
-        collector = self._policy.collector
-        if collector and not (isinstance(question, bytes) and is_signed_by(collector, question)):
-            return Refusal.COLLECTOR_REFUSED
-        try:
-            return read(query_of(question) if isinstance(question, bytes) else b"")
-        except InvalidQuery:
-            return Refusal.UNKNOWN_QUERY
 
     def _decide(self, query: Query) -> Report | Refusal:
         if not self._policy.allows(query, device=self.index):
@@ -253,24 +238,38 @@ class Device:
         return Report(pack_report(tuple(reports.values())), replayed=False)
 
     def _noise_key(self, *parts: bytes) -> bytes:
-        """Return a key; the counter's nonce, the last part, is left out where there is none, so that keys stay."""
-        return derive_key(self._secret, *(parts if parts[-1] else parts[:-1]))
+        return hmac.digest(self._secret, noise_message(*parts), "sha256")
 
     def _data_digest(self, attribute: str) -> bytes:
-        record = self._record
-        if attribute == "adjacency":
-            data = np.ascontiguousarray(record.neighbours, "<i4").tobytes()
-        elif attribute == "features":
-            columns = np.ascontiguousarray(record.feature_indices, "<i4").tobytes()
-            data = columns + np.ascontiguousarray(record.feature_values, "<f4").tobytes()
-        else:
-            data = struct.pack("<q", record.label)
-        return derive_key(self._secret, b"data", attribute.encode(), data)
+        return hmac.digest(self._secret, data_message(self._record, attribute), "sha256")
 
     def _perturb(self, ask: Ask, query: Query, key: bytes) -> Iterator[bytes]:
         for stream, mechanism in enumerate(ask.mechanisms):
             noise = NoiseStream(key, stream)
             yield mechanism.respond(self._record, noise, device=self.index, grouping=query.grouping)
+
+
+def question_to(policy: Policy, question: bytes | Query) -> Query | Refusal:
+    """Return the query that a reporting device with this policy has to decide about, or the refusal to every device."""
+    query = question if isinstance(question, Query) and not policy.collector else _read(policy, question)
+    if isinstance(query, Refusal):
+        return query
+    if not query.answerable:
+        return Refusal.UNKNOWN_QUERY
+    if policy.mode != "report" or raw_record.is_hand_over(query):
+        return Refusal.MODE_REFUSED
+    return query
+
+
+def _read(
+    policy: Policy, question: bytes | Query, read: Callable[[bytes], Query] = Query.from_bytes
+) -> Query | Refusal:
+    if policy.collector and not (isinstance(question, bytes) and is_signed_by(policy.collector, question)):
+        return Refusal.COLLECTOR_REFUSED
+    try:
+        return read(query_of(question) if isinstance(question, bytes) else b"")
+    except InvalidQuery:
+        return Refusal.UNKNOWN_QUERY
 
 
 def pack_parts(parts: Iterable[bytes]) -> bytes:

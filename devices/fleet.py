@@ -1,6 +1,7 @@
 """Many devices in one process: one commit a batch, before any reply leaves.
 
-The fleet hands the messages to the ClientApp one by one, inside one ledger transaction. If
+A message that names many devices is a batch of its own (:mod:`devices.answer_many`). Other
+messages the fleet hands to the ClientApp one by one, inside one ledger transaction. If
 the transaction fails, nothing was released, and every message of the batch is answered
 ``LEDGER_DAMAGED``. Where the counter, advanced after the commit, shows that a device's ledger
 is a copy, that device answers ``COUNTER_MISMATCH`` and the others go on. Rounds of a federated
@@ -12,17 +13,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 
 from flwr.app import Context, Message, RecordDict, UserConfig
 
-from devices.client_app import app, open_state
+from devices.client_app import HOSTS_SHARD, app, open_state
 from devices.device import Refusal
 from devices.enrolment.state import SHARD, State
 from devices.federated.participation import TOGETHER, answer_together
 from devices.ledger.ledger import CounterMismatch, LedgerDamaged
-from devices.wire import reply
+from devices.wire import REPORTS_TYPE, reply
 
 BATCH = 512
 
@@ -44,13 +45,19 @@ class Fleet:
 
         The device of a message is the node it is sent to: node id - 1 is the partition id.
         """
-        iterator = iter(messages)
-        while chunk := list(islice(iterator, self.batch)):
-            shards: dict[int, list[Message]] = {}
-            for message in chunk:
-                shards.setdefault(_device_of(message) // SHARD, []).append(message)
-            for shard, group in shards.items():
-                yield from self._answer_batch(shard, group)
+        for is_batch, run in groupby(messages, key=lambda message: message.metadata.message_type == REPORTS_TYPE):
+            if is_batch:
+                for message in run:
+                    node = message.metadata.dst_node_id
+                    config: UserConfig = {"state-dir": str(self.folder), "partition-id": node - 1, HOSTS_SHARD: True}
+                    yield app(message, Context(message.metadata.run_id, node, config, RecordDict(), {}))
+                continue
+            while chunk := list(islice(run, self.batch)):
+                shards: dict[int, list[Message]] = {}
+                for message in chunk:
+                    shards.setdefault(_device_of(message) // SHARD, []).append(message)
+                for shard, group in shards.items():
+                    yield from self._answer_batch(shard, group)
 
     def _answer_batch(self, shard: int, messages: Sequence[Message]) -> list[Message]:
         try:

@@ -16,8 +16,10 @@ draws of a key are fixed by ``SAMPLER_VERSION``; a version's meaning never chang
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import struct
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
@@ -25,8 +27,12 @@ from numpy.typing import NDArray
 
 from devices.array_types import BoolArray
 
+Words = NDArray[np.uint32]
+
 SAMPLER_VERSION = 1
 _LOW, _HIGH = 0, 1
+_INNER_PAD, _OUTER_PAD = np.uint8(0x36), np.uint8(0x5C)  # of HMAC
+AT_ONCE = 1 << 17  # words of many streams; 512 KiB of them stay in a core's cache
 _WORD, _PAIR = np.dtype("<u4"), np.dtype("<u8")
 # ChaCha20's initial block counter, then twelve bytes that name the stream and its lane.
 _NONCE = struct.Struct("<4xII4x").pack
@@ -42,6 +48,34 @@ def derive_key(secret: bytes, *parts: bytes) -> bytes:
 def key_message(*parts: bytes) -> bytes:
     """Return the message whose HMAC under a secret is :func:`derive_key`."""
     return b"".join([len(part).to_bytes(8, "little") + part for part in parts])
+
+
+class KeyedHashes:
+    """HMAC-SHA256 under many keys of 32 bytes; the states after both pads of a key are computed once.
+
+    Args:
+        keys: uint8 (number of keys, 32).
+
+    >>> secrets = np.arange(64, dtype=np.uint8).reshape(2, 32)
+    >>> KeyedHashes(secrets).mac(1, key_message(b"seal")) == derive_key(secrets[1].tobytes(), b"seal")
+    True
+    """
+
+    def __init__(self, keys: NDArray[np.uint8]) -> None:
+        blocks = np.zeros((len(keys), 64), np.uint8)
+        blocks[:, : keys.shape[1]] = keys
+        self._states = [
+            (hashlib.sha256(inner.tobytes()), hashlib.sha256(outer.tobytes()))
+            for inner, outer in zip(blocks ^ _INNER_PAD, blocks ^ _OUTER_PAD, strict=True)
+        ]
+
+    def mac(self, place: int, message: bytes) -> bytes:
+        """Return the HMAC of a message under a key."""
+        inner, outer = self._states[place]
+        first, second = inner.copy(), outer.copy()
+        first.update(message)
+        second.update(first.digest())
+        return second.digest()
 
 
 def _blank(words: int) -> bytes | memoryview:
@@ -152,3 +186,29 @@ class NoiseStream:
         """Return ``size`` independent uniform 64-bit integers."""
         halves = self._draw(_HIGH, 2 * size).astype(np.uint64)
         return halves[::2] << np.uint64(32) | halves[1::2]
+
+
+def first_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Iterator[tuple[int, int, Words]]:
+    """Yield (first, end, words): the first words of the streams first .. end - 1, joined; none is taken.
+
+    What is done with them is done for several devices together. A draw that needs further words (a tie
+    with a threshold, a word beyond the last whole multiple of a bound) is rare: that device then draws alone.
+
+    Args:
+        streams: The noise of each device.
+        sizes: How many words of each stream.
+    """
+    first, total = 0, 0
+    for place, size in enumerate(sizes):
+        if total and total + size > AT_ONCE:
+            yield first, place, joined_words(streams[first:place], sizes[first:place])
+            first, total = place, 0
+        total += size
+    if first < len(sizes):
+        yield first, len(sizes), joined_words(streams[first:], sizes[first:])
+
+
+def joined_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Words:
+    """Return the first words of all streams, joined."""
+    words = [stream.first_words(size) for stream, size in zip(streams, sizes, strict=True)]
+    return np.frombuffer(b"".join(words), _WORD)

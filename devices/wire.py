@@ -3,18 +3,28 @@
 A query is one ``bytes`` value; a report is one ``bytes`` value, the device's public
 number and whether it is a replay. Nothing else is accepted: a record that carries more
 is not a query.
+
+A node that hosts a whole shard of devices takes one message for many of them: the query
+once, and their public numbers (int64, little-endian). The reply holds all reports joined,
+where each one ends (int64), and one status byte for each device: 0 for a report, 1 for a
+replay, else the refusal's code less 4000, plus 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 
+from devices.array_types import IntArray
 from devices.collector import CollectorKey
 from devices.device import Refusal, Report
 from devices.query import InvalidQuery, Query
 from devices.raw_record import is_hand_over
 
 QUERY_TYPE = "query.report"
+REPORTS_TYPE = "query.reports"
 HANDOVER_TYPE = "query.handover"
 WHOAMI_TYPE = "query.whoami"
 TEXTS = {
@@ -28,6 +38,7 @@ TEXTS = {
     Refusal.VAULT_BUSY: "VAULT_BUSY: the device's vault has too much to do; the same question may be asked again",
 }
 _CODES = {refusal.value: refusal for refusal in Refusal}
+_FIRST_CODE = min(_CODES) - 1
 
 
 def message_type(query: Query) -> str:
@@ -66,8 +77,12 @@ def reply(answer: Report | Refusal, message: Message, *, device: int) -> Message
     """Return the device's reply to a message."""
     if isinstance(answer, Refusal):
         return Message(Error(answer.value, TEXTS[answer]), reply_to=message)
-    record = ConfigRecord({"report": answer.data, "device": device, "replayed": answer.replayed})
-    return Message(RecordDict({"report": record}), reply_to=message)
+    return Message(_report_content(answer, device), reply_to=message)
+
+
+def _report_content(report: Report, device: int) -> RecordDict:
+    record = ConfigRecord({"report": report.data, "device": device, "replayed": report.replayed})
+    return RecordDict({"report": record})
 
 
 def read_reply(message: Message) -> tuple[int, Report] | Refusal | None:
@@ -81,6 +96,65 @@ def read_reply(message: Message) -> tuple[int, Report] | Refusal | None:
     if not (isinstance(data, bytes) and type(device) is int and isinstance(replayed, bool)):
         return None
     return device, Report(data, replayed)
+
+
+def batch_content(content: RecordDict, devices: IntArray) -> RecordDict:
+    """Return the content of a message that carries a query (:func:`query_content`) to many devices of one node."""
+    numbers = devices.astype("<i8").tobytes()
+    return RecordDict({"query": ConfigRecord({**content.config_records["query"], "devices": numbers})})
+
+
+def read_batch(message: Message) -> tuple[bytes, list[int]]:
+    """Return the question's bytes and the devices.
+
+    Raises:
+        InvalidQuery: for a message that carries anything else, or nothing.
+    """
+    record = message.content.get("query") if message.has_content() and len(message.content) == 1 else None
+    if not isinstance(record, ConfigRecord) or set(record) != {"query", "devices"}:
+        raise InvalidQuery("the message holds something else than a query to many devices")
+    question, devices = record["query"], record["devices"]
+    if not (isinstance(question, bytes) and isinstance(devices, bytes)) or len(devices) % 8:
+        raise InvalidQuery("the message holds something else than a query to many devices")
+    return question, np.frombuffer(devices, "<i8").tolist()
+
+
+def batch_reply(answers: Sequence[Report | Refusal], message: Message) -> Message:
+    """Return the reply of many devices to a message."""
+    reports = [b"" if isinstance(answer, Refusal) else answer.data for answer in answers]
+    ends = np.cumsum([len(report) for report in reports], dtype="<i8").tobytes()
+    statuses = bytes(
+        answer.value - _FIRST_CODE + 1 if isinstance(answer, Refusal) else answer.replayed for answer in answers
+    )
+    record = ConfigRecord({"data": b"".join(reports), "ends": ends, "statuses": statuses})
+    return Message(RecordDict({"reports": record}), reply_to=message)
+
+
+def read_batch_reply(message: Message, count: int) -> list[Report | Refusal] | None:
+    """Return the answers of ``count`` devices, in their order; None for anything else."""
+    record = message.content.get("reports") if message.has_content() else None
+    if not isinstance(record, ConfigRecord) or set(record) != {"data", "ends", "statuses"}:
+        return None
+    data, ends, statuses = record["data"], record["ends"], record["statuses"]
+    if not (isinstance(data, bytes) and isinstance(ends, bytes) and isinstance(statuses, bytes)):
+        return None
+    if (len(ends), len(statuses)) != (8 * count, count):
+        return None
+    places = [0, *np.frombuffer(ends, "<i8").tolist()]
+    if places != sorted(places) or places[-1] != len(data):
+        return None
+    answers: list[Report | Refusal] = []
+    for start, end, status in zip(places, places[1:], statuses, strict=False):
+        refusal = _CODES.get(status + _FIRST_CODE - 1) if status > 1 else None
+        if status > 1 and (refusal is None or start != end):
+            return None
+        answers.append(refusal or Report(data[start:end], replayed=status == 1))
+    return answers
+
+
+def report_bytes(data: bytes) -> int:
+    """Size of the payload of one device's reply with this report, as :func:`payload_bytes` counts it."""
+    return _REPLY_BYTES + len(data)
 
 
 def introduction(message: Message, *, device: int, own_state: bool) -> Message:
@@ -103,3 +177,6 @@ def read_introduction(message: Message) -> tuple[int, bool] | None:
     if not (type(device) is int and device >= 0 and isinstance(own_state, bool)):
         return None
     return device, own_state
+
+
+_REPLY_BYTES = payload_bytes(_report_content(Report(b"?", replayed=False), 0)) - 1

@@ -14,6 +14,7 @@ folder either holds enrolled devices or holds none. Later runs do not change it.
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 from collections.abc import Container, Iterator, Sequence
@@ -24,10 +25,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from devices.atomic_files import exclusive_lock, lock_file, make_durable, private_folder, write_atomically
 from devices.data.population import Population
 from devices.device import Device
+from devices.drawing import SEAL
 from devices.enrolment.counters import check_place, counter_of, make_counters, new_place, no_answers
 from devices.ledger.counter import Counter
 from devices.ledger.ledger import Ledger, LedgerDamaged
@@ -231,7 +234,8 @@ class State:
             self._ledgers.popitem()[1].close()
 
     @cached_property
-    def _secrets(self) -> np.ndarray:
+    def secrets(self) -> NDArray[np.uint8]:
+        """uint8 (n, 32): the secret of each device."""
         found = np.fromfile(self.folder / "secrets.bin", np.uint8)
         if found.size != 32 * len(self):
             raise ValueError(f"{self.folder / 'secrets.bin'} is damaged: it does not hold a secret for each device")
@@ -247,7 +251,8 @@ class State:
         return range(len(self)) if given is None else tuple(int(device) for device in given)
 
     @cached_property
-    def _lives_here(self) -> Container[int]:
+    def lives_here(self) -> Container[int]:
+        """The :attr:`residents`, to look one up."""
         return self.residents if isinstance(self.residents, range) else frozenset(self.residents)
 
     def device(self, index: int) -> Device:
@@ -257,10 +262,10 @@ class State:
             IndexError: where no such device is enrolled.
             LedgerDamaged: where the ledger cannot be opened.
         """
-        if index not in self._lives_here:
+        if index not in self.lives_here:
             raise IndexError(f"no device {index} is enrolled here")
         return Device(
-            index, self.population.record(index), self._secrets[index].tobytes(), self.policy, self.ledger(index)
+            index, self.population.record(index), self.secrets[index].tobytes(), self.policy, self.ledger(index)
         )
 
     @property
@@ -275,7 +280,7 @@ class State:
 
     def seal_key(self, index: int) -> bytes:
         """The key of a device's seals, to check its rows."""
-        return derive_key(self._secrets[index].tobytes(), b"seal")
+        return hmac.digest(self.secrets[index].tobytes(), SEAL, "sha256")
 
     def open_collection(self, key: str, wanted: str) -> str:
         """Return the id of the collection that is open under ``key``, or open ``wanted`` and return it.

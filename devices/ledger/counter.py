@@ -37,6 +37,7 @@ the noise (:mod:`devices.device`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -129,6 +130,16 @@ class CounterCheck:
         if device not in self._entries:
             raise LedgerDamaged("the counter does not know the device")
         return self._entries[device]
+
+    def never_counted(self, devices: Iterable[int]) -> dict[int, bytes]:
+        """Return the nonces of those of these devices of which the counter, too, says that they never answered."""
+        found = {}
+        for device in devices:
+            with suppress(LedgerDamaged):
+                entry = self.entry(device)
+                if entry.head == Head():
+                    found[device] = entry.nonce
+        return found
 
     def compare(self, device: int, head: Head, chain: Chain) -> None:
         """Compare the end of a device's checked chain with the counter.

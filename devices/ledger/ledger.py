@@ -13,27 +13,23 @@ a copy (:mod:`devices.ledger.counter`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from heapq import merge
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 
-from devices.ledger import decisions
-from devices.ledger.chain import checked, head_of, seal_of
+from devices.ledger import decisions, statements
+from devices.ledger.chain import checked, head_of
 from devices.ledger.columns import LedgerDamaged
 from devices.ledger.counter import Chain, Counter, CounterCheck, CounterMismatch
 from devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay
-from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, Head, TrainingAnswer, sealed
-from devices.ledger.schema import FAILURES, LAST, PRESENT, SET_EPOCH, connect, create, failing
+from devices.ledger.rows import Answer, Head, QueryAnswer, TrainingAnswer
+from devices.ledger.schema import FAILURES, PRESENT, SET_EPOCH, connect, create, failing
 from devices.mechanisms.base import Loss
 from devices.query import Query
 
 __all__ = ["AlreadyCollected", "CounterMismatch", "EpochPassed", "Ledger", "LedgerDamaged", "NewRelease", "Replay"]
 
-_UNREADABLE = "the ledger cannot be read"
-_IN_ORDER = attrgetter("device", "number")
+_UNREADABLE, _UNWRITABLE = "the ledger cannot be read", "the ledger cannot be written"
 
 
 class EpochPassed(LedgerDamaged):
@@ -55,12 +51,7 @@ class Ledger:
     """
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        synchronous: str = "FULL",
-        counter: Counter | None = None,
-        epoch: int | None = None,
+        self, path: Path, *, synchronous: str = "FULL", counter: Counter | None = None, epoch: int | None = None
     ) -> None:
         if synchronous not in ("FULL", "NORMAL"):
             raise ValueError(f"synchronous is FULL or NORMAL, not {synchronous}")
@@ -162,7 +153,7 @@ class Ledger:
             except BaseException as error:
                 self._undo()
                 if isinstance(error, FAILURES):
-                    raise LedgerDamaged("the ledger cannot be written") from error
+                    raise LedgerDamaged(_UNWRITABLE) from error
                 raise
             finally:
                 self._depth = self._holder = 0
@@ -230,31 +221,20 @@ class Ledger:
 
     def answers(self, device: int) -> list[Answer]:
         """Return the rows of one device in the order of their numbers. Only their form is checked."""
+        # In a transaction it is known whether anybody trains at all: a look-up less for each device.
+        look = bool(self._any_training) or not self.in_transaction
         with failing(_UNREADABLE), self._lock:  # never the uncommitted rows of another thread
-            queries = self._db.execute(QUERY_ANSWERS.select, (device,)).fetchall()
-            # In a transaction it is known whether anybody trains at all: a look-up less for each device.
-            look = self._any_training or not self.in_transaction
-            trainings = self._db.execute(TRAINING_ANSWERS.select, (device,)).fetchall() if look else []
-        answers: list[Answer] = [QUERY_ANSWERS.read(row) for row in queries]
-        if trainings:
-            answers += [TRAINING_ANSWERS.read(row) for row in trainings]
-            answers.sort(key=_IN_ORDER)
-        return answers
+            return statements.answers(self._db, device, trainings=look)
 
     def devices(self) -> Iterator[tuple[int, list[Answer]]]:
         """Yield each device that answered, with its rows in the order of their numbers, as :meth:`answers` does."""
         with failing(_UNREADABLE):
-            queries = (QUERY_ANSWERS.read(row) for row in self._db.execute(QUERY_ANSWERS.select_all))
-            trainings = (TRAINING_ANSWERS.read(row) for row in self._db.execute(TRAINING_ANSWERS.select_all))
-            rows: Iterator[Answer] = merge(queries, trainings, key=_IN_ORDER)
-            for device, answers in groupby(rows, key=attrgetter("device")):
-                yield device, list(answers)
+            yield from statements.devices(self._db)
 
     def head(self, device: int) -> Head:
         """Return the end of a device's chain: two index look-ups, however long the chain is."""
         with failing(_UNREADABLE), self._lock:
-            found = self._db.execute(LAST, (device,)).fetchall()
-        return max((Head(number + 1, seal) for number, seal in found), key=attrgetter("answers"), default=Head())
+            return statements.head(self._db, device)
 
     def decide(self, device: int, query: Query, *, seal_key: bytes, replay: bool) -> Decision:
         """Decide about a query that the device's policy allows.
@@ -273,6 +253,17 @@ class Ledger:
         """
         answers = self._checked(device, seal_key)
         return decisions.decide(answers, head_of(answers), query, replay=replay)
+
+    def unanswered(self, devices: Sequence[int]) -> dict[int, bytes]:
+        """Return those of these devices that never answered, and the nonce of each (:meth:`nonce`).
+
+        Call it inside :meth:`transaction`, with at least one, in rising order. A device of which the
+        counter says otherwise is left out.
+        """
+        with failing(_UNREADABLE), self._lock:
+            some = statements.answered(self._db, devices[0], devices[-1], trainings=bool(self._any_training))
+        none = [device for device in devices if device not in some]
+        return dict.fromkeys(none, b"") if self._comparison is None else self._comparison.never_counted(none)
 
     def training(self, device: int, *, seal_key: bytes) -> tuple[Head, Loss]:
         """Return the end of a device's chain, and the total loss of its answers in federated trainings.
@@ -305,16 +296,24 @@ class Ledger:
         Raises:
             LedgerDamaged: where SQLite fails, or does not hold the row now; the transaction has to be given up.
         """
-        seal = seal_of(answer, after.seal, seal_key)
-        table, values = sealed(answer, seal)
-        with failing("the ledger cannot be written"):
-            self._db.execute(table.insert, values)
-            if self._db.execute(table.select_one, values[:2]).fetchall() != [values]:
-                raise LedgerDamaged("the ledger does not hold what was entered")
-        head = Head(answer.number + 1, seal)
+        with failing(_UNWRITABLE):
+            head = statements.enter(self._db, answer, after, seal_key)
         if self._comparison is not None:
             self._comparison.end(answer.device, head, self._chain(answer.device, seal_key))
         self._trainings.pop(answer.device, None)
         self._any_training |= isinstance(answer, TrainingAnswer)
         if isinstance(answer, TrainingAnswer) and self.in_transaction:
             self._trainings[answer.device] = head, answer.total
+
+    def enter_first(self, answers: Sequence[QueryAnswer], *, seal_keys: Sequence[bytes]) -> None:
+        """Write the first rows, sealed, of devices that :meth:`unanswered` named in this transaction.
+
+        Raises:
+            LedgerDamaged: as :meth:`enter`.
+        """
+        with failing(_UNWRITABLE):
+            heads = statements.enter_first(self._db, answers, seal_keys)
+        for answer, head, key in zip(answers, heads, seal_keys, strict=True):
+            self._trainings.pop(answer.device, None)
+            if self._comparison is not None:
+                self._comparison.end(answer.device, head, self._chain(answer.device, key))

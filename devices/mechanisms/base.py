@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from devices.array_types import FloatArray
 from devices.data.population import Record
@@ -106,6 +107,14 @@ def dense_features(record: Record, d: int) -> np.ndarray:
     """float32 (d,): the features; a column outside 0 .. d - 1 counts as the nearest one."""
     dense = np.zeros(d, np.float32)
     dense.put(record.feature_indices, record.feature_values, mode="clip")
+    return dense
+
+
+def dense_rows(records: Sequence[Record], d: int) -> NDArray[np.float32]:
+    """float32 (len(records), d): the features of each record, as :func:`dense_features`."""
+    dense = np.zeros((len(records), d), np.float32)
+    for row, record in zip(dense, records, strict=True):
+        row.put(record.feature_indices, record.feature_values, mode="clip")
     return dense
 
 

@@ -86,6 +86,15 @@ def unpack_positions(data: bytes, size: int) -> np.ndarray:
     return positions
 
 
+def rows_with(marks: BoolArray, ends: IntArray) -> list[int]:
+    """Return the numbers of the rows that hold a mark; row k ends before ``ends[k]``.
+
+    >>> rows_with(np.array([False, True, True, False, False, True]), np.array([1, 3, 5, 6]))
+    [1, 3]
+    """
+    return sorted(set(np.searchsorted(ends, np.flatnonzero(marks), side="right").tolist())) if marks.any() else []
+
+
 def _smaller_gaps(ones: np.ndarray, size: int) -> bytes | None:
     """Return the gaps between the ones where they take fewer bytes than ``size`` packed bits, else None."""
     packed_size = (size + 7) // 8

@@ -19,8 +19,7 @@ from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, log_ratio, probability_threshold
-from devices.mechanisms.together import joined_words
-from devices.noise import NoiseStream
+from devices.noise import NoiseStream, joined_words
 
 
 class LabelMechanism(Mechanism):

@@ -26,13 +26,12 @@ import numpy as np
 
 from devices.array_types import FloatArray
 from devices.data.population import Record
-from devices.mechanisms.base import ONE, Grouping, check_epsilon, probability_threshold
+from devices.mechanisms.base import ONE, Grouping, check_epsilon, dense_rows, probability_threshold
 from devices.mechanisms.bits import pack_bits, pack_many, pack_plain, unpack_bits, unpack_plain
 from devices.mechanisms.one_bit import GRID, FeatureBits
 from devices.mechanisms.sampling import subset, subsets
 from devices.mechanisms.stacking import DataOf, sparse_values
-from devices.mechanisms.together import AT_ONCE, dense_rows, joined_words
-from devices.noise import NoiseStream
+from devices.noise import AT_ONCE, NoiseStream, joined_words
 
 RULES = ("optimal", "floor")
 _OPTIMUM = 2.1773189849653067  # sinh z = 2z

@@ -26,11 +26,10 @@ import numpy as np
 from devices.array_types import BoolArray
 from devices.data.population import Record
 from devices.mechanisms.base import ONE, Grouping, log_ratio, probability_threshold
-from devices.mechanisms.bits import check_plain, pack_plain, unpack_plain
+from devices.mechanisms.bits import check_plain, pack_plain, rows_with, unpack_plain
 from devices.mechanisms.features import FeatureGrid
 from devices.mechanisms.stacking import DataOf, filled
-from devices.mechanisms.together import first_words, rows_with
-from devices.noise import NoiseStream
+from devices.noise import NoiseStream, first_words
 
 GRID = 1 << 16
 

@@ -23,9 +23,8 @@ from devices.array_types import BoolArray
 from devices.data.population import Record
 from devices.mechanisms.adjacency import AdjacencyBits
 from devices.mechanisms.base import ONE, Grouping, Loss, Reporting, log_ratio, probability_threshold
-from devices.mechanisms.bits import pack_many
-from devices.mechanisms.together import first_words, rows_with
-from devices.noise import NoiseStream
+from devices.mechanisms.bits import pack_many, rows_with
+from devices.noise import NoiseStream, first_words
 
 
 @dataclass(frozen=True)

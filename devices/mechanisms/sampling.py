@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from devices.array_types import BoolArray, IntArray
-from devices.mechanisms.together import Words
-from devices.noise import NoiseStream
+from devices.noise import NoiseStream, Words
 
 
 def subset(noise: NoiseStream, d: int, m: int) -> IntArray:

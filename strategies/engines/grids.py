@@ -21,6 +21,7 @@ from curator.steps import counted
 from devices.client_app import app
 from devices.enrolment.state import SHARD
 from devices.fleet import BATCH, Fleet
+from devices.wire import REPORTS_TYPE
 from strategies.engines.flower_internals import assume_identity, set_message_id
 from strategies.engines.ray_session import RaySession
 
@@ -36,6 +37,11 @@ class DirectGrid(Grid):
         self._numbers = itertools.count(1)
         self._replies: dict[str, Message] = {}
         self._run: Run | None = None
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether a node takes one message for many devices of its shard (:data:`devices.wire.REPORTS_TYPE`)."""
+        return False
 
     def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
         """Take messages to their devices and yield the replies."""
@@ -96,6 +102,12 @@ class LocalGrid(DirectGrid):
     def __init__(self, folder: Path, size: int) -> None:
         super().__init__(size)
         self._fleet = Fleet(folder)
+
+    @property
+    def takes_batches(self) -> bool:
+        """True; False for a class that handles the messages itself."""
+        own = type(self)
+        return own.deliver is LocalGrid.deliver and own.send_and_receive is DirectGrid.send_and_receive
 
     def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
         """Let the fleet answer."""
@@ -159,6 +171,11 @@ class RayGrid(DirectGrid):
         actor = self._ray.remote(num_cpus=1)(FleetWorker)
         self._actors = [actor.remote(str(folder.resolve())) for _ in range(count)]
 
+    @property
+    def takes_batches(self) -> bool:
+        """True: an actor hosts its shards."""
+        return True
+
     def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
         """Send batches to the actors; yield replies as batches come back."""
         sent = {message.metadata.message_id: message for message in messages}
@@ -168,8 +185,11 @@ class RayGrid(DirectGrid):
             shard = (message.metadata.dst_node_id - 1) // SHARD
             queues.setdefault(shard % len(self._actors), []).append(message)
         for worker, queue in queues.items():
-            for start in range(0, len(queue), BATCH):
-                pending[self._submit(worker, queue[start : start + BATCH])] = None
+            # A message for many devices goes alone: its reply holds the reports of a whole batch.
+            many = any(message.metadata.message_type == REPORTS_TYPE for message in queue)
+            size = 1 if many else BATCH
+            for start in range(0, len(queue), size):
+                pending[self._submit(worker, queue[start : start + size])] = None
         while pending:
             done, _ = self._ray.wait(list(pending), num_returns=1)
             for reference in done:

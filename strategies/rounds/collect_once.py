@@ -12,8 +12,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby, islice
 
-from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+import numpy as np
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
@@ -21,9 +23,21 @@ from curator.methods.base import Question
 from curator.reports.reports import AnswersByDevice
 from devices.collector import CollectorKey
 from devices.device import Refusal, Report, reports_digest, unpack_report
+from devices.enrolment.state import SHARD
+from devices.fleet import BATCH
 from devices.mechanisms.base import Grouping
 from devices.query import Query
-from devices.wire import message_type, payload_bytes, query_content, read_reply
+from devices.wire import (
+    QUERY_TYPE,
+    REPORTS_TYPE,
+    batch_content,
+    message_type,
+    payload_bytes,
+    query_content,
+    read_batch_reply,
+    read_reply,
+    report_bytes,
+)
 from strategies.rounds.stages import Stages, stages_of
 
 
@@ -121,6 +135,7 @@ class CollectOnce(ReportStrategy):
         self.silent = silent
         self.collected = Collected()
         self._before: dict[int, int] = {}
+        self._batches: dict[str, tuple[int, list[int]]] = {}  # node and devices of each message to many devices
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -135,24 +150,39 @@ class CollectOnce(ReportStrategy):
         collected.rounds += 1
         self._before, self._node_of = self._node_of, {}
         collected.reported = collected.replayed = 0
-        return list(self._messages(server_round))
+        self._batches = {}
+        return list(self._messages(server_round, together=self.roster and getattr(grid, "takes_batches", False)))
 
-    def _messages(self, server_round: int) -> Iterator[Message]:
+    def _messages(self, server_round: int, *, together: bool) -> Iterator[Message]:
         collected = self.collected
         first = server_round == 1
         for question in self.questions:
             content = query_content(question.query, self._collector)
-            size, kind = payload_bytes(content), message_type(question.query)
-            devices = range(len(self.nodes)) if question.devices is None else question.devices.tolist()
-            for device in devices:
-                if not first and device not in self._before:
-                    continue
-                collected.asked += first
-                collected.messages += 1
-                collected.downlink_bytes += size
-                if device not in self.silent:
-                    node = self.nodes[device] if first else self._before[device]
-                    yield Message(content, node, kind, group_id=str(server_round))
+            kind = message_type(question.query)
+            devices = (
+                self._devices_of(question) if first else [d for d in self._devices_of(question) if d in self._before]
+            )
+            collected.asked += first * len(devices)
+            collected.messages += len(devices)
+            collected.downlink_bytes += payload_bytes(content) * len(devices)
+            asked = [device for device in devices if device not in self.silent]
+            if together and kind == QUERY_TYPE:
+                yield from self._in_batches(content, asked, str(server_round))
+                continue
+            for device in asked:
+                node = self.nodes[device] if first else self._before[device]
+                yield Message(content, node, kind, group_id=str(server_round))
+
+    def _in_batches(self, content: RecordDict, devices: Sequence[int], group: str) -> Iterator[Message]:
+        """Yield a message for at most :data:`BATCH` devices of a shard; it goes to the node of the first one."""
+        for _, shard in groupby(sorted(devices), key=lambda device: device // SHARD):
+            while batch := list(islice(shard, BATCH)):
+                number, node = f"{group}.{len(self._batches)}", self.nodes[batch[0]]
+                self._batches[number] = node, batch
+                yield Message(batch_content(content, np.array(batch)), node, REPORTS_TYPE, group_id=number)
+
+    def _devices_of(self, question: Question) -> Sequence[int]:
+        return range(len(self.nodes)) if question.devices is None else question.devices.tolist()
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -161,20 +191,37 @@ class CollectOnce(ReportStrategy):
         collected = self.collected
         queries = self._query_of_device()
         for message in replies:
-            collected.messages += 1
-            answer = read_reply(message)
-            if isinstance(answer, Refusal):
-                collected.refused[answer.name] += 1
-                continue
-            if message.has_content():
-                collected.uplink_bytes += payload_bytes(message.content)
-            if answer is None or not self._keep(*answer, queries, sender=message.metadata.src_node_id):
-                collected.failed += 1
+            for sender, answer in self._answers(message):
+                collected.messages += 1
+                if isinstance(answer, Refusal):
+                    collected.refused[answer.name] += 1
+                elif answer is None or not self._keep(*answer, queries, sender=sender):
+                    collected.failed += 1
         if server_round > 1:
             collected.answers = {device: collected.answers[device] for device in self._node_of}
         refused = sum(collected.refused.values())
         collected.silent = collected.asked - collected.reported - collected.replayed - refused - collected.failed
         return None, MetricRecord({"reported": collected.reported, "replayed": collected.replayed, "refused": refused})
+
+    def _answers(self, message: Message) -> Iterator[tuple[int, tuple[int, Report] | Refusal | None]]:
+        """Yield the node and the answer of each device that a reply speaks for; the bytes of reports are counted."""
+        collected, sender = self.collected, message.metadata.src_node_id
+        node, devices = self._batches.pop(message.metadata.group_id, (None, []))
+        if node is None:
+            answer = read_reply(message)
+            if not isinstance(answer, Refusal) and message.has_content():
+                collected.uplink_bytes += payload_bytes(message.content)
+            yield sender, answer
+            return
+        answers = read_batch_reply(message, len(devices)) if sender == node else None
+        if answers is None:
+            refused = read_reply(message)
+            yield from ((node, refused if isinstance(refused, Refusal) else None) for _ in devices)
+            return
+        for device, one in zip(devices, answers, strict=True):
+            if isinstance(one, Report):
+                collected.uplink_bytes += report_bytes(one.data)
+            yield self.nodes[device], one if isinstance(one, Refusal) else (device, one)
 
     def _query_of_device(self) -> Callable[[int], Query | None]:
         if len(self.questions) == 1 and self.questions[0].devices is None:
@@ -182,8 +229,7 @@ class CollectOnce(ReportStrategy):
             return lambda device: only if 0 <= device < len(self.nodes) else None
         table: dict[int, Query] = {}
         for question in self.questions:
-            devices = range(len(self.nodes)) if question.devices is None else question.devices.tolist()
-            table.update(dict.fromkeys(devices, question.query))
+            table.update(dict.fromkeys(self._devices_of(question), question.query))
         return table.get
 
     def _keep(self, device: int, report: Report, queries: Callable[[int], Query | None], *, sender: int) -> bool:

@@ -10,7 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from scipy.stats import binom
 
-from devices.noise import SAMPLER_VERSION, NoiseStream, derive_key
+import devices.noise as noise_module
+from devices.noise import SAMPLER_VERSION, KeyedHashes, NoiseStream, derive_key, first_words, joined_words
 
 KEY = bytes(range(32))
 ONE = 1 << 64
@@ -154,3 +155,24 @@ def test_version_1_of_the_sampler_means_what_it_always_meant() -> None:
     stream = NoiseStream(derive_key(b"secret", b"noise"), 1)
     drawn = np.packbits(stream.bernoulli(1 << 62, 64)).tobytes().hex(), stream.uniform_integer(1000)
     assert drawn == ("000f444200080480", 62)
+
+
+def test_the_first_words_of_many_streams_are_those_that_draws_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise_module, "AT_ONCE", 10)
+    streams = [NoiseStream(bytes([i]) * 32, i) for i in range(7)]
+    sizes = [3, 0, 25, 4, 6, 0, 1]
+    found = list(first_words(streams, sizes))
+    assert [(first, end) for first, end, _ in found] == [(0, 2), (2, 3), (3, 6), (6, 7)]
+    words = np.concatenate([words for _, _, words in found])
+    drawn = [stream.words(-(-size // 2)) for stream, size in zip(streams, sizes, strict=True)]
+    taken = [np.column_stack([w >> np.uint64(32), w & np.uint64(0xFFFFFFFF)]).ravel() for w in drawn]
+    assert np.array_equal(words, np.concatenate([w[:size] for w, size in zip(taken, sizes, strict=True)]))
+    assert np.array_equal(joined_words(streams, sizes), words) and list(first_words([], [])) == []
+
+
+def test_hashes_under_many_keys_are_hmacs() -> None:
+    keys = np.random.default_rng(1).integers(0, 256, (5, 32), np.uint8)
+    hashes = KeyedHashes(keys)
+    for message in (b"", b"a", bytes(63), bytes(64), bytes(1000)):
+        for place, key in enumerate(keys):
+            assert hashes.mac(place, message) == hmac.digest(key.tobytes(), message, "sha256")

@@ -112,3 +112,49 @@ def test_an_introduction_is_public_and_read_back() -> None:
     for record in ({}, {"device": -1, "own-state": True}, {"device": 1.0, "own-state": True}, {"device": 1}):
         assert wire.read_introduction(Message(RecordDict({"whoami": ConfigRecord(record)}), reply_to=ask)) is None
     assert wire.read_introduction(Message(Error(1, "x"), reply_to=ask)) is None
+
+
+def test_a_message_to_many_devices_is_read_back_and_nothing_else_is_one(ask_for: Callable[..., Query]) -> None:
+    content = wire.query_content(ask_for())
+    many = wire.batch_content(content, np.array([3, 5, 1 << 40]))
+    assert wire.read_batch(message(many)) == (ask_for().to_bytes(), [3, 5, 1 << 40])
+    question, numbers = ask_for().to_bytes(), bytes(8)
+    for wrong in (
+        content, RecordDict({}), RecordDict({"other": many["query"]}), RecordDict({**many, "more": ConfigRecord({})}),
+        *(RecordDict({"query": ConfigRecord(given)}) for given in (
+            {"query": question, "devices": b"1234"}, {"query": question, "devices": [1, 2]},
+            {"query": 1, "devices": numbers}, {"query": question, "devices": numbers, "more": 1},
+        )),
+    ):  # fmt: skip
+        with pytest.raises(InvalidQuery):
+            wire.read_batch(message(wrong))  # type: ignore[arg-type]
+    with pytest.raises(InvalidQuery):
+        wire.read_query(message(many))
+
+
+def test_a_reply_of_many_devices_is_read_back_and_nothing_else_is_one(ask_for: Callable[..., Query]) -> None:
+    answers = [Report(b"abc", False), *Refusal, Report(b"", True), Report(b"de", True)]
+    count = len(answers)
+    sent = wire.batch_reply(answers, message(wire.query_content(ask_for())))
+    assert wire.read_batch_reply(sent, count) == answers
+    assert wire.read_batch_reply(wire.batch_reply([], sent), 0) == []
+    good = dict(sent.content["reports"])
+    ends = np.frombuffer(good["ends"], "<i8")
+    wrongs: list[dict[str, object]] = [
+        {"data": b"abcdef"}, {"data": b"abcd"}, {"data": 5}, {"ends": good["ends"][:-8]},
+        {"ends": ends[::-1].tobytes()}, {"ends": (ends - 1).tobytes()}, {"statuses": good["statuses"][:-1]}, {"more": 1},
+        {"statuses": b"\xff" + good["statuses"][1:]}, {"statuses": b"\x02" + good["statuses"][1:]},
+    ]  # fmt: skip
+    for wrong in wrongs:
+        record = ConfigRecord({**good, **wrong})
+        assert wire.read_batch_reply(Message(RecordDict({"reports": record}), reply_to=sent), count) is None
+    for other in (RecordDict({}), RecordDict({"report": ConfigRecord(good)})):
+        assert wire.read_batch_reply(Message(other, reply_to=sent), count) is None
+    assert wire.read_batch_reply(sent, count + 1) is None
+    assert wire.read_batch_reply(wire.reply(Refusal.UNKNOWN_QUERY, sent, device=1), count) is None
+
+
+def test_the_bytes_of_one_reply_are_known_without_it(ask_for: Callable[..., Query]) -> None:
+    for data in (b"?", b"12345"):
+        one = wire.reply(Report(data, True), message(wire.query_content(ask_for())), device=1 << 40)
+        assert wire.report_bytes(data) == wire.payload_bytes(one.content)

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.mechanisms.bits import GAPS, PACKED, pack_bits, pack_plain, unpack_bits, unpack_plain, unpack_positions
+from devices.mechanisms.bits import (
+    GAPS,
+    PACKED,
+    pack_bits,
+    pack_many,
+    pack_plain,
+    unpack_bits,
+    unpack_plain,
+    unpack_positions,
+)
 
 
 @st.composite
@@ -32,12 +41,19 @@ def test_round_trip_and_size(bits: np.ndarray) -> None:
     assert (data[0] == PACKED) == (len(data) == 1 + len(packed))  # gaps only where they are smaller
 
 
+@given(st.lists(rows(), min_size=1, max_size=6))
+def test_many_rows_are_packed_as_one_by_one(found: list[np.ndarray]) -> None:
+    ends = np.cumsum([len(row) for row in found])
+    assert pack_many(np.concatenate(found), ends) == [pack_bits(row) for row in found]
+
+
 @pytest.mark.parametrize("ones", [[0], [127], [128], [255, 16_384], [2_097_152], [0, 1, 2, 5_000_000], []])
 def test_gaps_of_every_length(ones: list[int]) -> None:
     bits = np.zeros(6_000_000, np.bool_)
     bits[ones] = True
     data = pack_bits(bits)
     assert data[0] == GAPS and len(data) <= 1 + 4 * len(ones)
+    assert pack_many(np.tile(bits, 2), np.array([6_000_000, 12_000_000])) == [data, data]
     assert unpack_positions(data, len(bits)).tolist() == ones
 
 

@@ -280,3 +280,84 @@ def test_clear_features_and_labels() -> None:
     for make in (lambda: ClearFeatures(0), lambda: ClearFeatures(3, 1.0, 1.0), lambda: ClearLabel(0)):
         with pytest.raises(ValueError):
             make()
+
+
+@every
+def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism) -> None:
+    grouping = None if mechanism.takes(None) else tuple(i % 3 for i in range(N))
+    others: list[Mechanism] = [mechanism]
+    if isinstance(mechanism, RandomizedResponse):  # packed bits and gaps, both kinds of rows
+        others += [RandomizedResponse.from_epsilon(e, n=N, reporting="one-end") for e in (0.1, 3.0, 9.0)]
+    if isinstance(mechanism, MultiBit):
+        others += [MultiBit.from_epsilon(4.0, d=D, m=m) for m in (1, D - 1, D)]
+    records, devices = people(), list(range(len(people())))
+    for kind in others:
+        for trial in range(20):
+            streams = [[NoiseStream(bytes([trial, i]) * 16, 1) for i in devices] for _ in range(2)]
+            alone = [
+                kind.respond(record, noise, device=device, grouping=grouping)
+                for record, noise, device in zip(records, streams[0], devices, strict=True)
+            ]
+            assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
+
+
+TIED: list[tuple[type[Mechanism], str, dict[str, Any]]] = [
+    (RandomizedResponse, "flip", {"n": N}), (OneBit, "flip", {"d": D}), (MultiBit, "flip", {"d": D, "m": 4}),
+    (GRR, "lie", {"categories": C}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name", "sizes"), TIED, ids=lambda value: getattr(value, "name", ""))
+def test_ties_and_rejected_words_are_decided_as_alone(kind: Any, name: str, sizes: dict[str, Any]) -> None:
+    """The thresholds are built from the words that are drawn, so that the lower words decide."""
+    records, devices, keys = people(), list(range(len(people()))), [bytes([7, i]) * 16 for i in range(8)]
+    words = np.concatenate([np.frombuffer(NoiseStream(key, 1).first_words(8), "<u4") for key in keys])
+    for word in [int(word) for word in words if word >> 31 == 0]:
+        for lower in (0, 1, 1 << 31, (1 << 32) - 1):
+            mechanism = kind(**{name: max(1, (word << 32) + lower)}, **sizes)
+            alone = [mechanism.respond(r, NoiseStream(k, 1), device=d) for r, k, d in zip(records, keys, devices)]  # noqa: B905
+            streams = [NoiseStream(key, 1) for key in keys]
+            assert mechanism.respond_many(records, streams, devices=devices) == alone
+
+
+class Chosen(NoiseStream):
+    """A stream of chosen words; the lower words of ties are 0."""
+
+    def __init__(self, words: list[int]) -> None:
+        super().__init__(bytes(32))
+        self.left = words
+        self.all = words
+
+    def _draw(self, lane: int, size: int) -> Any:
+        taken, self.left = (self.left[:size], self.left[size:]) if lane else ([0] * size, self.left)
+        self._words[lane] += size
+        return np.array(taken, np.uint32)
+
+    def first_words(self, size: int) -> bytes:
+        return np.array(self.all[:size], "<u4").tobytes()
+
+
+@pytest.mark.parametrize("mechanism", [GRR.from_epsilon(1.0, categories=4), MultiBit.from_epsilon(4.0, d=D, m=4)])
+def test_a_device_whose_word_is_rejected_draws_alone(mechanism: Mechanism) -> None:
+    """The largest word lies beyond the last whole multiple of 3, of 11 and of 10."""
+    rng, most = np.random.default_rng(3), (1 << 32) - 1
+    drawn = [[int(word) for word in rng.choice([most, 5, 1 << 31, int(rng.integers(most))], 40)] for _ in people()]
+    drawn[0][:8] = [5] * 8
+    records, devices = people(), list(range(len(people())))
+    asked = zip(records, drawn, devices, strict=True)
+    alone = [mechanism.respond(record, Chosen(words), device=device) for record, words, device in asked]
+    assert mechanism.respond_many(records, [Chosen(words) for words in drawn], devices=devices) == alone
+
+
+@pytest.mark.parametrize("base", [RandomizedResponse, OneBit, MultiBit, GRR])
+def test_a_class_of_its_own_responds_in_its_own_way(base: Any) -> None:
+    class Own(base):  # type: ignore[misc]
+        def encode(self, report: Any) -> bytes:
+            return b"own"
+
+    (example,) = (m for m in EXAMPLES if type(m) is base)
+    own = Own(**example.parameters())
+    streams = [NoiseStream(bytes(32)) for _ in people()]
+    assert own.respond_many(people(), streams, devices=range(8))[1] == own.respond(
+        people()[1], NoiseStream(bytes(32)), device=1
+    )

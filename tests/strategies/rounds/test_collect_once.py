@@ -12,14 +12,26 @@ from curator.methods.base import Budget
 from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.data.splits import make_split
+from devices.device import Refusal
 from devices.enrolment.state import State, enrol
+from devices.fleet import Fleet
 from devices.policy.policy import policy_for
+from devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, reply
 from strategies.engines.grids import LocalGrid
+from strategies.rounds import collect_once
 from strategies.rounds.collect_once import CollectOnce, run_collection
 from strategies.rounds.stages import Stages
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
+
+
+class OneByOne(LocalGrid):
+    """A grid on which every device has a message of its own."""
+
+    @property
+    def takes_batches(self) -> bool:
+        return False
 
 
 def test_one_question_to_each_device_and_every_reply_counted_once(
@@ -40,14 +52,14 @@ def test_one_question_to_each_device_and_every_reply_counted_once(
 def test_private_labels_are_asked_of_labelled_devices_only(enrolled: Enrolled, ask: Ask) -> None:
     questions = ask(private_labels=True, eps_labels=1.0)
     strategy = CollectOnce(questions, range(1, 41))
-    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), LocalGrid(enrolled().folder, 40)))
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), OneByOne(enrolled().folder, 40)))
     with_label = {m.metadata.dst_node_id - 1 for m in messages if b'"label"' in m.content["query"]["query"]}
     assert questions[0].devices is not None and with_label == set(questions[0].devices.tolist())
     assert len(messages) == 40
 
 
 def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_too(enrolled: Enrolled, ask: Ask) -> None:
-    grid = LocalGrid(enrolled().folder, 40)
+    grid = OneByOne(enrolled().folder, 40)
     strategy = CollectOnce(ask(), range(1, 41))
     messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
     replies = list(grid.send_and_receive(messages))
@@ -66,7 +78,7 @@ def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_too(enrolled: E
 
 
 def test_nothing_is_evaluated_on_a_device(enrolled: Enrolled, ask: Ask) -> None:
-    grid = LocalGrid(enrolled().folder, 40)
+    grid = OneByOne(enrolled().folder, 40)
     strategy = CollectOnce(ask(), range(1, 41))
     assert list(strategy.configure_evaluate(1, ArrayRecord(), ConfigRecord(), grid)) == []
     assert strategy.aggregate_evaluate(1, []) is None
@@ -75,7 +87,7 @@ def test_nothing_is_evaluated_on_a_device(enrolled: Enrolled, ask: Ask) -> None:
 def test_what_the_curator_gets_is_noisy(enrolled: Enrolled, ask: Ask, population: Population) -> None:
     collected = run_collection(
         CollectOnce(ask(epsilon=1.0), range(1, 41)),
-        LocalGrid(enrolled(caps={"bit": 9, "vector": 1e9, "user": 1e9}).folder, 40),
+        OneByOne(enrolled(caps={"bit": 9, "vector": 1e9, "user": 1e9}).folder, 40),
     )
     reports = Reports.from_bytes(population.facts, ask(epsilon=1.0), collected.answers)
     truth = np.zeros((40, 40), bool)
@@ -89,7 +101,7 @@ def test_what_the_curator_gets_is_noisy(enrolled: Enrolled, ask: Ask, population
 @pytest.mark.parametrize("victim", ["answers later", "is silent"])
 def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: str) -> None:
     """Node 6 sends its report under the number of device 6, whose own node is 7, before that node answers."""
-    grid = LocalGrid(enrolled().folder, 40)
+    grid = OneByOne(enrolled().folder, 40)
     strategy = CollectOnce(ask(), range(1, 41))
     messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
     replies = list(grid.send_and_receive(messages))
@@ -111,7 +123,7 @@ def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: 
 
 def test_a_number_that_no_device_has_is_a_failure(enrolled: Enrolled, ask: Ask) -> None:
     """Without a roster a device's own number is trusted, but only within 0 .. n - 1."""
-    grid = LocalGrid(enrolled().folder, 40)
+    grid = OneByOne(enrolled().folder, 40)
     for roster in (True, False):
         strategy = CollectOnce(ask(), range(1, 41), roster=roster)
         messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
@@ -147,7 +159,7 @@ def test_nobody_speaks_for_another_device_in_a_later_stage(population: Populatio
 
 
 def test_a_second_reply_of_a_device_changes_nothing(enrolled: Enrolled, ask: Ask) -> None:
-    grid = LocalGrid(enrolled().folder, 40)
+    grid = OneByOne(enrolled().folder, 40)
     strategy = CollectOnce(ask(), range(1, 41))
     messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
     replies = list(grid.send_and_receive(messages))
@@ -157,3 +169,50 @@ def test_a_second_reply_of_a_device_changes_nothing(enrolled: Enrolled, ask: Ask
     strategy.aggregate_train(1, [*replies, again])
     assert (strategy.collected.reported, strategy.collected.failed) == (40, 1)
     assert strategy.collected.reports[6] == own
+
+
+@pytest.mark.parametrize("private_labels", [False, True])
+def test_messages_to_many_devices_give_what_one_each_gives(
+    enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch, private_labels: bool
+) -> None:
+    """Reports, counts and bytes alike; some devices are silent, some refuse, some repeat themselves."""
+    monkeypatch.setattr(collect_once, "BATCH", 7)
+    asked = {"private_labels": True, "eps_labels": 1.0} if private_labels else {}
+    found = []
+    for kind in (LocalGrid, OneByOne):
+        folder = enrolled().folder
+        other = ask(private_labels=False, epsilon=1.5)[0].query  # answered first: REPORT_COLLECTED, or refused
+        for node in (3, 9):
+            list(Fleet(folder).answer([Message(query_content(other), node, QUERY_TYPE)]))
+        some = [Question(question.query, np.array([11, 12, 20])) for question in ask(**asked)[:1]]
+        run_collection(CollectOnce(some, range(1, 41)), kind(folder, 40))
+        strategy = CollectOnce(ask(**asked), range(1, 41), silent=frozenset({0, 13}))
+        collected = run_collection(strategy, kind(folder, 40))
+        assert (len(strategy._batches), collected.failed, collected.silent) == (0, 0, 2)
+        found.append({**vars(collected), "seconds": 0.0})
+        assert list(collected.reports) == sorted(collected.reports) or private_labels
+    assert found[0] == found[1] and found[0]["messages"] == 78
+
+
+def test_a_batch_that_is_no_answer_of_its_node_is_a_failure(enrolled: Enrolled, ask: Ask) -> None:
+    grid = LocalGrid(enrolled().folder, 40)
+    for wrong in ("nonsense", "refusal", "short", "another node", "twice"):
+        strategy = CollectOnce(ask(), range(1, 41))
+        messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+        assert [m.metadata.message_type for m in messages] == [REPORTS_TYPE]
+        replies = list(grid.send_and_receive(messages))
+        if wrong == "nonsense":
+            replies = [Message(RecordDict({}), reply_to=messages[0])]
+        elif wrong == "refusal":
+            replies = [reply(Refusal.UNKNOWN_QUERY, messages[0], device=-1)]
+        elif wrong == "short":
+            content = ConfigRecord({**replies[0].content["reports"], "statuses": b""})
+            replies = [Message(RecordDict({"reports": content}), reply_to=messages[0])]
+        elif wrong == "another node":
+            replies[0].metadata.__dict__["_src_node_id"] = 7
+        else:
+            replies *= 2
+        strategy.aggregate_train(1, replies)
+        c = strategy.collected
+        got = (c.reported + c.replayed, sum(c.refused.values()), c.failed)
+        assert got == {"refusal": (0, 40, 0), "twice": (40, 0, 1)}.get(wrong, (0, 0, 40))

@@ -29,6 +29,7 @@ from strategies import RunOptions, simulate
 from strategies.engines.collect import collect
 from strategies.engines.flower_job import Job, load_collected, save_collected
 from strategies.engines.grids import LocalGrid
+from strategies.rounds import collect_once
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.stages import Stages, at_stage
 
@@ -152,15 +153,18 @@ def test_who_misses_the_first_stage_is_not_asked_the_second(enrolled: Make, popu
     assert {i: rest.reports[i] for i in some.reports} == some.reports
 
 
-def test_who_stops_between_the_stages_is_silent(enrolled: Make, population: Population) -> None:
+def test_who_stops_between_the_stages_is_silent(
+    enrolled: Make, population: Population, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state = enrolled()
     (question,) = _ask(population)
     strategy = CollectOnce((question,), range(1, 41), stages=Stages(METHOD, population.facts, state.folder))
+    monkeypatch.setattr(collect_once, "BATCH", 10)
     grid = LocalGrid(state.folder, 40)
     first = strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid)
     strategy.aggregate_train(1, grid.send_and_receive(first))
     second = list(strategy.configure_train(2, ArrayRecord(), ConfigRecord(), grid))
-    strategy.aggregate_train(2, grid.send_and_receive(second[:30]))
+    strategy.aggregate_train(2, grid.send_and_receive(second[:3]))
     c = strategy.collected
     assert (c.asked, c.reported, c.silent, len(c.reports), len(c.answers)) == (40, 30, 10, 40, 30)
     with pytest.raises(ValueError, match="needs stages= to make the questions"):

@@ -1,0 +1,136 @@
+"""One question to many devices of one ledger: the answers that :meth:`devices.device.Device.answer` gives one by one.
+
+A device that never answered and whose policy allows the question reports. What these devices
+compute is computed together, with their own secrets, digests and keys: every byte of a report
+and of a row is the same. All other devices, and all refusals, go through :meth:`devices.device.Device.answer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from devices.device import Refusal, Report, pack_parts, pack_report, question_to
+from devices.drawing import SEAL, data_message, noise_message
+from devices.enrolment.state import SHARD, State
+from devices.ledger.ledger import CounterMismatch, LedgerDamaged
+from devices.ledger.rows import Head, QueryAnswer
+from devices.noise import KeyedHashes, NoiseStream
+from devices.query import InvalidQuery, Query
+
+Answer = Report | Refusal
+
+
+def answer_together(state: State, devices: Sequence[int], question: bytes) -> list[Answer]:
+    """Answer a question in one transaction of the devices' ledger, committed when this returns.
+
+    If it fails, nothing was released, and every device answers ``LEDGER_DAMAGED``. Where the counter shows that
+    a device's ledger is a copy, that device answers ``COUNTER_MISMATCH``.
+
+    Args:
+        state: Their folder.
+        devices: Public numbers, in rising order, of one shard.
+        question: As for one device.
+
+    Raises:
+        InvalidQuery: for other numbers.
+    """
+    rising = all(first < second for first, second in zip(devices, devices[1:], strict=False))
+    if not (devices and rising and devices[0] // SHARD == devices[-1] // SHARD):
+        raise InvalidQuery("the devices are out of order, or of several ledgers")
+    damaged: list[Answer] = [Refusal.LEDGER_DAMAGED] * len(devices)
+    answers = damaged
+    try:
+        with state.ledger(devices[0]).transaction(devices):
+            answers = answer_many(state, devices, question)
+    except CounterMismatch as error:  # the transaction is committed, but nothing of these devices may leave
+        lost = error.devices
+        return [Refusal.of(error) if d in lost else answer for d, answer in zip(devices, answers, strict=True)]
+    except (LedgerDamaged, ValueError, OSError):
+        return damaged
+    return answers
+
+
+def answer_many(state: State, devices: Sequence[int], question: bytes) -> list[Answer]:
+    """Answer a question inside a transaction of the devices' ledger; no answer may leave before its commit.
+
+    Raises:
+        LedgerDamaged: as :meth:`devices.device.Device.answer`; the transaction has to be given up whole.
+    """
+    query = question_to(state.policy, question)
+    found: dict[int, Report] = {}
+    if isinstance(query, Query) and query.stage == 0:
+        found = _first_answers(state, devices, query)
+    return [found[device] if device in found else _alone(state, device, question) for device in devices]
+
+
+def _alone(state: State, index: int, question: bytes) -> Answer:
+    """Return one device's answer, and the refusals that the ClientApp has for a failure."""
+    try:
+        device = state.device(index)
+    except Exception:
+        return Refusal.LEDGER_DAMAGED  # nobody of this number lives here
+    try:
+        return device.answer(question)
+    except LedgerDamaged:
+        raise
+    except Exception:
+        return device.refuse_unknown()
+
+
+def _first_answers(state: State, devices: Sequence[int], query: Query) -> dict[int, Report]:
+    """Draw and enter the reports of devices that never answered, where their policy allows the question."""
+    policy, ledger = state.policy, state.ledger(devices[0])
+    try:
+        nonces = {
+            device: nonce
+            for device, nonce in ledger.unanswered(devices).items()
+            if device in state.lives_here
+            and policy.allows(query, device=device)
+            and policy.allows_total(0.0, query, device=device)
+        }
+        if not nonces:
+            return {}
+        hashes = KeyedHashes(state.secrets[list(nonces)])
+        drawn = _draw(state, nonces, query, hashes)
+    except Exception:  # a ledger that cannot be read, a mechanism that fails: each device then answers alone
+        return {}
+    answers = [
+        QueryAnswer.following(Head(), device, query, reports, digests)
+        for device, (reports, digests) in zip(nonces, drawn, strict=True)
+    ]
+    ledger.enter_first(answers, seal_keys=[hashes.mac(place, SEAL) for place in range(len(nonces))])
+    return {
+        device: Report(pack_report(tuple(reports.values())), replayed=False)
+        for device, (reports, _) in zip(nonces, drawn, strict=True)
+    }
+
+
+_Drawn = tuple[dict[str, bytes], dict[str, bytes]]  # reports and data digests by attribute
+
+
+def _draw(state: State, nonces: Mapping[int, bytes], query: Query, hashes: KeyedHashes) -> list[_Drawn]:
+    """Return the reports of each device in ``nonces``, as :meth:`devices.device.Device.answer` draws them."""
+    devices = list(nonces)
+    records = [state.population.record(device) for device in devices]
+    reports: dict[str, list[bytes]] = {}
+    digests: dict[str, list[bytes]] = {}
+    for ask in query.asks:
+        read = [[hashes.mac(k, data_message(record, name)) for k, record in enumerate(records)]
+                for name in ask.attributes]  # fmt: skip
+        digests |= zip(ask.attributes, read, strict=True)
+        asked = query.question(ask.attribute)
+        keys = [
+            hashes.mac(k, noise_message(b"noise", asked, *own, nonce))
+            for k, (nonce, *own) in enumerate(zip(nonces.values(), *read, strict=True))
+        ]
+        parts = [
+            mechanism.respond_many(
+                records, [NoiseStream(key, stream) for key in keys], devices=devices, grouping=query.grouping
+            )
+            for stream, mechanism in enumerate(ask.mechanisms)
+        ]
+        reports[ask.attribute] = [pack_parts(own) for own in zip(*parts, strict=True)]
+    return [
+        ({name: found[k] for name, found in reports.items()}, {name: found[k] for name, found in digests.items()})
+        for k in range(len(devices))
+    ]

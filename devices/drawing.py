@@ -1,0 +1,32 @@
+"""Bytes under a device's keyed hashes: the data that a report is drawn from, and the key of its noise."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from devices.data.population import Record
+from devices.noise import key_message
+
+SEAL = key_message(b"seal")  # its HMAC is the key of a device's seals
+
+
+def data_message(record: Record, attribute: str) -> bytes:
+    """Return the message whose HMAC under the device's secret is the digest of an attribute's data."""
+    if attribute == "adjacency":
+        data = np.ascontiguousarray(record.neighbours, "<i4").tobytes()
+    elif attribute == "features":
+        columns = np.ascontiguousarray(record.feature_indices, "<i4").tobytes()
+        data = columns + np.ascontiguousarray(record.feature_values, "<f4").tobytes()
+    else:
+        data = struct.pack("<q", record.label)
+    return key_message(b"data", attribute.encode(), data)
+
+
+def noise_message(*parts: bytes) -> bytes:
+    """Return the message whose HMAC under the device's secret is the key of an answer's noise.
+
+    The counter's nonce, the last part, is left out where there is none, so that keys stay.
+    """
+    return key_message(*(parts if parts[-1] else parts[:-1]))
