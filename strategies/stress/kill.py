@@ -5,9 +5,9 @@
 A collection is started, killed ten times and started again each time. Then it runs to its end.
 Every reply is logged when it leaves. In half of the collections the runs alternate between two
 budgets: a device with a lost row would answer both. The other half asks one question only and
-must end with the reports of a collection without a kill. A run is killed at a random moment, or
-kills itself at a named step: before a claim, between claim and commit, after a commit, while
-replies leave.
+must end with the reports of a collection without a kill. Half of the runs send messages to many
+devices, the others one to each. A run is killed at a random moment, or kills itself at a named
+step: before a claim, between claim and commit, after a commit, while replies leave.
 
 The process forks the runs that it kills, so it must run alone.
 """
@@ -31,18 +31,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from flwr.app import Message
 
 from curator.methods.base import Question
 from devices.client_app import release_states
 from devices.datasets.generated_v1 import generate
+from devices.device import Refusal, Report
 from devices.enrolment.state import State, enrol
 from devices.fleet import Fleet
 from devices.ledger.ledger import Ledger
 from devices.mechanisms import OneBit, RandomizedResponse
 from devices.policy.policy import policy_for
 from devices.query import Ask, Query
-from devices.wire import QUERY_TYPE, query_content, read_reply
+from devices.wire import QUERY_TYPE, REPORTS_TYPE, batch_content, query_content, read_batch_reply, read_reply
 from strategies.engines.collect import collect
 from strategies.engines.flower_internals import assume_identity
 
@@ -196,7 +198,7 @@ def _die() -> None:
 
 def _die_at(moment: str, rng: random.Random, devices: int) -> None:
     """Make this process kill itself at a step of the ledger, the n-th time that it comes there."""
-    decide, transaction = Ledger.decide, Ledger.transaction
+    decide, enter_first, transaction = Ledger.decide, Ledger.enter_first, Ledger.transaction
     left = rng.randrange(devices if moment == "before a claim" else -(-devices // BATCH))
 
     def reached(step: str) -> bool:
@@ -209,6 +211,11 @@ def _die_at(moment: str, rng: random.Random, devices: int) -> None:
             _die()
         return decide(self, *arguments, **named)
 
+    def entering_first(self: Ledger, answers: Any, **named: Any) -> None:
+        if any(reached("before a claim") for _ in answers):
+            _die()
+        enter_first(self, answers, **named)
+
     @contextmanager
     def committing(self: Ledger, devices: Iterable[int] = ()) -> Iterator[None]:
         with transaction(self, devices):
@@ -219,20 +226,35 @@ def _die_at(moment: str, rng: random.Random, devices: int) -> None:
             _die()
 
     setattr(Ledger, "decide", deciding)  # noqa: B010 - only this process's
+    setattr(Ledger, "enter_first", entering_first)  # noqa: B010
     setattr(Ledger, "transaction", committing)  # noqa: B010
 
 
 def _ask(folder: Path, log: Path, question: Query, devices: int, moment: str, rng: random.Random) -> None:
     last = rng.randrange(devices) if moment == "while replies leave" else -1
-    content = query_content(question)
-    messages = [Message(content, device + 1, QUERY_TYPE) for device in range(devices)]
     handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    for sent, answer in enumerate(Fleet(folder, batch=BATCH).answer(messages)):
-        read = read_reply(answer)
-        if isinstance(read, tuple):
-            os.write(handle, f"{read[0]} {hashlib.sha256(read[1].data).hexdigest()}\n".encode())
+    answers = _answers_together if rng.random() < 0.5 else _answers_one_by_one
+    for sent, (device, answer) in enumerate(answers(folder, question, devices)):
+        if isinstance(answer, Report):
+            os.write(handle, f"{device} {hashlib.sha256(answer.data).hexdigest()}\n".encode())
         if sent == last:
             _die()
+
+
+def _answers_one_by_one(folder: Path, question: Query, devices: int) -> Iterator[tuple[int, Report | Refusal | None]]:
+    content = query_content(question)
+    messages = [Message(content, device + 1, QUERY_TYPE) for device in range(devices)]
+    for answer in Fleet(folder, batch=BATCH).answer(messages):
+        read = read_reply(answer)
+        yield answer.metadata.src_node_id - 1, read[1] if isinstance(read, tuple) else read
+
+
+def _answers_together(folder: Path, question: Query, devices: int) -> Iterator[tuple[int, Report | Refusal]]:
+    content = query_content(question)
+    batches = [np.arange(first, min(first + BATCH, devices)) for first in range(0, devices, BATCH)]
+    messages = [Message(batch_content(content, batch), int(batch[0]) + 1, REPORTS_TYPE) for batch in batches]
+    for batch, answer in zip(batches, Fleet(folder).answer(messages), strict=True):
+        yield from zip(batch.tolist(), read_batch_reply(answer, len(batch)) or [], strict=True)
 
 
 def _check(

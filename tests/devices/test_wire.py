@@ -142,8 +142,8 @@ def test_a_reply_of_many_devices_is_read_back_and_nothing_else_is_one(ask_for: C
     ends = np.frombuffer(good["ends"], "<i8")
     wrongs: list[dict[str, object]] = [
         {"data": b"abcdef"}, {"data": b"abcd"}, {"data": 5}, {"ends": good["ends"][:-8]},
-        {"ends": ends[::-1].tobytes()}, {"ends": (ends - 1).tobytes()}, {"statuses": good["statuses"][:-1]}, {"more": 1},
-        {"statuses": b"\xff" + good["statuses"][1:]}, {"statuses": b"\x02" + good["statuses"][1:]},
+        {"ends": ends[::-1].tobytes()}, {"ends": (ends - 1).tobytes()}, {"statuses": good["statuses"][:-1]},
+        {"more": 1}, {"statuses": b"\xff" + good["statuses"][1:]}, {"statuses": b"\x02" + good["statuses"][1:]},
     ]  # fmt: skip
     for wrong in wrongs:
         record = ConfigRecord({**good, **wrong})

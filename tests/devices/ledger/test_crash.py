@@ -34,9 +34,11 @@ LOOP = """
 import hashlib, json, os, random, signal, sys, time
 from contextlib import contextmanager
 from pathlib import Path
+import numpy as np
 from flwr.app import Message
 from flwr.supercore.task_identity import TaskIdentity
 from devices import wire
+from devices.device import Refusal
 from devices.fleet import Fleet
 from devices.ledger.counter import CounterCheck
 from devices.ledger.ledger import Ledger
@@ -51,7 +53,7 @@ def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 def die_at(step, count):
-    enter, transaction, settle = Ledger.enter, Ledger.transaction, CounterCheck.settle
+    enter, enter_first, transaction, settle = Ledger.enter, Ledger.enter_first, Ledger.transaction, CounterCheck.settle
     left = [count]
 
     def last():
@@ -63,6 +65,13 @@ def die_at(step, count):
             die()
         enter(self, *arguments, **named)
         if step == "after the claim" and last():
+            die()
+
+    def entering_first(self, answers, **named):
+        if step == "before the claim" and any([last() for _ in answers]):
+            die()
+        enter_first(self, answers, **named)
+        if step == "after the claim" and any([last() for _ in answers]):
             die()
 
     @contextmanager
@@ -80,14 +89,24 @@ def die_at(step, count):
         settle(self)
 
     Ledger.enter, Ledger.transaction, CounterCheck.settle = entering, committing, settling
+    Ledger.enter_first = entering_first
+
+def answers(question):
+    content = wire.query_content(question)
+    if not together:
+        for reply in Fleet(folder, batch=batch).answer([Message(content, i + 1, wire.QUERY_TYPE) for i in range(size)]):
+            read = wire.read_reply(reply)
+            yield reply.metadata.src_node_id - 1, read[1] if isinstance(read, tuple) else read
+        return
+    groups = [np.arange(first, first + batch) for first in range(0, size, batch)]
+    many = [Message(wire.batch_content(content, group), int(group[0]) + 1, wire.REPORTS_TYPE) for group in groups]
+    for group, reply in zip(groups, Fleet(folder).answer(many)):
+        yield from zip(group.tolist(), wire.read_batch_reply(reply, batch))
 
 def collect(question, stop):
-    content = wire.query_content(question)
-    messages = [Message(content, i + 1, wire.QUERY_TYPE) for i in range(size)]
-    for sent, reply in enumerate(Fleet(folder, batch=batch).answer(messages)):
-        read = wire.read_reply(reply)
-        said = hashlib.sha256(read[1].data).hexdigest() if isinstance(read, tuple) else read.name
-        os.write(log, f"{reply.metadata.src_node_id - 1} {said}\\n".encode())
+    for sent, (device, answer) in enumerate(answers(question)):
+        said = answer.name if isinstance(answer, Refusal) else hashlib.sha256(answer.data).hexdigest()
+        os.write(log, f"{device} {said}\\n".encode())
         if sent == stop:
             die()
 
@@ -101,10 +120,11 @@ def child(question, before=lambda: None, stop=None):
             os._exit(0)
     return pid
 
-died = 0
+died, together = 0, False
 rng = random.Random(0)
 for number in range(kills):
     question = questions[number % len(questions)]
+    together = number // 2 % 2 == 0  # two runs with messages to many devices, two with one for each
     if mode == "at random":
         # Every run begins with the first device, so a later kill waits for more replies; then any moment.
         written = os.fstat(log).st_size

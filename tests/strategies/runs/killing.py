@@ -29,6 +29,7 @@ from devices.fleet import Fleet
 from devices.ledger.ledger import Ledger
 from strategies.engines.grids import LocalGrid
 from strategies.results import folder as run_folder
+from strategies.rounds import collect_once
 from strategies.rounds.checkpoint import CheckpointFile
 from strategies.rounds.stages import Stages
 from strategies.runs import simulate as simulation
@@ -47,7 +48,7 @@ def run(args: list[str], moment: str | None, count: int) -> None:
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def around(owner: Any, name: str, *, first: bool) -> None:
+    def around(owner: Any, name: str, *, first: bool, times: Callable[..., int] = lambda *_, **__: 1) -> None:
         inner: Callable[..., Any] = getattr(owner, name)
 
         def wrapped(*given: Any, **named: Any) -> Any:
@@ -55,21 +56,26 @@ def run(args: list[str], moment: str | None, count: int) -> None:
                 strike()
             found = inner(*given, **named)
             if not first:
-                strike()
+                for _ in range(times(*given, **named)):
+                    strike()
             return found
 
         setattr(owner, name, wrapped)
 
     begin = Fleet.__init__
     Fleet.__init__ = lambda self, folder: begin(self, folder, batch=BATCH)  # type: ignore[assignment,method-assign,misc]
+    collect_once.BATCH = BATCH  # type: ignore[misc]
     if moment == "entry":
         around(Ledger, "enter", first=False)
+        around(Ledger, "enter_first", first=False, times=lambda ledger, answers, **_: len(answers))
     elif moment == "reply":
         deliver = LocalGrid.deliver
 
         def leaving(self: LocalGrid, messages: Any) -> Iterator[Any]:
             for reply in deliver(self, messages):
-                strike()
+                many = reply.content.get("reports") if reply.has_content() else None
+                for _ in range(1 if many is None else len(many["statuses"])):
+                    strike()
                 yield reply
 
         LocalGrid.deliver = leaving  # type: ignore[method-assign]

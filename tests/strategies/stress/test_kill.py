@@ -25,7 +25,10 @@ def test_forty_kills() -> None:
 
 SPOILED = """
 import os, sys
+from contextlib import suppress
 from flwr.app import Context, RecordDict
+from devices import client_app
+from devices.answer_many import answer_many
 from devices.client_app import app, open_state
 from devices.enrolment.state import SHARD
 from devices.fleet import Fleet
@@ -40,11 +43,17 @@ def early(self, shard, messages):
             yield app(message, Context(1, node, {"state-dir": str(self.folder), "partition-id": node - 1},
                                        RecordDict(), {}))
 
+def early_together(state, devices, question):
+    with suppress(InterruptedError), state.ledger(devices[0]).transaction(devices):
+        answers = answer_many(state, devices, question)
+        raise InterruptedError
+    return answers
+
 def spoil():
     if sys.argv[1] == "replies leave before the commit":
-        Fleet._answer_batch = early
+        Fleet._answer_batch, client_app.answer_together = early, early_together
     else:
-        Ledger.enter = lambda *_, **__: None
+        Ledger.enter = Ledger.enter_first = lambda *_, **__: None
 
 print(torture(20, 120, seed=1, spoil=spoil, moments=("while replies leave",)))
 """
