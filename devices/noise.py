@@ -10,8 +10,9 @@ A Bernoulli trial compares 64 random bits with a threshold. The upper 32 bits de
 except on a tie (one in 2**32), when the lower 32 come from a second keystream; the
 answer is that of the full 64-bit comparison.
 
-Statement: exact for ideal uniform noise; computational through ChaCha20 and HMAC. The
-draws of a key are fixed by ``SAMPLER_VERSION``; a version's meaning never changes.
+Statement: exact for ideal uniform noise; computational through ChaCha20 and HMAC. What each
+method draws from a key never changes. A mechanism that draws in another way says so with
+its sampler version (:attr:`devices.mechanisms.base.Mechanism.sampler`).
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from devices.array_types import BoolArray
 
 Words = NDArray[np.uint32]
 
-SAMPLER_VERSION = 1
 _LOW, _HIGH = 0, 1
 _INNER_PAD, _OUTER_PAD = np.uint8(0x36), np.uint8(0x5C)  # of HMAC
 AT_ONCE = 1 << 17  # words of many streams; 512 KiB of them stay in a core's cache
 _WORD, _PAIR = np.dtype("<u4"), np.dtype("<u8")
+_LOWER, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 # ChaCha20's initial block counter, then twelve bytes that name the stream and its lane.
 _NONCE = struct.Struct("<4xII4x").pack
 # What is enciphered to get the keystream itself, kept so that a draw need not clear memory first.
@@ -149,6 +150,25 @@ class NoiseStream:
             self._draw(_LOW, behind)
         return self._draw(_LOW, size)
 
+    def bernoulli_by_bytes(self, threshold: int, size: int) -> BoolArray:
+        """Return ``size`` trials with probability threshold / 2**64, from a quarter of the words.
+
+        The first 8 of 64 random bits decide, except on a tie (one in 256). All further bits of the ties follow
+        those of all trials.
+
+        Raises:
+            ValueError: for a threshold of 0 or of 2**64 and beyond.
+        """
+        if not 0 < threshold < 1 << 64:
+            raise ValueError(f"a threshold of {threshold} draws no noise")
+        first = self._draw(_HIGH, (size + 3) // 4).view(np.uint8)[:size]
+        top = np.uint8(threshold >> 56)
+        result = first < top
+        ties = np.flatnonzero(first == top)
+        if len(ties):
+            result[ties] = self.words(len(ties)) >> np.uint64(8) < np.uint64(threshold & (1 << 56) - 1)
+        return result
+
     def uniform_integer(self, bound: int) -> int:
         """Return a uniform integer 0 .. bound - 1 without modulo bias (rejection).
 
@@ -186,6 +206,35 @@ class NoiseStream:
         """Return ``size`` independent uniform 64-bit integers."""
         halves = self._draw(_HIGH, 2 * size).astype(np.uint64)
         return halves[::2] << np.uint64(32) | halves[1::2]
+
+    def word(self) -> int:
+        """Return a uniform 64-bit integer."""
+        high, low = self._draw(_HIGH, 2).tolist()
+        return int(high << 32 | low)
+
+    def distinct_integers(self, bound: int, size: int) -> NDArray[np.int64]:
+        """Return a uniform subset of 0 .. bound - 1 with ``size`` numbers, sorted.
+
+        A word w gives the number w * bound // 2**32; the few words that would make some numbers more likely are
+        dropped (Lemire 2019). The subset is the first ``size`` different numbers.
+
+        Raises:
+            ValueError: for a bound above 2**32, or more numbers than there are.
+        """
+        if not 0 <= size <= bound <= 1 << 32:
+            raise ValueError(f"there is no subset of {size} numbers below {bound}")
+        unfair = np.uint64((1 << 32) % bound if bound else 0)
+        found = np.zeros(0, np.int64)
+        while len(found) < size:
+            products = self._draw(_HIGH, size - len(found)) * np.uint64(bound)
+            fair = (products & _LOWER) >= unfair
+            numbers = ((products if fair.all() else products[fair]) >> _HALF).view(np.int64)
+            found = np.concatenate((found, numbers)) if len(found) else numbers
+            found.sort()
+            fresh = found[1:] != found[:-1]
+            if not fresh.all():
+                found = np.concatenate((found[:1], found[1:][fresh]))
+        return found
 
 
 def first_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Iterator[tuple[int, int, Words]]:

@@ -35,7 +35,6 @@ from typing import Any
 
 from devices import mechanisms
 from devices.mechanisms.base import Loss, Mechanism
-from devices.noise import SAMPLER_VERSION
 
 FORMAT = 1
 ATTRIBUTES = ("adjacency", "features", "label")
@@ -97,8 +96,7 @@ class Ask:
     def to_dict(self) -> dict[str, Any]:
         """Return the canonical JSON values."""
         asked = [
-            {"name": m.name, "version": m.version, "sampler": SAMPLER_VERSION, **m.parameters()}
-            for m in self.mechanisms
+            {"name": m.name, "version": m.version, "sampler": m.sampler, **m.parameters()} for m in self.mechanisms
         ]
         return {"attribute": self.attribute, "mechanisms": asked}
 
@@ -299,9 +297,11 @@ def _mechanism(value: Any) -> Mechanism:
     if not isinstance(value, dict):
         raise InvalidQuery("a mechanism is malformed")
     kind = mechanisms.find(str(value.get("name")))
-    if kind is None or [value.get("version"), value.get("sampler")] != [kind.version, SAMPLER_VERSION]:
+    if kind is None or value.get("version") != kind.version or value.get("sampler") not in kind.samplers:
         raise InvalidQuery("unknown mechanism or version")
-    given = {key: entry for key, entry in value.items() if key not in ("name", "version", "sampler")}
+    given = {key: entry for key, entry in value.items() if key not in ("name", "version")}
+    if len(kind.samplers) == 1:
+        del given["sampler"]
     # A type is text, or the class itself where the mechanism's module does not defer annotations.
     expected = {
         entry.name: getattr(entry.type, "__name__", entry.type)

@@ -22,7 +22,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
         ("array_types", "atomic_files"),
         ("collector", "facts", "fixed_point", "network", "noise"),
-        ("data",),
+        ("data", "sampling"),
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),
         ("drawing", "query"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from devices.array_types import IntArray
+from devices.mechanisms import Mechanism
 from devices.mechanisms import Reporting as Reporting
 from devices.query import Query
 
@@ -24,6 +25,19 @@ class Question:
     query: Query
     devices: IntArray | None = None
     part: int = 0
+
+    def with_sampler(self, version: int) -> Question:
+        """Return the question with this sampler version of each mechanism that has it."""
+        plan = tuple(tuple(replace(ask, mechanisms=_drawn_by(ask.mechanisms, version)) for ask in stage)
+                     for stage in self.query.plan)  # fmt: skip
+        return self if plan == self.query.plan else replace(self, query=replace(self.query, plan=plan))
+
+
+def _drawn_by(mechanisms: tuple[Mechanism, ...], version: int) -> tuple[Mechanism, ...]:
+    return tuple(
+        replace(m, sampler=version) if version != m.sampler and version in m.samplers else m  # type: ignore[type-var]
+        for m in mechanisms
+    )
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,12 @@ from devices.mechanisms.stacking import DataOf, sparse_ones
 from devices.noise import NoiseStream
 
 
+def existing(neighbours: np.ndarray, n: int) -> np.ndarray:
+    """Return the sorted ids, each once; an id that no node has counts as the nearest one, as in a row of bits."""
+    ids = np.sort(neighbours.astype(np.int64).clip(0, n - 1))
+    return ids if len(ids) < 2 else ids[np.concatenate(([True], ids[1:] != ids[:-1]))]
+
+
 class AdjacencyMechanism(Mechanism):
     """Mechanism that reads the row of bits; its dataclass has the fields ``n`` and ``reporting``."""
 

@@ -142,6 +142,8 @@ class Mechanism:
 
     name: ClassVar[str]
     version: ClassVar[int]
+    samplers: ClassVar[tuple[int, ...]] = (1,)  # versions of the way in which a report is drawn from the noise
+    sampler: int = 1  # the version that is asked for; a class with several ones has this as a field
     attributes: ClassVar[frozenset[str]]
     also_reads: ClassVar[frozenset[str]] = frozenset()  # further attributes that the report depends on
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list

@@ -6,6 +6,8 @@ seven bits a byte, the high bit set on all but the last byte of a number.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from devices.array_types import BoolArray, IntArray
@@ -52,13 +54,45 @@ def pack_many(bits: BoolArray, ends: IntArray) -> list[bytes]:
     gaps = np.diff(ones, prepend=-1) - 1
     leading = (last - counts)[counts > 0]  # the first gap of a row counts from the row's start
     gaps[leading] = ones[leading] - starts[counts > 0]
-    coded, sizes = _coded(gaps)
+    coded, sizes = _septets(gaps)
     places = np.concatenate([[0], np.cumsum(sizes)])
     begins, stops = places[last - counts].tolist(), places[last].tolist()
     data = coded.tobytes()
     return [
         _GAPS + data[begin:stop] if stop - begin < most else _PACKED + pack_plain(row)
         for row, begin, stop, most in zip(rows, begins, stops, room.tolist(), strict=True)
+    ]
+
+
+def pack_positions(ones: np.ndarray, size: int) -> bytes:
+    """Return what :func:`pack_bits` writes for ``size`` bits with ones at these sorted positions."""
+    gaps = _smaller_gaps(ones, size)
+    if gaps is not None:
+        return _GAPS + gaps
+    bits = np.zeros(size, np.bool_)
+    bits[ones] = True
+    return _PACKED + pack_plain(bits)
+
+
+def pack_rows(ones: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> list[bytes]:
+    """Return what :func:`pack_positions` writes for each of many rows.
+
+    Args:
+        ones: Sorted positions of the ones, row after row.
+        rows: The row of each one.
+        sizes: Bits of each row.
+    """
+    starts = np.searchsorted(rows, np.arange(len(sizes) + 1))
+    gaps = np.diff(ones, prepend=-1) - 1
+    first = starts[:-1][starts[:-1] < starts[1:]]
+    gaps[first] = ones[first]
+    coded, lengths = _septets(gaps)
+    ends = np.concatenate(([0], np.cumsum(lengths)))[starts]
+    data, form = coded.tobytes(), _GAPS
+    packed = (np.diff(ends) >= (sizes + 7) // 8).tolist()
+    return [
+        pack_positions(ones[starts[row] : starts[row + 1]], int(sizes[row])) if packed[row] else form + data[start:end]
+        for row, (start, end) in enumerate(itertools.pairwise(ends.tolist()))
     ]
 
 
@@ -114,24 +148,18 @@ def _encode_gaps(positions: np.ndarray) -> bytes:
                 gap >>= 7
             out.append(gap)
         return bytes(out)
-    return _coded(np.diff(positions, prepend=-1) - 1)[0].tobytes()
+    return _septets(np.diff(positions, prepend=-1) - 1)[0].tobytes()
 
 
-def _coded(gaps: IntArray) -> tuple[np.ndarray, IntArray]:
-    """Return the varints of all gaps, joined, and the number of bytes of each."""
-    sizes = np.ones(len(gaps), np.int64)
-    for shift in (7, 14, 21, 28):
-        larger = gaps >= 1 << shift
-        if not larger.any():
-            break
-        sizes += larger
-    ends = np.cumsum(sizes)
-    coded = np.zeros(int(sizes.sum()), np.uint8)
-    for place in range(int(sizes.max(initial=0))):
-        rows = sizes > place
-        more = np.where(sizes[rows] > place + 1, 0x80, 0)
-        coded[(ends - sizes)[rows] + place] = ((gaps[rows] >> 7 * place) & 0x7F) | more
-    return coded, sizes
+def _septets(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bytes of these numbers, uint8, and the number of bytes of each."""
+    places = max(-(-int(gaps.max(initial=0)).bit_length() // 7), 1)
+    septets = gaps[:, None] >> 7 * np.arange(places)
+    used = septets > 0
+    used[:, 0] = True
+    coded = (septets & 0x7F).astype(np.uint8)
+    coded[:, :-1] |= used[:, 1:].view(np.uint8) << 7
+    return coded[used], np.count_nonzero(used, axis=1)
 
 
 def _decode_gaps(data: np.ndarray) -> np.ndarray:

@@ -18,9 +18,9 @@ from fractions import Fraction
 import numpy as np
 
 from devices.array_types import FloatArray, IntArray
-from devices.mechanisms import inversion
 from devices.mechanisms.base import Loss, check_epsilon, round_up
 from devices.noise import NoiseStream
+from devices.sampling import inversion
 
 LARGEST = 1 << 32
 _DIGITS = 60

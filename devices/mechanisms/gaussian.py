@@ -24,9 +24,9 @@ from functools import lru_cache
 import numpy as np
 
 from devices.array_types import IntArray
-from devices.mechanisms import inversion
 from devices.mechanisms.base import check_epsilon, round_up
 from devices.noise import NoiseStream
+from devices.sampling import inversion
 
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")
 

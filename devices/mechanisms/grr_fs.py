@@ -36,9 +36,9 @@ from devices.facts import PublicFacts
 from devices.mechanisms import subset_mixture
 from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, log_ratio, probability_threshold, whole_numbers
 from devices.mechanisms.categories import Coding
-from devices.mechanisms.sampling import subset
 from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream
+from devices.sampling.subset import subset
 
 
 @dataclass(frozen=True)

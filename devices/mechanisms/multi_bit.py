@@ -29,9 +29,9 @@ from devices.data.population import Record
 from devices.mechanisms.base import ONE, Grouping, check_epsilon, dense_rows, probability_threshold
 from devices.mechanisms.bits import pack_bits, pack_many, pack_plain, unpack_bits, unpack_plain
 from devices.mechanisms.one_bit import GRID, FeatureBits
-from devices.mechanisms.sampling import subset, subsets
 from devices.mechanisms.stacking import DataOf, sparse_values
 from devices.noise import AT_ONCE, NoiseStream, joined_words
+from devices.sampling.subset import subset, subsets
 
 RULES = ("optimal", "floor")
 _OPTIMUM = 2.1773189849653067  # sinh z = 2z

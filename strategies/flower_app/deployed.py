@@ -109,7 +109,7 @@ def agreed_policy(
         ValueError: for a method that asks nobody there, or a budget or cap that is not allowed.
     """
     _, method, budget = _method_of(config, public)
-    questions = method.questions(public.facts, public.split(0), budget, "any")
+    questions = _questions(method, public, public.split(0), budget, "any")
     queries = [question.query for question in questions]
     return policy_for(queries, public.facts, on_requery=on_requery, caps=caps, only_these=only_this)
 
@@ -134,6 +134,15 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[type[Meth
     return kind, method, budget
 
 
+def _questions(
+    method: Method, public: PublicFile, split: Split, budget: Budget, collection: str
+) -> tuple[Question, ...]:
+    from strategies.setup.sampler import chosen_sampler, drawn_by
+
+    facts = public.facts
+    return drawn_by(method.questions(facts, split, budget, collection), chosen_sampler(None, method, facts.n))
+
+
 def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, collect: Callable[..., Collected]) -> Path:
     """Collect reports, reconstruct the graph, train, and write the result to a folder of its own.
 
@@ -156,7 +165,7 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
     kind, method, budget = _method_of(config, public)
     split = public.split(seeds.split)
     collection = str(config.get("collection") or uuid.uuid4().hex)
-    questions = method.questions(public.facts, split, budget, collection)
+    questions = _questions(method, public, split, budget, collection)
     print(f"collection {collection}: to go on with it, --run-config 'collection=\"{collection}\"'", flush=True)
     folder = out / f"{kind.name}-{collection}"
     stages = Stages(method, public.facts, folder)

@@ -14,7 +14,6 @@ import numpy as np
 from curator.learning.training import choose_device
 from curator.methods.base import NO_NETWORK
 from devices.facts import Split
-from devices.noise import SAMPLER_VERSION
 from strategies.engines import collect as engines
 from strategies.results.averages import mean, spread
 from strategies.results.evaluation import mean_degrees
@@ -92,7 +91,7 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
             "parameters": settings.parameters(),
             "reference_training": asdict(settings.reference),
             "provenance": dict(settings.provenance),
-            "sampler": SAMPLER_VERSION,
+            "sampler": setup.sampler,
         },
     }
 

@@ -45,7 +45,7 @@ class OneReportRun(Run):
         """Return the method's questions."""
         if isinstance(setup.method, Reference) or setup.options.from_reports is not None:
             return ()
-        return setup.method.questions(setup.population.facts, split, setup.budget, collection)
+        return setup.questions(split, collection)
 
     def without_graph(self, method: Method) -> str:
         """Return why the method has no graph of its own: it reads the true records, or rebuilds none."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from curator.methods.base import Budget
 from devices.data.population import Population
-from devices.noise import SAMPLER_VERSION
 from strategies.setup.option_spec import OptionSpec, declared
 from strategies.setup.options import RunOptions
+from strategies.setup.sampler import chosen_sampler
 from strategies.setup.settings import Settings
 
 SCHEMA = 1  # of result.json
@@ -64,7 +64,7 @@ def hashed_parameters(
         "budget": asdict(budget),
         "parameters": settings.parameters(),
         "seeds": options.seeds_of(0).to_dict(),
-        "sampler": SAMPLER_VERSION,
+        "sampler": chosen_sampler(options.sampler, settings.method, len(population)),
         "ldpsim": ldpsim_version(),
         "schema": SCHEMA,
     }

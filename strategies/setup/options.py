@@ -182,6 +182,11 @@ class RunOptions:
         None, "Enrolled devices to ask; an empty folder: enrol there.", DEVICES, "DIR", shown="inside the run's folder",
         hashed="never", personal=True,
     )  # fmt: skip
+    sampler: int | None = option(
+        None, "Version of the sampler of randomised response; both have the same law.", DEVICES, "1|2",
+        shown="2 from 100,000 devices on", allows=lambda version: version in (1, 2), must="must be 1 or 2",
+        hashed="in force",
+    )  # fmt: skip
     on_requery: str = option(
         "refuse", "What new devices do when asked again.", DEVICES, values=("refuse", "replay"), hashed="always",
         column=False,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from curator.methods.base import Budget, Method
+from curator.methods.base import Budget, Method, Question
 from devices import datasets
 from devices.collector import CollectorKey
 from devices.data.population import Population
@@ -21,6 +21,7 @@ from devices.enrolment.state import State, foreign_file, is_enrolled
 from devices.facts import Split
 from strategies.rounds.collect_once import Collected
 from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.sampler import chosen_sampler, drawn_by
 from strategies.setup.settings import Settings
 
 Collect = Callable[..., Collected]
@@ -69,6 +70,15 @@ class RunSetup:
     def method(self) -> Method:
         """The method with its parameters."""
         return self.settings.method
+
+    @property
+    def sampler(self) -> int:
+        """The newest sampler version in the questions."""
+        return chosen_sampler(self.options.sampler, self.method, len(self.population))
+
+    def questions(self, split: Split, collection: str) -> tuple[Question, ...]:
+        """Return the method's questions, with the sampler version of the run."""
+        return drawn_by(self.method.questions(self.population.facts, split, self.budget, collection), self.sampler)
 
 
 def load_population(options: RunOptions) -> Population:

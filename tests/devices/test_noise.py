@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from scipy.stats import binom
 
 import devices.noise as noise_module
-from devices.noise import SAMPLER_VERSION, KeyedHashes, NoiseStream, derive_key, first_words, joined_words
+from devices.noise import KeyedHashes, NoiseStream, derive_key, first_words, joined_words
 
 KEY = bytes(range(32))
 ONE = 1 << 64
@@ -151,7 +151,6 @@ def test_derived_keys_are_hmacs_of_unambiguous_lists() -> None:
 
 
 def test_version_1_of_the_sampler_means_what_it_always_meant() -> None:
-    assert SAMPLER_VERSION == 1
     stream = NoiseStream(derive_key(b"secret", b"noise"), 1)
     drawn = np.packbits(stream.bernoulli(1 << 62, 64)).tobytes().hex(), stream.uniform_integer(1000)
     assert drawn == ("000f444200080480", 62)
@@ -176,3 +175,74 @@ def test_hashes_under_many_keys_are_hmacs() -> None:
     for message in (b"", b"a", bytes(63), bytes(64), bytes(1000)):
         for place, key in enumerate(keys):
             assert hashes.mac(place, message) == hmac.digest(key.tobytes(), message, "sha256")
+
+
+@pytest.mark.parametrize("threshold", [1, (1 << 56) - 1, 1 << 56, (1 << 56) + 1, 1 << 62, ONE // 3, ONE - 1])
+def test_trials_by_bytes_are_a_64_bit_comparison(threshold: int) -> None:
+    """The first byte of each trial, then seven more for each tie, read from the words one after the other."""
+    size = 3001
+    stream = words(KEY, 0, 1, 4000)
+    firsts = b"".join(word.to_bytes(4, "little") for word in stream[:751])[:size]
+    rest = iter(stream[751:])
+    expected = []
+    for first in firsts:
+        if first == threshold >> 56:
+            first = first << 56 | (next(rest) << 32 | next(rest)) >> 8
+        else:
+            first = first << 56
+        expected.append(first < threshold)
+    assert NoiseStream(KEY).bernoulli_by_bytes(threshold, size).tolist() == expected
+    assert firsts.count(threshold >> 56) > 0
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 1])
+def test_ties_of_the_first_byte_are_decided_by_the_other_seven(offset: int) -> None:
+    stream = words(KEY, 0, 1, 3)
+    number = (stream[0] & 0xFF) << 56 | (stream[1] << 32 | stream[2]) >> 8
+    assert NoiseStream(KEY).bernoulli_by_bytes(number + offset, 1).tolist() == [offset == 1]
+
+
+@pytest.mark.parametrize("threshold", [0, -1, ONE])
+def test_trials_by_bytes_refuse_a_threshold_that_draws_no_noise(threshold: int) -> None:
+    with pytest.raises(ValueError, match="draws no noise"):
+        NoiseStream(KEY).bernoulli_by_bytes(threshold, 3)
+
+
+def test_words_and_the_first_words() -> None:
+    stream, given = NoiseStream(KEY), words(KEY, 0, 1, 6)
+    first = b"".join(word.to_bytes(4, "little") for word in given)
+    assert stream.first_words(6) == first
+    assert [stream.word() for _ in range(3)] == [given[i] << 32 | given[i + 1] for i in (0, 2, 4)]
+    assert stream.first_words(6) == first  # also after draws
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 2999, (1 << 31) + 1, (1 << 32) - 1, 1 << 32])
+def test_every_number_below_the_bound_has_equally_many_words(bound: int) -> None:
+    """The words of number j run from the first w with w * bound // 2**32 = j; so many of them are dropped that all
+    numbers keep floor(2**32 / bound)."""
+    unfair = (1 << 32) % bound
+    for j in {0, min(1, bound - 1), bound // 2, bound - 1}:
+        first, end = (-(-number * (1 << 32) // bound) for number in (j, j + 1))
+        dropped = first * bound & 0xFFFFFFFF < unfair  # any later word of j has a larger lower half
+        assert end - first - dropped == (1 << 32) // bound
+        for word, kept in ((first, not dropped), (end - 1, True)):
+            stream = Forced([word, (1 << 32) - 1])
+            expected = j if kept else bound - 1
+            assert stream.distinct_integers(bound, 1).tolist() == [expected]
+            assert len(stream.given) == (1 if kept else 0)
+
+
+def test_a_subset_is_the_first_different_numbers() -> None:
+    def word(number: int) -> int:
+        return (2 * number + 1) * (1 << 31) // 10
+
+    stream = Forced([word(number) for number in (7, 2, 7, 7, 2, 5, 9, 1)])
+    assert stream.distinct_integers(10, 3).tolist() == [2, 5, 7] and len(stream.given) == 2
+    assert Forced([]).distinct_integers(0, 0).tolist() == []
+    assert sorted(NoiseStream(KEY).distinct_integers(40, 40)) == list(range(40))
+
+
+@pytest.mark.parametrize(("bound", "size"), [(3, 4), (0, 1), ((1 << 32) + 1, 1), (3, -1)])
+def test_subsets_that_do_not_exist(bound: int, size: int) -> None:
+    with pytest.raises(ValueError, match="subset"):
+        NoiseStream(KEY).distinct_integers(bound, size)

@@ -99,7 +99,7 @@ def test_every_missing_and_every_unknown_field_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("name", "nobody"), ("version", 2), ("version", 0), ("sampler", 2), ("sampler", None)]
+    ("field", "value"), [("name", "nobody"), ("version", 2), ("version", 0), ("sampler", 3), ("sampler", None)]
 )
 def test_unknown_mechanisms_versions_and_samplers_are_refused(field: str, value: object) -> None:
     for place in range(3):
@@ -275,10 +275,30 @@ def test_the_fingerprint_covers_what_is_asked_and_nothing_else() -> None:
     assert len(prints) == len(others) + 2
 
 
-def test_the_fingerprint_covers_the_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = replace(FULL).fingerprint("label")
-    monkeypatch.setattr(query, "SAMPLER_VERSION", 2)
-    assert replace(FULL).fingerprint("label") != before
+def test_the_fingerprint_covers_the_sampler_of_each_mechanism() -> None:
+    asks = tuple(ask if ask.attribute != "adjacency" else Ask("adjacency", (replace(RR, sampler=2),))
+                 for ask in FULL.asks)  # fmt: skip
+    newer = replace(FULL, plan=(asks,))
+    assert Query.from_bytes(newer.to_bytes()) == newer != FULL
+    changed = {name for name in FULL.attributes if newer.fingerprint(name) != FULL.fingerprint(name)}
+    assert changed == {"adjacency"}
+
+
+@pytest.mark.parametrize("version", [0, 3, True, 2.0, "2", None, [2]])
+def test_a_device_refuses_a_sampler_that_it_does_not_know(version: object) -> None:
+    data = tree()
+    place = [ask["attribute"] for ask in data["plan"][0]].index("adjacency")
+    data["plan"][0][place]["mechanisms"][0]["sampler"] = version
+    with pytest.raises(InvalidQuery):
+        Query.from_bytes(canonical(data))
+    # Software from before version 2 knows version 1 alone.
+    data["plan"][0][place]["mechanisms"][0]["sampler"] = 2
+    assert Query.from_bytes(canonical(data))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RandomizedResponse, "samplers", (1,))
+        query._parse_small.cache_clear()
+        with pytest.raises(InvalidQuery):
+            Query.from_bytes(canonical(data))
 
 
 def test_fingerprints_mean_what_they_always_meant() -> None:

@@ -15,7 +15,7 @@ from benchmarks.mutants.mutant import mutants_of
 from benchmarks.mutants.results import read
 from benchmarks.mutants.workshop import Workshop
 
-MODULE, TESTS = "devices/mechanisms/sampling.py", "tests/devices/mechanisms/test_sampling.py"
+MODULE, TESTS = "devices/sampling/subset.py", "tests/devices/sampling/test_subset.py"
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ from devices.mechanisms.bits import (
     pack_bits,
     pack_many,
     pack_plain,
+    pack_positions,
+    pack_rows,
     unpack_bits,
     unpack_plain,
     unpack_positions,
@@ -45,6 +47,16 @@ def test_round_trip_and_size(bits: np.ndarray) -> None:
 def test_many_rows_are_packed_as_one_by_one(found: list[np.ndarray]) -> None:
     ends = np.cumsum([len(row) for row in found])
     assert pack_many(np.concatenate(found), ends) == [pack_bits(row) for row in found]
+
+
+@given(st.lists(rows(), max_size=4))
+def test_positions_and_many_rows_are_written_as_bits_are(several: list[np.ndarray]) -> None:
+    ones = [np.flatnonzero(bits) for bits in several]
+    wanted = [pack_bits(bits) for bits in several]
+    assert [pack_positions(places, len(bits)) for places, bits in zip(ones, several, strict=True)] == wanted
+    numbers = np.repeat(np.arange(len(several)), [len(places) for places in ones])
+    together = np.concatenate([np.zeros(0, np.int64), *ones])
+    assert pack_rows(together, numbers, np.array([len(bits) for bits in several], np.int64)) == wanted
 
 
 @pytest.mark.parametrize("ones", [[0], [127], [128], [255, 16_384], [2_097_152], [0, 1, 2, 5_000_000], []])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ from devices.facts import PublicFacts
 from devices.mechanisms import RandomizedResponse
 from devices.mechanisms.base import ONE
 from devices.noise import NoiseStream
+from devices.sampling.binomial import digits_of
 
 
 def rows(bits: int) -> list[np.ndarray]:
@@ -144,3 +146,109 @@ def test_sizes_and_facts() -> None:
         RandomizedResponse(1, 3, "neither")  # type: ignore[arg-type]
     mechanism = RandomizedResponse.from_epsilon(1, n=4)
     assert mechanism.agrees_with(PublicFacts(4, 2, 2)) and not mechanism.agrees_with(PublicFacts(5, 2, 2))
+
+
+class Chosen(NoiseStream):
+    """Noise on one branch of the tree of all draws; numbers of a subset are drawn at their exact probability."""
+
+    def __init__(self, mechanism: RandomizedResponse, count: int, numbers: list[int]) -> None:
+        super().__init__(bytes(32))
+        size = self.size = mechanism.n - 1
+        bits = 64 * size
+        below = [0, *digits_of(size, mechanism.flip, 64, bits), 1 << bits]  # 0, c_0, c_1, ..., 1
+        self.probability = Fraction(below[count + 1] - below[count], 1 << bits)
+        # The smallest U that gives this count: word by word, then zeros.
+        self.uniform = iter([below[count] >> bits - 64 - 64 * place & ONE - 1 for place in range(size)] + [0] * size)
+        self.numbers = numbers
+
+    def word(self) -> int:
+        return next(self.uniform)
+
+    def _draw(self, lane: int, size: int) -> np.ndarray:
+        taken, self.numbers = self.numbers[:size], self.numbers[size:]
+        self.probability *= Fraction(1, self.size) ** len(taken)
+        if len(taken) < size:
+            raise StopIteration
+        return np.array([(2 * number + 1) * (1 << 31) // self.size for number in taken], np.uint32)
+
+
+def law_of_sampler_2(mechanism: RandomizedResponse, value: np.ndarray, most: int) -> tuple[dict, Fraction]:
+    """The exact law over all counts and all draws of at most ``most`` numbers; the probability of longer draws."""
+    law: dict[bytes, Fraction] = {}
+    lost, size = Fraction(0), mechanism.n - 1
+    open_: list[tuple[int, list[int]]] = [(count, []) for count in range(size + 1)]
+    while open_:
+        count, numbers = open_.pop()
+        noise = Chosen(mechanism, count, numbers)
+        try:
+            report = mechanism.perturb(value, noise)
+        except StopIteration:
+            if len(numbers) == most:
+                lost += noise.probability
+            else:
+                open_ += [(count, [*numbers, number]) for number in range(size)]
+            continue
+        law[report.tobytes()] = law.get(report.tobytes(), Fraction(0)) + noise.probability
+    return law, lost
+
+
+EXOTIC = [1, 2, (1 << 40) - 1, 1 << 50, (1 << 59) + 1, ONE // 16 - 1, ONE // 16]
+
+
+def has_the_law(mechanism: RandomizedResponse, device: int, value: np.ndarray, *, claimed: int | None = None) -> bool:
+    law, lost = law_of_sampler_2(mechanism, value, most=4)
+    p = Fraction(claimed or mechanism.flip, ONE)
+    exact = {
+        row.tobytes(): p ** (flips := int(np.count_nonzero(row ^ value))) * (1 - p) ** (len(value) - flips)
+        for row in rows(mechanism.targets(device))
+    }
+    assert sum(law.values()) + lost == 1
+    short = {key: probability - law.get(key, Fraction(0)) for key, probability in exact.items()}
+    # Draws that were not followed are those with many repeats.
+    return law.keys() <= exact.keys() and all(miss >= 0 for miss in short.values()) and sum(short.values()) == lost
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+@pytest.mark.parametrize("flip", EXOTIC)
+def test_sampler_2_has_the_same_law(flip: int, reporting: str) -> None:
+    mechanism = RandomizedResponse(flip, 4, reporting, sampler=2)  # type: ignore[arg-type]
+    for device in range(4):
+        for value in rows(mechanism.targets(device))[:3]:
+            assert has_the_law(mechanism, device, value)
+    assert mechanism.loss() == replace(mechanism, sampler=1).loss()
+
+
+def test_planted_bugs_of_sampler_2_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = RandomizedResponse(ONE // 20, 4, sampler=2)
+    value = np.array([True, False, False])
+    assert has_the_law(mechanism, 0, value)
+    with monkeypatch.context() as patch:  # repeats are not dropped
+        patch.setattr(
+            NoiseStream, "distinct_integers",
+            lambda self, bound, size: np.unique(self._draw(1, size) * np.uint64(bound) >> np.uint64(32)),
+        )  # fmt: skip
+        assert not has_the_law(mechanism, 0, value)
+    for off in (-1, 1):  # a threshold that is off by one unit
+        assert not has_the_law(replace(mechanism, flip=mechanism.flip + off), 0, value, claimed=mechanism.flip)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.7])
+def test_sampler_2_of_many_flips_draws_a_trial_for_each_bit(epsilon: float) -> None:
+    mechanism = replace(RandomizedResponse.from_epsilon(epsilon, n=300), sampler=2)
+    assert not mechanism.few_flips
+    value = np.arange(299) % 3 == 0
+    trials = NoiseStream(bytes(32)).bernoulli_by_bytes(mechanism.flip, 299)
+    assert mechanism.perturb(value, NoiseStream(bytes(32))).tolist() == (trials ^ value).tolist()
+
+
+def test_only_public_parameters_choose_the_way() -> None:
+    assert [replace(RandomizedResponse.from_epsilon(e, n=9), sampler=2).few_flips for e in (2.7, 2.71)] == [False, True]
+    huge = RandomizedResponse(ONE // 16, (1 << 21) + 1, sampler=2)
+    assert not huge.few_flips and replace(huge, n=1 << 21).few_flips  # 131,072 flips are expected, or fewer
+    assert not RandomizedResponse(1, 9).few_flips
+
+
+@pytest.mark.parametrize(("n", "sampler"), [(4, 0), (4, 3), ((1 << 32) + 2, 2)])
+def test_samplers_that_do_not_exist(n: int, sampler: int) -> None:
+    with pytest.raises(ValueError, match="sampler"):
+        RandomizedResponse(1, n, sampler=sampler)

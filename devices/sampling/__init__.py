@@ -1,0 +1,1 @@
+"""Exact draws of distributions from uniform bits."""

@@ -1,0 +1,130 @@
+"""Reports of many devices at once against those of each alone, and against a plain reading of the noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2
+
+from devices.data.population import Record
+from devices.mechanisms import RandomizedResponse, sparse_rows
+from devices.mechanisms.base import ONE
+from devices.mechanisms.bits import pack_bits, unpack_positions
+from devices.noise import NoiseStream
+from devices.sampling.binomial import binomial
+
+NOTHING = np.zeros(0, np.int32)
+
+
+def record(neighbours: object) -> Record:
+    return Record(NOTHING, NOTHING.astype(np.float32), np.array(neighbours, np.int32), 0)
+
+
+def streams(count: int) -> list[NoiseStream]:
+    return [NoiseStream(number.to_bytes(32, "little")) for number in range(count)]
+
+
+def plainly(n: int, threshold: int, key: NoiseStream) -> set[int]:
+    """The flips, word by word."""
+    words = iter(np.frombuffer(key.first_words(400), "<u4").tolist())
+    count = binomial(n - 1, threshold).count(lambda: next(words) << 32 | next(words))
+    found: set[int] = set()
+    while len(found) < count:
+        product = next(words) * (n - 1)
+        if product & 0xFFFFFFFF >= (1 << 32) % (n - 1):
+            found.add(product >> 32)
+    return found
+
+
+CASES = [(2, 60), (3, 60), (9, 60), (40, 60), (400, 60), (3000, 53), (30_000, 51), (1 << 20, 46), ((1 << 31) + 2, 35)]
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+@pytest.mark.parametrize(("n", "power"), CASES)
+def test_every_byte_is_that_of_each_device_alone(n: int, power: int, reporting: str) -> None:
+    """Repeated places are frequent with few people, dropped words with 2^31 + 2."""
+    mechanism = RandomizedResponse((1 << power) - 1, n, reporting, sampler=2)  # type: ignore[arg-type]
+    rng = np.random.default_rng(1)
+    devices = [0, n - 1, *rng.integers(0, n, 98).tolist()]
+    near = [0, n - 1, *(device + 1 for device in devices[2:])]
+    ids = [[], [0, 0, n - 1], *(np.append(rng.integers(0, min(n + 3, 1 << 31), 5), near[i]) for i in range(2, 100))]
+    records = [record(np.minimum(some, (1 << 31) - 1)) for some in ids]
+    together = mechanism.respond_many(records, streams(100), devices=devices)
+    if 9 <= n <= 40:
+        left = sparse_rows.sparse_reports(
+            binomial(n - 1, mechanism.flip), records, streams(100), devices, one_end=reporting == "one-end"
+        )
+        assert 0 < left.count(None) < 100
+    for number, (data, person, device) in enumerate(zip(together, records, devices, strict=True)):
+        noise = NoiseStream(number.to_bytes(32, "little"))
+        assert data == mechanism.respond(person, noise, device=device)
+        flips = {place for place in plainly(n, mechanism.flip, noise) if place < mechanism.targets(device)}
+        clipped = np.clip(person.neighbours.astype(np.int64), 0, n - 1)
+        own = set(mechanism.positions(device, np.unique(clipped)).tolist())
+        assert unpack_positions(data, mechanism.targets(device)).tolist() == sorted(flips ^ own)
+        if n <= 3000:
+            noise = NoiseStream(number.to_bytes(32, "little"))
+            row = mechanism.perturb(mechanism.row(device, person.neighbours), noise)
+            assert data == mechanism.encode(row) == pack_bits(row)
+
+
+def test_a_tie_is_left_to_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = RandomizedResponse.from_epsilon(7.2, n=3000)
+    mechanism = replace(mechanism, sampler=2)
+    records = [record([1, 2, 9])] * 8
+    wanted = mechanism.respond_many(records, streams(8), devices=range(8))
+    law = binomial(2999, mechanism.flip)
+    first = np.frombuffer(streams(8)[3].first_words(2), "<u4").tolist()
+    floors = np.array(sorted([*law.floors(64), first[0] << 32 | first[1]]), np.uint64)
+    monkeypatch.setattr(sparse_rows, "_floors", lambda law: floors)
+    found = sparse_rows.sparse_reports(law, records, streams(8), range(8), one_end=False)
+    assert [number for number, data in enumerate(found) if data is None] == [3]
+    assert mechanism.respond_many(records, streams(8), devices=range(8))[3] == wanted[3]
+
+
+def test_counts_and_places_of_a_large_row() -> None:
+    """Chi-square at n = 100,000 against the binomial law and uniform places, false alarm 1e-6 (fixed keys)."""
+    n, rows, mechanism = 100_000, 3000, replace(RandomizedResponse.from_epsilon(8, n=100_000), sampler=2)
+    reports = mechanism.respond_many([record([])] * rows, streams(rows), devices=[n - 1] * rows)
+    places = [unpack_positions(data, n - 1) for data in reports]
+    counts = np.array([len(found) for found in places])
+
+    def alarm(observed: np.ndarray, expected: np.ndarray) -> bool:
+        return bool(np.sum((observed - expected) ** 2 / expected) > chi2.isf(1e-6, len(expected) - 1))
+
+    def strange(flip: int) -> bool:
+        edges = np.arange(20, 48)
+        below = np.concatenate(([0.0], binom.cdf(edges, n - 1, flip / ONE), [1.0]))
+        return alarm(np.bincount(np.searchsorted(edges, counts), minlength=len(edges) + 1), rows * np.diff(below))
+
+    assert not strange(mechanism.flip) and strange(mechanism.flip * 21 // 20)
+    hundreds = np.bincount(np.concatenate(places) // 1000, minlength=100)
+    assert not alarm(hundreds, np.full(100, hundreds.sum() / 100))
+
+
+def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[tuple[int, int]] = []
+    draw = NoiseStream._draw
+    monkeypatch.setattr(
+        NoiseStream, "_draw", lambda self, lane, size: taken.append((lane, size)) or draw(self, lane, size)
+    )
+    found = []
+    for epsilon in (1.0, 4.0):
+        mechanism = replace(RandomizedResponse.from_epsilon(epsilon, n=500), sampler=2)
+        for neighbours in ([], [3], range(500)):
+            for way in (
+                lambda m, r: m.respond(r, NoiseStream(bytes(32)), device=7),
+                lambda m, r: m.respond_many([r] * 3, [NoiseStream(bytes(32))] * 3, devices=[7] * 3),
+            ):
+                taken.clear()
+                way(mechanism, record(neighbours))
+                found.append(tuple(taken))
+    assert len(set(found)) == 4  # two ways, two budgets
+
+
+def test_nobody_and_one_person() -> None:
+    mechanism = RandomizedResponse(1 << 50, 1, sampler=2)
+    assert mechanism.respond_many([], [], devices=[]) == []
+    assert mechanism.respond_many([record([0])], streams(1), devices=[0]) == [b"\x00"]
