@@ -77,9 +77,9 @@ def measure(n: int, epsilon: float) -> str:
             best[place] = min(best[place], 1e6 * (time.process_time() - began) / size)
     if alone(new, 20) != reports[:20]:
         raise SystemExit("a batch has other bytes than its devices alone")
-    size = sum(map(len, reports)) / count
+    carried = sum(map(len, reports)) / count
     return (f"{n:>10,} {epsilon:>5g} {best[0]:>9.1f} {best[1]:>9.1f} {best[2]:>11.1f} {best[0] / best[2]:>6.1f}x "
-            f"{size:>7.0f} {1e3 * table:>9.1f}")  # fmt: skip
+            f"{carried:>7.0f} {1e3 * table:>9.1f}")  # fmt: skip
 
 
 if __name__ == "__main__":
