@@ -44,6 +44,8 @@ def as_parameters(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
             found |= {f"{seed}_seed": str(number) if seed == "noise" else number for seed, number in value.items()}
         elif spec.is_table:
             found[name] = [f"{key}={entry}" for key, entry in value.items()]
+        elif spec.several:
+            found[name] = [value]
         elif spec.option.startswith("--no-"):
             found[f"no_{name}"] = not value
         else:

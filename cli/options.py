@@ -140,7 +140,7 @@ def _parameters(leave_out: Sequence[str], hidden: Sequence[str]) -> Iterator[ins
             for seed in declared(Seeds).values():
                 kind: Any = str if seed.name == "noise" else int  # a number, or the word os
                 yield _parameter(f"{seed.name}_seed", kind | None, None, seed)
-        elif spec.is_table:
+        elif spec.is_table or spec.several:
             yield _parameter(spec.name, list[str] | None, None, spec)
         elif spec.option.startswith("--no-"):
             yield _parameter(f"no_{spec.name}", bool, False, spec)

@@ -37,8 +37,8 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "curator": (
         ("graph", "linear", "links", "names", "observer", "owned", "steps"),
         ("reports",),
-        ("learning", "privacy"),
-        ("posterior", "votes"),
+        ("defences", "learning", "privacy"),
+        ("defences.__init__", "posterior", "votes"),
         ("methods", "nulls", "teachers"),
         ("methods.federated", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),
         ("methods.__init__",),

@@ -1,21 +1,23 @@
 """Run of a local method (one private report a device, a graph, a network) or of a reference (no report).
 
-devices -> reports -> graph -> network
+devices -> reports -> defences -> graph -> network
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from curator.defences import Defended, defend
 from curator.methods import Method, Question, Reference
 from curator.methods.base import Graph
 from curator.nulls.known import Known, known_from_graph, known_from_reports
 from curator.observer import watched
 from curator.reports.reports import Reports
+from curator.reports.silenced import silenced
 from devices.facts import IntArray, Split
 from strategies.people.owned_graph import own
 from strategies.results import evaluation
@@ -60,9 +62,15 @@ class OneReportRun(Run):
         questions, collected, reports = self._reports(scene)
         tell("reconstruct", None)
         started = time.perf_counter()
-        graph = _graph(scene, reports)
+        defended = _defended(scene, reports)
+        graph = _graph(scene, defended.reports if defended else reports)
         seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
-        known = _known(scene, reports) if nulls else None
+        known = _known(scene, defended.reports if defended else reports) if nulls else None
+        extra: dict[str, Mapping[str, Any]] = {}
+        if defended is not None:
+            assert reports is not None
+            extra = {"defence": _section(scene, defended)}
+            reports = silenced(reports, defended.flagged)
         if reports is None:
             assert isinstance(method, Reference)
             own_features = "features" in method.reads
@@ -70,7 +78,7 @@ class OneReportRun(Run):
             own_features = reports.features is None
         degrees = evaluation.degrees(graph, population, reports)
         kept = reports if nulls and scene.state is not None else None
-        del reports
+        del reports, defended
         tell("train", None)
         with watched(scene.watch):
             trained = _train(scene, graph)
@@ -88,6 +96,7 @@ class OneReportRun(Run):
             known=known,
             reports=kept,
             graph=None if self.without_graph(method) else graph,
+            extra=extra,
         )
 
     def shuffled(self, scene: Scene, outcome: Outcome, others: Others) -> Iterator[tuple[str, IntArray]]:
@@ -113,10 +122,15 @@ class OneReportRun(Run):
         for attribute in private if len(private) > 1 else ():
             staged = len(reports.plan) > 1 or bool(reports.parts) or len(reports.asks) < len(private)
             answers = ask(attribute) if staged else reports.with_answers_of(strangers, attribute)
-            yield attribute, _train(scene, _graph(scene, answers)).predictions
-        predictions = _train(scene, _graph(scene, strangers)).predictions
+            yield attribute, self._without(scene, answers)
+        predictions = self._without(scene, strangers)
         for name in (ALL,) if len(private) > 1 else (*private, ALL):
             yield name, predictions
+
+    def _without(self, scene: Scene, answers: Reports) -> IntArray:
+        """Return everybody's class by the same defences, reconstruction and training on other answers."""
+        defended = _defended(scene, answers)
+        return _train(scene, _graph(scene, defended.reports if defended else answers)).predictions
 
     def _reports(self, scene: Scene) -> tuple[tuple[Question, ...], Collected, Reports | None]:
         """Return the questions, the result of the collection, and the reports (None for a reference)."""
@@ -137,6 +151,26 @@ class OneReportRun(Run):
         if options.save_reports:
             reports.save(scene.place("reports"))
         return questions, collected, reports
+
+
+def _defended(scene: Scene, reports: Reports | None) -> Defended | None:
+    """Return the reports after the defences in force; None without any, or without reports."""
+    setup, names = scene.setup, scene.setup.options.defences()
+    if reports is None or not names:
+        return None
+    public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
+    return defend(names, reports, public, setup.options.false_alarm)
+
+
+def _section(scene: Scene, defended: Defended) -> dict[str, Any]:
+    """Return the part of result.json about the defences."""
+    options = scene.setup.options
+    return {
+        "names": list(options.defences()),
+        "flagged": np.flatnonzero(defended.flagged).tolist(),
+        "false_alarm": options.false_alarm,
+        "notes": {name: dict(told) for name, told in defended.notes.items()},
+    }
 
 
 def _graph(scene: Scene, reports: Reports | None) -> Graph:

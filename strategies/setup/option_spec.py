@@ -35,6 +35,7 @@ class OptionSpec:
         must: What a value must be; follows the option and the value in the error message.
         shown: Default as ``--help`` shows it, where the value itself says little.
         flag: Name on the command line, where it is not the field's. ``--no-x`` turns a truth value off.
+        several: Whether the value is a list of names between commas; on the command line it may be repeated.
         envvar: Environment variable that is read where the option is not given.
         hashed: Form in which ``config_hash`` covers the option.
         column: Whether a sweep's table has a column for it.
@@ -54,6 +55,7 @@ class OptionSpec:
     must: str = ""
     shown: str = ""
     flag: str = ""
+    several: bool = False
     envvar: str | None = None
     hashed: Hashed = "unless default"
     column: bool = True
@@ -82,7 +84,9 @@ class OptionSpec:
         return tuple(kind for kind in get_args(found) or (found,) if kind is not type(None))
 
     def read(self, given: Any) -> Any:
-        """Read a value from a command line: text of an option that takes a number or a word may be a number."""
+        """Read a value from a command line: one text, which may be a number for some options, or several names."""
+        if self.several and not isinstance(given, str):
+            return ",".join(given) if given else self.default
         if self.types != (float, str) or not isinstance(given, str):
             return given
         try:

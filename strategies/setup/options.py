@@ -147,6 +147,13 @@ class RunOptions:
     device: str = option(
         "auto", "Where the network trains.", MODEL, values=("auto", "cpu", "cuda"), hashed="always", personal=True
     )
+    defence: str = option(
+        "none", "What the curator does against lying devices: none, all, or names.", MODEL, "NAME", several=True,
+    )  # fmt: skip
+    false_alarm: float = option(
+        1e-3, "Chance that one honest person is excluded by a defence; divided by their number.", MODEL, "P",
+        allows=lambda chance: 0 < chance <= 0.5, must="must be above 0 and at most 0.5",
+    )  # fmt: skip
     reference: bool = option(
         True, "Do not train the reference without noise.", MODEL, flag="--no-reference", hashed="never", personal=True
     )
@@ -213,6 +220,7 @@ class RunOptions:
             if not spec.is_table:
                 spec.check(getattr(self, spec.name))
         self._check_tables()
+        self.defences()
         if self.state is not None and self.repeats > 1:
             raise ValueError(f"--state with --repeats {self.repeats}: each repeat needs people of its own")
         if self.state is not None and self.from_reports is not None:
@@ -234,6 +242,17 @@ class RunOptions:
                 raise ValueError(f"--cap {level}={cap:g}: the level must be one of {', '.join(CAP_LEVELS)}")
             if not cap >= 0:
                 raise ValueError(f"--cap {level}={cap:g}: a cap is a number of 0 or more")
+
+    def defences(self) -> tuple[str, ...]:
+        """Return the names of the defences in force; ValueError for an unknown one."""
+        if self.defence == "none":
+            return ()
+        from curator.defences import named
+
+        try:
+            return named(self.defence)
+        except ValueError as error:
+            raise ValueError(f"--defence {self.defence}: {error}") from None
 
     def seeds_of(self, repeat: int) -> Seeds:
         """Return the seeds of one repeat; what ``repeats_vary`` does not name stays."""

@@ -1,0 +1,101 @@
+"""Defences against devices that lie: they read reports alone, so they cost no privacy.
+
+A defence flags people, whose reports then count as never given, or changes reports, or both. All flags are
+decided on the reports as they came. Then the flagged people are silenced, and then reports are changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from curator.defences.base import Defence as Defence
+from curator.defences.base import Notes, nobody
+from curator.defences.both_ends import keep_agreed
+from curator.names import nearest
+from curator.reports.parts import joined
+from curator.reports.reports import Reports
+from curator.reports.silenced import silenced
+from devices.array_types import BoolArray
+from devices.facts import PublicKnowledge
+
+NONE, ALL = "none", "all"
+
+DEFENCES: Mapping[str, Defence] = {
+    defence.name: defence
+    for defence in (
+        Defence(
+            "both-ends", "A reported edge counts only if the other end reports it too.", ("rows",), mend=keep_agreed
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Defended:
+    """Reports after the defences.
+
+    Args:
+        reports: The reports, as if flagged people had not answered.
+        flagged: bool (n,), True for people whose reports were excluded.
+        notes: What each defence did, by its name: JSON values.
+    """
+
+    reports: Reports = field(repr=False)
+    flagged: BoolArray = field(repr=False)
+    notes: Mapping[str, Any]
+
+
+def named(text: str) -> tuple[str, ...]:
+    """Return the defences of a comma-separated list, in the order of :data:`DEFENCES`; ``none`` is none, ``all`` all.
+
+    Raises:
+        ValueError: for an unknown name, or for ``none`` or ``all`` beside others.
+
+    >>> named("none"), named("all") == tuple(DEFENCES)
+    ((), True)
+    """
+    words = [word.strip() for word in text.split(",")]
+    if len(words) == 1 and words[0] in (NONE, ALL):
+        return tuple(DEFENCES) if words[0] == ALL else ()
+    for word in words:
+        if word not in DEFENCES:
+            known = (NONE, ALL, *DEFENCES)
+            alone = f" ({word} stands alone)" if word in (NONE, ALL) else nearest(word, known)
+            raise ValueError(f"no defence {word}{alone} (there are {', '.join(known)})")
+    return tuple(name for name in DEFENCES if name in words)
+
+
+def defend(names: Iterable[str], reports: Reports, public: PublicKnowledge, false_alarm: float) -> Defended:
+    """Apply defences to reports.
+
+    Args:
+        names: Names of :data:`DEFENCES`.
+        reports: Reports of everybody.
+        public: Public knowledge.
+        false_alarm: Probability that one honest person is flagged by one defence, two-sided. It is divided by the
+            number of people before anybody is excluded: it bounds the probability that a defence excludes anybody of
+            an honest population.
+    """
+    chosen = [DEFENCES[name] for name in names]
+    level = false_alarm / reports.facts.n
+    parts = reports.parts or (reports,)
+    flagged = nobody(reports)
+    notes: dict[str, Notes] = {}
+    for defence in chosen:
+        found = nobody(reports)
+        told: Notes = {}
+        for part in parts if defence.judge is not None else ():
+            assert defence.judge is not None
+            guilty, told = defence.judge(part, public, level / len(parts))
+            found |= guilty
+        notes[defence.name] = {**told, "flagged": int(found.sum())} if defence.judge is not None else {}
+        flagged |= found
+    kept = silenced(reports, flagged)
+    for defence in chosen:
+        if defence.mend is not None:
+            changed = [defence.mend(part, public, level) for part in kept.parts or (kept,)]
+            kept = joined([part for part, _ in changed]) if kept.parts else changed[0][0]
+            notes[defence.name] |= changed[-1][1]
+    return Defended(kept, flagged, notes)

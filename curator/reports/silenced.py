@@ -1,0 +1,49 @@
+"""Reports without the answers of some people, as if their devices had never answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from curator.reports.parts import joined
+from curator.reports.reports import FIELDS, Reports
+from devices.array_types import BoolArray
+from devices.mechanisms.stacking import ones_at
+
+
+def silenced(reports: Reports, who: BoolArray) -> Reports:
+    """Return the reports that the curator would have if these people, bool (n,), had not answered."""
+    if not who.any():
+        return reports
+    if reports.parts:
+        parts: Reports = joined([silenced(part, who) for part in reports.parts])
+        return parts
+    filled = {mechanism.field for ask in reports.asks.values() for mechanism in ask.mechanisms}
+    kept = {name: _emptied(getattr(reports, name), who, name) for name in FIELDS if name in filled}
+    others = {name: _emptied(array, who, name) for name, array in reports.others.items()}
+    return replace(reports, answered=reports.answered & ~who, others=others, **kept)
+
+
+def without_ones(ones: csr_array, dropped: BoolArray) -> csr_array:
+    """bool CSR: the ones without those at these places of ``indices``, bool (number of ones,)."""
+    before = np.concatenate([[0], np.cumsum(~dropped)])
+    kept: csr_array = ones_at(ones.shape, before[ones.indptr].astype(ones.indptr.dtype), ones.indices[~dropped])
+    return kept
+
+
+def _emptied(array: Any, who: BoolArray, name: str) -> Any:
+    """Return an array of reports with nothing in the rows of these people."""
+    if array is None:
+        return None
+    if issparse(array):
+        dropped = np.repeat(who, np.diff(array.indptr))
+        kept = without_ones(array, dropped)
+        if array.dtype == np.bool_:
+            return kept
+        return csr_array((array.data[~dropped], kept.indices, kept.indptr), shape=array.shape)
+    left = array.copy()
+    left[who] = -1 if name == "labels" else 0
+    return left
