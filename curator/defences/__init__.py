@@ -13,6 +13,10 @@ from typing import Any
 from curator.defences.base import Defence as Defence
 from curator.defences.base import Notes, nobody
 from curator.defences.both_ends import keep_agreed
+from curator.defences.degree import clip_degrees, implausible_degrees
+from curator.defences.disagreement import disagreeing
+from curator.defences.duplicates import duplicated
+from curator.defences.weight import overweight
 from curator.names import nearest
 from curator.reports.parts import joined
 from curator.reports.reports import Reports
@@ -22,14 +26,18 @@ from devices.facts import PublicKnowledge
 
 NONE, ALL = "none", "all"
 
-DEFENCES: Mapping[str, Defence] = {
-    defence.name: defence
-    for defence in (
-        Defence(
-            "both-ends", "A reported edge counts only if the other end reports it too.", ("rows",), mend=keep_agreed
-        ),
-    )
-}
+_ALL = (
+    Defence("both-ends", "A reported edge counts only if the other end reports it.", ("rows",), mend=keep_agreed),
+    Defence("disagreement", "Rows that differ from what others say more, or less, than noise can explain are excluded.",
+            ("rows",), judge=disagreeing),
+    Defence("weight", "Rows with more or fewer ones than an honest row can hold are excluded.", ("rows",),
+            judge=overweight),
+    Defence("degree", "Degrees that their row contradicts are excluded; degrees are clipped and joined with the rows.",
+            ("degrees", "group degrees", "noisy rows"), judge=implausible_degrees, mend=clip_degrees),
+    Defence("duplicates", "Rows or features that more people share than chance allows are excluded.",
+            ("rows", "features"), judge=duplicated),
+)  # fmt: skip
+DEFENCES: Mapping[str, Defence] = {defence.name: defence for defence in _ALL}
 
 
 @dataclass(frozen=True, eq=False)

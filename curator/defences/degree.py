@@ -1,0 +1,128 @@
+"""Degrees against the row of the same person, and against public caps.
+
+**Judged.** A noisy degree leaves a range of degrees. The ones that both ends report are Bin(k, p^2) + Bin(N - k, q^2)
+for a degree k and N others who reported, and a liar cannot raise them alone. A person is flagged if no k of the range
+allows the count. With ``one-end`` the own row stands in for it, and noisy rows are compared by their sum. A degree
+that no noise explains (below 0, or above the number of others) is a lie by itself.
+
+**Changed.** Degrees, group degrees and entries of noisy rows are clipped to public caps and the reach of their
+noise beyond them: honest reports stay as they are. A degree becomes the mean of itself and of the count's estimate
+(count - q^2 N) / (p - q), by inverse variances. So a lie that passes the test moves it by a part of what it claims.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curator.defences.base import FlippedRows, Notes, flipped_rows, nobody, silent_on
+from curator.defences.both_ends import agreed_ones
+from curator.defences.tails import largest_noise, largest_sum
+from curator.defences.weight import degree_ranges, outside, row_lengths, row_weights
+from curator.reports.reports import Reports
+from devices.array_types import BoolArray, FloatArray, IntArray
+from devices.facts import PublicKnowledge
+from devices.mechanisms import Degree, GroupDegrees, NoisyRow
+from devices.mechanisms.discrete_laplace import variance
+
+_WHAT = "degrees, group degrees or noisy rows"
+
+
+def implausible_degrees(reports: Reports, public: PublicKnowledge, level: float) -> tuple[BoolArray, Notes]:
+    """Flag people whose degree and row cannot both be honest.
+
+    Half of the level is for noise that leaves the range around a degree. A degree that is impossible even so is
+    part of the same event. The other half is for the count.
+    """
+    del public
+    if reports.group_degrees is not None:
+        beyond = _beyond_caps(reports.group_degrees, *_caps_of_groups(reports, level))
+        return reports.reported("adjacency") & beyond, {}
+    if reports.degrees is None or not isinstance(degree := reports.source("degrees"), Degree):
+        return nobody(reports), silent_on(_WHAT)
+    n, people = reports.facts.n, reports.reported("adjacency")
+    targets = np.arange(n) if degree.reporting == "one-end" else np.full(n, n - 1)
+    reach = largest_noise(degree.t, degree.s, level / 4)
+    found = (reports.degrees < -reach) | (reports.degrees > targets + reach)
+    ranges = degree_ranges(reports, targets, level / 2)
+    rows = flipped_rows(reports)
+    if ranges is not None and rows is not None:
+        count, size, chances = _counted(reports, rows)
+        # People who did not report are in a degree and in no count of both ends.
+        within = np.clip(ranges[0] - (targets - size), 0, size), np.minimum(ranges[1], size)
+        found |= outside(count, size, within, chances, level / 2)
+    elif ranges is not None and isinstance(noisy := _noisy_row(reports), NoisyRow):
+        sums = reports.needed("noisy_rows").sum(axis=1, dtype=np.float64) / noisy.grid
+        far = largest_sum(noisy.t, noisy.s, n - 1, level / 4) / noisy.grid
+        found |= (sums > ranges[1] + far) | (sums < ranges[0] - far)
+    return people & found, {}
+
+
+def clip_degrees(reports: Reports, public: PublicKnowledge, level: float) -> tuple[Reports, Notes]:
+    """Clip degrees, group degrees and noisy rows, and join degrees with what both ends say."""
+    del public
+    notes: Notes = {}
+    if reports.group_degrees is not None:
+        low, high = _caps_of_groups(reports, level)
+        clipped = np.clip(reports.group_degrees, low, high)
+        notes["clipped_group_degrees"] = int((clipped != reports.group_degrees).sum())
+        reports = replace(reports, group_degrees=clipped)
+    if isinstance(noisy := _noisy_row(reports), NoisyRow):
+        given = reports.needed("noisy_rows")
+        reach = largest_noise(noisy.t, noisy.s, level / reports.facts.n)
+        entries = np.clip(given, -reach, noisy.grid + reach)
+        notes["clipped_entries"] = int((entries != given).sum())
+        reports = replace(reports, noisy_rows=entries)
+    if reports.degrees is not None and isinstance(degree := reports.source("degrees"), Degree):
+        joined, clipped_degrees = _joined_degrees(reports, reports.degrees, degree, level)
+        notes["clipped_degrees"] = clipped_degrees
+        reports = replace(reports, degrees=joined)
+    return reports, notes or silent_on(_WHAT)
+
+
+def _joined_degrees(reports: Reports, given: IntArray, degree: Degree, level: float) -> tuple[IntArray, int]:
+    """Return clipped degrees, joined with the count that both ends report if there is one; and the number clipped."""
+    reach = largest_noise(degree.t, degree.s, level)
+    clipped = np.clip(given, -reach, degree.n - 1 + reach)
+    changed = int((clipped != given).sum())
+    rows = flipped_rows(reports)
+    if rows is None or rows.one_end or degree.reporting == "one-end" or not rows.flip:
+        return clipped, changed
+    count, size, (hit, false_hit) = _counted(reports, rows)
+    estimate = (count - false_hit * size) / (hit - false_hit)
+    true = np.clip(estimate, 0, size)
+    spread = (true * hit * (1 - hit) + (size - true) * false_hit * (1 - false_hit)) / (hit - false_hit) ** 2
+    trust = spread / (spread + variance(degree.t, degree.s))
+    heard = reports.reported("adjacency")
+    whole = estimate * (degree.n - 1) / np.maximum(size, 1)  # people who did not report are as others
+    mean: FloatArray = trust * clipped + (1 - trust) * whole
+    return np.where(heard, np.rint(mean).astype(np.int64), given), changed
+
+
+def _counted(reports: Reports, rows: FlippedRows) -> tuple[IntArray, IntArray, tuple[float, float]]:
+    """Return the ones that both ends report (or the row's), their possible number, and their two chances."""
+    if rows.one_end:
+        return row_weights(reports), row_lengths(reports, rows), (1 - rows.flip, rows.flip)
+    heard = reports.reported("adjacency")
+    both = np.asarray(agreed_ones(reports.needed("adjacency")).astype(np.int32) @ heard.astype(np.int32), np.int64)
+    return both, np.int64(heard.sum()) - heard, ((1 - rows.flip) ** 2, rows.flip**2)
+
+
+def _noisy_row(reports: Reports) -> object:
+    return None if reports.noisy_rows is None else reports.source("noisy_rows")
+
+
+def _caps_of_groups(reports: Reports, level: float) -> tuple[int, NDArray[np.int64]]:
+    """Return the smallest and the largest group degrees that noise can explain; the largest ones by group."""
+    mechanism = reports.source("group_degrees")
+    assert isinstance(mechanism, GroupDegrees)
+    grouping = None if reports.grouping is None else tuple(reports.grouping.tolist())
+    sizes = np.bincount(mechanism.groups_of(grouping), minlength=mechanism.groups)
+    reach = largest_noise(mechanism.t, mechanism.s, level / (2 * mechanism.groups))
+    return -reach, sizes + reach
+
+
+def _beyond_caps(counts: NDArray[np.int64], low: int, high: NDArray[np.int64]) -> BoolArray:
+    return np.asarray(((counts < low) | (counts > high)).any(axis=1))
