@@ -1,7 +1,7 @@
 """Defences against devices that lie: they read reports alone, so they cost no privacy.
 
-A defence flags people, whose reports then count as never given, or changes reports, or both. All flags are
-decided on the reports as they came. Then the flagged people are silenced, and then reports are changed.
+A defence flags people, whose reports then count as never given, or changes reports, or both. One defence after the
+other flags people, and each judges the reports of those who are left. Only then are reports changed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from curator.defences.base import Defence as Defence
 from curator.defences.base import Notes, nobody
@@ -26,16 +28,17 @@ from devices.facts import PublicKnowledge
 
 NONE, ALL = "none", "all"
 
+# In the order in which they are applied: colluders who send one list would move other people's counts.
 _ALL = (
-    Defence("both-ends", "A reported edge counts only if the other end reports it.", ("rows",), mend=keep_agreed),
-    Defence("disagreement", "Rows that differ from what others say more, or less, than noise can explain are excluded.",
-            ("rows",), judge=disagreeing),
+    Defence("duplicates", "Rows or features that more people share than chance allows are excluded.",
+            ("rows", "features"), judge=duplicated),
     Defence("weight", "Rows with more or fewer ones than an honest row can hold are excluded.", ("rows",),
             judge=overweight),
     Defence("degree", "Degrees that their row contradicts are excluded; degrees are clipped and joined with the rows.",
             ("degrees", "group degrees", "noisy rows"), judge=implausible_degrees, mend=clip_degrees),
-    Defence("duplicates", "Rows or features that more people share than chance allows are excluded.",
-            ("rows", "features"), judge=duplicated),
+    Defence("disagreement", "Rows that differ from what others say more, or less, than noise can explain are excluded.",
+            ("rows",), judge=disagreeing),
+    Defence("both-ends", "A reported edge counts only if the other end reports it.", ("rows",), mend=keep_agreed),
 )  # fmt: skip
 DEFENCES: Mapping[str, Defence] = {defence.name: defence for defence in _ALL}
 
@@ -88,22 +91,19 @@ def defend(names: Iterable[str], reports: Reports, public: PublicKnowledge, fals
     """
     chosen = [DEFENCES[name] for name in names]
     level = false_alarm / reports.facts.n
-    parts = reports.parts or (reports,)
     flagged = nobody(reports)
-    notes: dict[str, Notes] = {}
+    notes: dict[str, Notes] = {defence.name: {} for defence in chosen}
     for defence in chosen:
-        found = nobody(reports)
-        told: Notes = {}
-        for part in parts if defence.judge is not None else ():
-            assert defence.judge is not None
-            guilty, told = defence.judge(part, public, level / len(parts))
-            found |= guilty
-        notes[defence.name] = {**told, "flagged": int(found.sum())} if defence.judge is not None else {}
-        flagged |= found
-    kept = silenced(reports, flagged)
+        if defence.judge is not None:
+            parts = reports.parts or (reports,)
+            judged = [defence.judge(part, public, level / len(parts)) for part in parts]
+            found = np.logical_or.reduce([guilty for guilty, _ in judged])
+            notes[defence.name] = {**judged[-1][1], "flagged": int(found.sum())}
+            flagged |= found
+            reports = silenced(reports, found)
     for defence in chosen:
         if defence.mend is not None:
-            changed = [defence.mend(part, public, level) for part in kept.parts or (kept,)]
-            kept = joined([part for part, _ in changed]) if kept.parts else changed[0][0]
-            notes[defence.name] |= changed[-1][1]
-    return Defended(kept, flagged, notes)
+            mended = [defence.mend(part, public, level) for part in reports.parts or (reports,)]
+            reports = joined([part for part, _ in mended]) if reports.parts else mended[0][0]
+            notes[defence.name] |= mended[-1][1]
+    return Defended(reports, flagged, notes)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import binom
 
 from curator.defences.base import Notes, flipped_rows, nobody, silent_on
-from curator.defences.pair_counts import Counter, PairCounts, distance, drop_and_repeat
+from curator.defences.pair_counts import PairCounts, RowPairs, distance, drop_and_repeat
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray, FloatArray
 from devices.facts import PublicKnowledge
@@ -41,7 +41,7 @@ def disagreeing(reports: Reports, public: PublicKnowledge, level: float) -> tupl
         return nobody(reports), silent_on("row of bits under noise of a known law")
     if rows.one_end:
         return nobody(reports), {"not_used": "one end alone reports each pair"}
-    counter = Counter(reports.needed("adjacency"))
+    counter = RowPairs(reports.needed("adjacency"))
     people = reports.reported("adjacency")
 
     def excess(left: BoolArray) -> FloatArray:

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from curator.defences.both_ends import agreed_ones
 from devices.array_types import BoolArray, FloatArray, IntArray
 
-_NEAR_WORST = 0.75  # share of the worst excess from which people are dropped together
+_NEAR_WORST = 0.9  # share of the worst excess from which people are dropped together
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class PairCounts:
         return self.unconfirmed + self.unclaimed
 
 
-class Counter:
+class RowPairs:
     """Counts pairs of rows that both ends report, bool CSR (n, n)."""
 
     def __init__(self, ones: csr_array) -> None:

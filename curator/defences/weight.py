@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import binom
 
 from curator.defences.base import FlippedRows, Notes, flipped_rows, nobody, silent_on
-from curator.defences.pair_counts import Counter, PairCounts, distance, drop_and_repeat
+from curator.defences.pair_counts import PairCounts, RowPairs, distance, drop_and_repeat
 from curator.defences.tails import at_least, at_most, largest_noise
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray, FloatArray, IntArray
@@ -83,7 +83,7 @@ def overweight(reports: Reports, public: PublicKnowledge, level: float) -> tuple
     found = people & outside(ones, targets, (np.zeros_like(targets), targets), chances, level / 2)
     if rows.one_end:
         return found, {"degree": "any"}
-    counter = Counter(reports.needed("adjacency"))
+    counter = RowPairs(reports.needed("adjacency"))
     found |= drop_and_repeat(lambda left: excess_claims(counter.among(left), level / 2), people & ~found)
     return found, {"degree": "as others say"}
 

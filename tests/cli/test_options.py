@@ -71,6 +71,14 @@ def test_every_kind_of_option_is_read() -> None:
     )  # fmt: skip
 
 
+def test_names_of_a_list_are_repeated_or_between_commas() -> None:
+    wanted = RunOptions(defence="weight,both-ends")
+    assert given("--defence", "weight", "--defence", "both-ends") == given("--defence", "weight,both-ends") == wanted
+    assert as_parameters({"defence": "weight,both-ends"}, Path()) == {"defence": ["weight,both-ends"]}
+    with pytest.raises(ValueError, match="--defence wieght: no defence wieght.*weight"):
+        RunOptions(defence="wieght")
+
+
 def test_every_option_of_a_run_is_a_parameter() -> None:
     fielded = as_parameters({name: {} if spec.is_table else 1 for name, spec in declared(RunOptions).items()}, Path())
     assert set(fielded) <= set(inspect.signature(run).parameters)

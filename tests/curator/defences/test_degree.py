@@ -1,0 +1,95 @@
+"""Degrees against rows: false alarms by enumeration, clipping, and the joined degree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from curator.defences.degree import clip_degrees, implausible_degrees
+from devices.mechanisms import Degree, GroupDegrees, NoisyRow, RandomizedResponse, discrete_laplace
+from devices.query import Ask
+from tests.curator.defences.lies import a_graph, honest_rows, public, reports_of
+
+N, EPSILON = 400, 5.0
+DEGREE = Degree.from_epsilon(1.0, n=N)
+
+
+def _honest(seed: int, epsilon: float = EPSILON) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A graph, its noisy rows and its noisy degrees."""
+    graph = a_graph(N, 6, seed)
+    rows = honest_rows(graph, RandomizedResponse.from_epsilon(epsilon, n=N).flip_probability, seed + 1)
+    rng = np.random.default_rng(seed)
+    noise = rng.geometric(1 - np.exp(-1.0), N) - rng.geometric(1 - np.exp(-1.0), N)
+    return graph, rows, graph.sum(axis=1) + noise
+
+
+def test_lies_about_the_degree_are_found() -> None:
+    _, rows, degrees = _honest(0)
+    honest = reports_of(rows, EPSILON, more=(DEGREE,), degrees=degrees.copy())
+    assert not implausible_degrees(honest, public(N), 1e-3 / N)[0].any()
+    degrees[[3, 4, 5]] = N - 1, 1 << 60, -(1 << 60)
+    found, _ = implausible_degrees(reports_of(rows, EPSILON, more=(DEGREE,), degrees=degrees), public(N), 1e-3 / N)
+    assert np.flatnonzero(found).tolist() == [3, 4, 5]
+
+
+def test_people_who_did_not_report_do_not_make_others_liars() -> None:
+    """Half of the people are silent, so half of the neighbours are in no count of both ends."""
+    graph, rows, _ = _honest(2)
+    graph[0, 1:120] = graph[1:120, 0] = True
+    rows[0, 1:120] = rows[1:120, 0] = True
+    answered = np.ones(N, np.bool_)
+    answered[1:200] = False
+    rows[1:200] = False
+    degrees = np.where(answered, graph.sum(axis=1), 0)
+    reports = replace(reports_of(rows, EPSILON, more=(DEGREE,), degrees=degrees), answered=answered)
+    assert not implausible_degrees(reports, public(N), 1e-3 / N)[0].any()
+
+
+def test_an_honest_degree_stays_and_a_lie_is_clipped() -> None:
+    group = GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=1)
+    sizes = np.bincount(group.groups_of(None), minlength=3)
+    counts = np.tile(sizes, (N, 1))
+    counts[0] = -5, 0, 2
+    counts[1, 2] = 1 << 62
+    reports = replace(reports_of(np.zeros((N, N), np.bool_), EPSILON), adjacency=None, group_degrees=counts,
+                      asks={"adjacency": Ask("adjacency", (group,))})  # fmt: skip
+    kept, notes = clip_degrees(reports, public(N), 1e-6)
+    assert kept.group_degrees is not None and notes == {"clipped_group_degrees": 1}
+    same = np.ones_like(counts, np.bool_)
+    same[1, 2] = False
+    assert np.array_equal(kept.group_degrees[same], counts[same]) and kept.group_degrees[1, 2] < sizes[2] + 60
+    assert np.flatnonzero(implausible_degrees(reports, public(N), 1e-6)[0]).tolist() == [1]
+
+
+def test_noisy_rows_are_compared_by_their_sum_and_clipped() -> None:
+    graph, _, _ = _honest(4)
+    row = NoisyRow.from_epsilon(4.0, n=N)
+    rng = np.random.default_rng(5)
+    fall = 1 - np.exp(-row.s / row.t)
+    noisy = row.grid * graph + rng.geometric(fall, graph.shape) - rng.geometric(fall, graph.shape)
+    np.fill_diagonal(noisy, 0)
+    noisy[0, 1:] += row.grid  # claims everybody
+    noisy[1, 5] = 1 << 30
+    asks = {"adjacency": Ask("adjacency", (row, DEGREE))}
+    reports = replace(reports_of(graph, EPSILON), adjacency=None, asks=asks, noisy_rows=noisy.astype(np.int32),
+                      degrees=graph.sum(axis=1).astype(np.int64))  # fmt: skip
+    assert np.flatnonzero(implausible_degrees(reports, public(N), 1e-3 / N)[0]).tolist() == [0, 1]
+    kept, notes = clip_degrees(reports, public(N), 1e-3 / N)
+    assert kept.noisy_rows is not None and notes["clipped_entries"] == 1 and kept.noisy_rows[1, 5] < 30 * row.grid
+
+
+def test_a_joined_degree_is_nearer_to_the_truth() -> None:
+    """Its error is below that of the noisy degree and of the count alone; a lie that passes moves it little."""
+    graph, rows, degrees = _honest(6, epsilon=4.0)
+    truth = graph.sum(axis=1)
+    kept, _ = clip_degrees(reports_of(rows, 4.0, more=(DEGREE,), degrees=degrees), public(N), 1e-6)
+    assert kept.degrees is not None
+    error, before = ((found - truth).astype(float).std() for found in (kept.degrees, degrees))
+    assert before == pytest.approx(discrete_laplace.variance(DEGREE.t, DEGREE.s) ** 0.5, rel=0.2)
+    assert error < 0.7 * before
+    told = degrees.copy()
+    told[0] += 12
+    moved, _ = clip_degrees(reports_of(rows, 4.0, more=(DEGREE,), degrees=told), public(N), 1e-6)
+    assert moved.degrees is not None and 0 <= moved.degrees[0] - kept.degrees[0] <= 6

@@ -1,0 +1,80 @@
+"""Equal reports: the largest probability of a report by enumeration, and what honest people share by chance."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import binom
+
+from curator.defences.duplicates import duplicated, feature_chance, most_equal
+from devices.facts import PublicFacts
+from devices.mechanisms import GRRFS, AnalyticGaussian, Laplace, Mechanism, MultiBit, OneBit
+from tests.curator.defences.lies import a_graph, features_of, honest_rows, public, reports_of
+
+D = 3
+BITS = [np.array(bits) for bits in product((0, 1), repeat=D)]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "reports"),
+    [
+        (OneBit.from_epsilon(1.0, d=D), [bits.astype(np.bool_) for bits in BITS]),
+        (MultiBit.from_epsilon(1.0, d=D, m=2), [np.array(r) for r in product((-1, 0, 1), repeat=D) if r.count(0) == 1]),
+        (GRRFS.from_epsilon(1.0, facts=PublicFacts(9, D, 2), m=2), BITS),
+        (Laplace.from_epsilon(1.0, d=D), [np.array(steps) for steps in product((0, 1, 64, 65), repeat=D)]),
+    ],
+)  # fmt: skip
+def test_no_report_is_more_likely(mechanism: Mechanism, reports: list[np.ndarray]) -> None:
+    largest = max(mechanism.log_probability(report, value.astype(float)) for report in reports for value in BITS)
+    assert feature_chance(mechanism) == pytest.approx(math.exp(largest), rel=1e-9)
+
+
+@pytest.mark.parametrize("chance", [1e-9, 0.01, 1.0])
+def test_more_equal_reports_than_allowed_have_no_more_than_the_level(chance: float) -> None:
+    most = most_equal(1000, chance, 1e-6)
+    assert binom.sf(most, 1000, chance) <= 1e-6
+    assert most == 0 or binom.sf(most - 1, 1000, chance) > 1e-6
+
+
+def test_quiet_rows_of_honest_people_are_equal_by_chance() -> None:
+    n = 300
+    quiet = honest_rows(np.zeros((n, n), np.bool_), 3e-4, 1)
+    assert (~quiet.any(axis=1)).sum() > 200  # most rows are empty
+    assert not duplicated(reports_of(quiet, 8.0), public(n), 1e-3 / n)[0].any()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_one_list_of_colluders_is_found(own: bool) -> None:
+    n = 300
+    rows = honest_rows(a_graph(n, 5, 1), 0.12, 2)
+    rows[:8] = np.arange(n) % 9 == 8
+    rows[:8, :8] = own
+    np.fill_diagonal(rows, False)
+    found, notes = duplicated(reports_of(rows, 2.0), public(n), 1e-3 / n)
+    assert set(np.flatnonzero(found)) == set(range(8)) and notes == {"compared": ["rows"]}
+
+
+def test_equal_features_are_found_where_chance_does_not_make_them() -> None:
+    n, d = 200, 64
+    rng = np.random.default_rng(0)
+    bits = np.packbits(rng.integers(0, 2, (n, d)).astype(np.uint8), axis=1)
+    bits[:3] = bits[0]
+    found, _ = duplicated(features_of(OneBit.from_epsilon(1.0, d=d), bits, n, d), public(n), 1e-3 / n)
+    assert np.flatnonzero(found).tolist() == [0, 1, 2]
+    single = MultiBit.from_epsilon(1.0, d=d, m=1)
+    sampled = csr_array((np.ones(n, np.int8), (np.arange(n), rng.integers(0, d, n))), shape=(n, d))
+    assert not duplicated(features_of(single, sampled, n, d), public(n), 1e-3 / n)[0].any()
+    chosen = np.where(np.arange(n) < 40, 5, rng.integers(6, d, n))
+    sampled = csr_array((np.ones(n, np.int8), (np.arange(n), chosen)), shape=(n, d))
+    found, _ = duplicated(features_of(single, sampled, n, d), public(n), 1e-3 / n)
+    assert np.flatnonzero(found).tolist() == list(range(40))
+
+
+def test_a_law_that_is_not_known_is_left_alone() -> None:
+    mechanism = AnalyticGaussian.from_epsilon(1.0, delta=1e-6, d=4)
+    assert feature_chance(mechanism) is None
+    assert duplicated(features_of(mechanism, np.zeros((5, 4)), 5, 4), public(5), 0.1)[1]["not_used"]
