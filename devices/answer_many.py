@@ -14,7 +14,7 @@ from devices.drawing import SEAL, data_message, noise_message
 from devices.enrolment.state import SHARD, State
 from devices.ledger.ledger import CounterMismatch, LedgerDamaged
 from devices.ledger.rows import Head, QueryAnswer
-from devices.noise import KeyedHashes, NoiseStream
+from devices.noise import KeyedHashes, NoiseStream, key_message
 from devices.query import InvalidQuery, Query
 
 DeviceAnswer = Report | Refusal
@@ -118,10 +118,9 @@ def _draw(state: State, nonces: Mapping[int, bytes], query: Query, hashes: Keyed
         read = [[hashes.mac(k, data_message(record, name)) for k, record in enumerate(records)]
                 for name in ask.attributes]  # fmt: skip
         digests |= zip(ask.attributes, read, strict=True)
-        asked = query.question(ask.attribute)
+        asked = key_message(b"noise", query.question(ask.attribute))
         keys = [
-            hashes.mac(k, noise_message(b"noise", asked, *own, nonce))
-            for k, (nonce, *own) in enumerate(zip(nonces.values(), *read, strict=True))
+            hashes.mac(k, asked + noise_message(*own)) for k, own in enumerate(zip(*read, nonces.values(), strict=True))
         ]
         parts = [
             mechanism.respond_many(

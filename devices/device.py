@@ -26,7 +26,7 @@ from devices.policy.policy import Policy
 from devices.query import Ask, InvalidQuery, Query
 from devices.training_task import AnswerKind, Task
 
-_LENGTH = struct.Struct("<I").pack
+_LENGTH, _READ_LENGTH = struct.Struct("<I").pack, struct.Struct("<I").unpack_from
 
 
 class Refusal(Enum):
@@ -285,16 +285,15 @@ def pack_report(attributes: tuple[bytes, ...]) -> bytes:
 def unpack_parts(data: bytes) -> tuple[bytes, ...]:
     """Split :func:`pack_parts`; ValueError for bytes that are not of that form."""
     parts: list[bytes] = []
-    at = 0
-    while at < len(data):
-        if at + 4 > len(data):
+    end, total = 0, len(data)
+    while end < total:
+        start = end + 4
+        if start > total:
             raise ValueError("a report is cut off")
-        (size,) = struct.unpack_from("<I", data, at)
-        part = data[at + 4 : at + 4 + size]
-        if len(part) != size:
+        end = start + _READ_LENGTH(data, end)[0]
+        if end > total:
             raise ValueError("a report is cut off")
-        parts.append(part)
-        at += 4 + size
+        parts.append(data[start:end])
     return tuple(parts)
 
 

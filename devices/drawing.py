@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import cache
 
 import numpy as np
 
@@ -21,7 +22,12 @@ def data_message(record: Record, attribute: str) -> bytes:
         data = columns + np.ascontiguousarray(record.feature_values, "<f4").tobytes()
     else:
         data = struct.pack("<q", record.label)
-    return key_message(b"data", attribute.encode(), data)
+    return _head_of(attribute) + key_message(data)
+
+
+@cache
+def _head_of(attribute: str) -> bytes:
+    return key_message(b"data", attribute.encode())
 
 
 def noise_message(*parts: bytes) -> bytes:

@@ -37,6 +37,7 @@ _WORD, _PAIR = np.dtype("<u4"), np.dtype("<u8")
 _LOWER, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 # ChaCha20's initial block counter, then twelve bytes that name the stream and its lane.
 _NONCE = struct.Struct("<4xII4x").pack
+_LENGTH = struct.Struct("<Q").pack
 # What is enciphered to get the keystream itself, kept so that a draw need not clear memory first.
 _ZEROS = memoryview(bytes(1 << 16))
 
@@ -47,8 +48,11 @@ def derive_key(secret: bytes, *parts: bytes) -> bytes:
 
 
 def key_message(*parts: bytes) -> bytes:
-    """Return the message whose HMAC under a secret is :func:`derive_key`."""
-    return b"".join([len(part).to_bytes(8, "little") + part for part in parts])
+    """Return the message whose HMAC under a secret is :func:`derive_key`.
+
+    That of more parts is the messages of both halves, joined.
+    """
+    return b"".join([piece for part in parts for piece in (_LENGTH(len(part)), part)])
 
 
 class KeyedHashes:

@@ -8,7 +8,7 @@ the same fields: a column is declared once, as a field. ``int`` is stored as INT
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -50,7 +50,11 @@ class Columns(Generic[Row]):
     def pack(self, row: Row) -> bytes:
         """Return the canonical bytes of a row."""
         texts = [value if type(value) is bytes else value.encode() for value in self._get_texts(row)]
-        return self._head.pack(*self._get_numbers(row), *map(len, texts)) + b"".join(texts)
+        return self.pack_values(self._get_numbers(row), texts)
+
+    def pack_values(self, numbers: Iterable[float], texts: Sequence[bytes]) -> bytes:
+        """Return the canonical bytes of a row with these numbers, texts and blobs, each in the order of the fields."""
+        return self._head.pack(*numbers, *map(len, texts)) + b"".join(texts)
 
     def unpack(self, data: bytes) -> tuple[Row, ...]:
         """Split the bytes of several rows, joined without a gap.

@@ -109,9 +109,9 @@ class QueryAnswer:
         parts = []
         for name in query.attributes if query.stage == 0 else tuple(reports):
             loss = query.loss(name, device=device) if query.stage == 0 else _PAID_BEFORE
-            report, digest = reports.get(name, b""), digests.get(name, b"")
-            parts.append(Part(name, query.fingerprint(name), loss.bit, loss.vector, loss.delta, report, digest))
-        packed = b"".join(map(PARTS.pack, parts))
+            texts = (name.encode(), query.fingerprint(name), reports.get(name, b""), digests.get(name, b""))
+            parts.append(PARTS.pack_values((loss.bit, loss.vector, loss.delta), texts))  # of a Part
+        packed = b"".join(parts)
         return cls(device, head.answers, query.collection, query.stage, query.grouping_digest, packed, time.time())
 
 
