@@ -17,10 +17,8 @@ from devices.ledger.rows import Head, QueryAnswer
 from devices.noise import KeyedHashes, NoiseStream, key_message
 from devices.query import InvalidQuery, Query
 
-DeviceAnswer = Report | Refusal
 
-
-def answer_together(state: State, devices: Sequence[int], question: bytes) -> list[DeviceAnswer]:
+def answer_together(state: State, devices: Sequence[int], question: bytes) -> list[Report | Refusal]:
     """Answer a question in one transaction of the devices' ledger, committed when this returns.
 
     If it fails, nothing was released, and every device answers ``LEDGER_DAMAGED``. Where the counter shows that
@@ -37,7 +35,7 @@ def answer_together(state: State, devices: Sequence[int], question: bytes) -> li
     rising = all(first < second for first, second in zip(devices, devices[1:], strict=False))
     if not (devices and rising and devices[0] // SHARD == devices[-1] // SHARD):
         raise InvalidQuery("the devices are out of order, or of several ledgers")
-    damaged: list[DeviceAnswer] = [Refusal.LEDGER_DAMAGED] * len(devices)
+    damaged: list[Report | Refusal] = [Refusal.LEDGER_DAMAGED] * len(devices)
     answers = damaged
     try:
         with state.ledger(devices[0]).transaction(devices):
@@ -50,7 +48,7 @@ def answer_together(state: State, devices: Sequence[int], question: bytes) -> li
     return answers
 
 
-def answer_many(state: State, devices: Sequence[int], question: bytes) -> list[DeviceAnswer]:
+def answer_many(state: State, devices: Sequence[int], question: bytes) -> list[Report | Refusal]:
     """Answer a question inside a transaction of the devices' ledger; no answer may leave before its commit.
 
     Raises:
@@ -63,7 +61,7 @@ def answer_many(state: State, devices: Sequence[int], question: bytes) -> list[D
     return [found[device] if device in found else _alone(state, device, question) for device in devices]
 
 
-def _alone(state: State, index: int, question: bytes) -> DeviceAnswer:
+def _alone(state: State, index: int, question: bytes) -> Report | Refusal:
     """Return one device's answer, and the refusals that the ClientApp has for a failure."""
     try:
         device = state.device(index)

@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from flwr.app import Context, Message, RecordDict
 
@@ -142,8 +143,11 @@ def test_the_clientapp_reaches_its_device_through_the_socket_alone(
     assert wire.read_reply(say(wire.QUERY_TYPE, wire.query_content(ask_for("other")))) is Refusal.REPORT_COLLECTED
     for kind, refusal in (("train", Refusal.MODE_REFUSED), ("evaluate", Refusal.MODE_REFUSED),
                           ("query", Refusal.UNKNOWN_QUERY), ("query.other", Refusal.UNKNOWN_QUERY),
-                          (wire.HANDOVER_TYPE, Refusal.UNKNOWN_QUERY)):  # fmt: skip
+                          (wire.HANDOVER_TYPE, Refusal.UNKNOWN_QUERY),
+                          (wire.REPORTS_TYPE, Refusal.UNKNOWN_QUERY)):  # fmt: skip
         assert wire.read_reply(say(kind, RecordDict({}))) is refusal
+    many = wire.batch_content(wire.query_content(ask_for()), np.array([3]))
+    assert wire.read_reply(say(wire.REPORTS_TYPE, many)) is Refusal.UNKNOWN_QUERY
     assert wire.read_introduction(say(wire.WHOAMI_TYPE, RecordDict({}))) == (3, True)
 
 
