@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from devices.device import Refusal, Report, pack_parts, pack_report, question_to
-from devices.drawing import SEAL, data_message, noise_message
+from devices.drawing import SEAL, data_message, noise_parts
 from devices.enrolment.state import SHARD, State
 from devices.ledger.ledger import CounterMismatch, LedgerDamaged
 from devices.ledger.rows import Head, QueryAnswer
@@ -118,7 +118,8 @@ def _draw(state: State, nonces: Mapping[int, bytes], query: Query, hashes: Keyed
         digests |= zip(ask.attributes, read, strict=True)
         asked = key_message(b"noise", query.question(ask.attribute))
         keys = [
-            hashes.mac(k, asked + noise_message(*own)) for k, own in enumerate(zip(*read, nonces.values(), strict=True))
+            hashes.mac(k, asked + key_message(*noise_parts(*own)))
+            for k, own in enumerate(zip(*read, nonces.values(), strict=True))
         ]
         parts = [
             mechanism.respond_many(

@@ -17,11 +17,11 @@ from enum import Enum
 from devices import raw_record
 from devices.collector import is_signed_by, query_of
 from devices.data.population import Record
-from devices.drawing import SEAL, data_message, noise_message
+from devices.drawing import SEAL, data_message, noise_parts
 from devices.ledger.ledger import AlreadyCollected, CounterMismatch, Ledger, LedgerDamaged, Replay
 from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
 from devices.mechanisms.base import Loss
-from devices.noise import NoiseStream
+from devices.noise import NoiseStream, derive_key
 from devices.policy.policy import Policy
 from devices.query import Ask, InvalidQuery, Query
 from devices.training_task import AnswerKind, Task
@@ -238,7 +238,7 @@ class Device:
         return Report(pack_report(tuple(reports.values())), replayed=False)
 
     def _noise_key(self, *parts: bytes) -> bytes:
-        return hmac.digest(self._secret, noise_message(*parts), "sha256")
+        return derive_key(self._secret, *noise_parts(*parts))
 
     def _data_digest(self, attribute: str) -> bytes:
         return hmac.digest(self._secret, data_message(self._record, attribute), "sha256")

@@ -30,9 +30,9 @@ def _head_of(attribute: str) -> bytes:
     return key_message(b"data", attribute.encode())
 
 
-def noise_message(*parts: bytes) -> bytes:
-    """Return the message whose HMAC under the device's secret is the key of an answer's noise.
+def noise_parts(*parts: bytes) -> tuple[bytes, ...]:
+    """Return the parts of the key of an answer's noise; the counter's nonce, the last one, is left out where empty.
 
-    The counter's nonce, the last part, is left out where there is none, so that keys stay.
+    So the keys of devices without a counter stay as they were before there were counters.
     """
-    return key_message(*(parts if parts[-1] else parts[:-1]))
+    return parts if parts[-1] else parts[:-1]
