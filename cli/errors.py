@@ -1,14 +1,18 @@
 """Errors for people: one line and an exit code.
 
 0: done; 1: the run failed; 2: a mistake of the person (wrong usage, or a ValueError from the
-layers below); 3: refused, no device reported and at least one refused; 130: interrupted. An
-interrupt says what is kept; the layers below note it on the exception.
+layers below); 3: refused, no device reported and at least one refused; 130: interrupted, by Ctrl-C
+or by SIGTERM. An interrupt says what is kept; the layers below note it on the exception.
 """
 
 from __future__ import annotations
 
 import errno
+import signal
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -59,6 +63,23 @@ def ask_for_debug(context: typer.Context, value: bool) -> bool:
     return value
 
 
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM interrupt the block as Ctrl-C does; only the main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class OneLineErrors(TyperGroup):
     """Command group that reports every failure in one line; with ``--debug`` also a traceback."""
 
@@ -85,7 +106,8 @@ class OneLineErrors(TyperGroup):
         """Parse and run; wrong usage is one line too, not Typer's box."""
         standalone_mode = extra.pop("standalone_mode", True)
         try:
-            code = super().main(*args, **{**extra, "standalone_mode": False})
+            with interrupted_by_sigterm():
+                code = super().main(*args, **{**extra, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:
             if error.message:  # empty if Typer has printed the help with Rich
                 typer.echo(error.message)

@@ -15,7 +15,9 @@ from pathlib import Path
 from curator.methods.base import Question
 from devices.client_app import release_states
 from devices.collector import CollectorKey
-from strategies.engines.grids import LocalGrid, RayGrid
+from strategies.engines.grids import DirectGrid, LocalGrid, RayGrid
+from strategies.engines.pool import processes
+from strategies.engines.process_grid import ProcessGrid, allow_open_files, worker_processes
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.stages import Stages
 
@@ -74,11 +76,16 @@ def collect(
 @contextmanager
 def grid_for(
     folder: Path, devices: int, *, engine: str, workers: int | None, ray_address: str | None
-) -> Iterator[LocalGrid | RayGrid]:
-    """Open the Grid of the devices of a state folder, in this process or on Ray."""
+) -> Iterator[DirectGrid]:
+    """Open the Grid of the devices of a state folder: in this process, in several of this machine, or on Ray."""
     if choose(engine, devices, ray_address) == "ray":
         with closing(RayGrid(folder, devices, workers=workers, address=ray_address)) as grid:
             yield grid
+        return
+    allow_open_files()
+    if (count := worker_processes(devices, workers)) > 1:
+        with processes(count, prepare=None) as pool:
+            yield ProcessGrid(folder, devices, pool)
         return
     try:
         yield LocalGrid(folder, devices)

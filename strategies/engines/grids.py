@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from flwr.app import Context, Error, Message, RecordDict, UserConfig
+from flwr.app import Context, Message, RecordDict, UserConfig
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
@@ -23,6 +23,7 @@ from devices.enrolment.state import SHARD
 from devices.fleet import BATCH, Fleet
 from devices.wire import REPORTS_TYPE
 from strategies.engines.flower_internals import assume_identity, set_message_id
+from strategies.engines.packed_messages import Reply, Row, answer_packed, packed, unpacked
 from strategies.engines.ray_session import RaySession
 
 RUN_ID = 1
@@ -136,20 +137,9 @@ class FleetWorker:
         assume_identity(run_id=RUN_ID)
         self._fleet = Fleet(Path(folder))
 
-    def answer(
-        self, contents: Sequence[RecordDict], messages: Sequence[tuple[int, int, str, str, str]]
-    ) -> list[tuple[str, RecordDict | tuple[int, str | None]]]:
-        """Answer (content number, node, type, group, message id) tuples; the replies carry no metadata."""
-        built = []
-        for content, node, kind, group, number in messages:
-            message = Message(contents[content], node, kind, group_id=group)
-            set_message_id(message, number)
-            built.append(message)
-        return [(m.metadata.reply_to_message_id, _payload(m)) for m in self._fleet.answer(built)]
-
-
-def _payload(message: Message) -> RecordDict | tuple[int, str | None]:
-    return (message.error.code, message.error.reason) if message.has_error() else message.content
+    def answer(self, contents: Sequence[RecordDict], rows: Sequence[Row]) -> list[Reply]:
+        """Answer packed messages."""
+        return answer_packed(self._fleet, contents, rows)
 
 
 class RayGrid(DirectGrid):
@@ -194,18 +184,10 @@ class RayGrid(DirectGrid):
             done, _ = self._ray.wait(list(pending), num_returns=1)
             for reference in done:
                 del pending[reference]
-                for number, payload in self._ray.get(reference):
-                    content = Error(*payload) if isinstance(payload, tuple) else payload
-                    yield Message(content, reply_to=sent.pop(number))
+                yield from unpacked(self._ray.get(reference), sent)
 
     def _submit(self, worker: int, batch: Sequence[Message]) -> Any:
-        contents: dict[int, tuple[int, RecordDict]] = {}
-        rows = []
-        for message in batch:
-            place, _ = contents.setdefault(id(message.content), (len(contents), message.content))
-            head = message.metadata
-            rows.append((place, head.dst_node_id, head.message_type, head.group_id, head.message_id))
-        return self._actors[worker].answer.remote([content for _, content in contents.values()], rows)
+        return self._actors[worker].answer.remote(*packed(batch))
 
     def close(self) -> None:
         """Stop the actors, and Ray if this grid started it."""

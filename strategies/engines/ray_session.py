@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
 from typing import Any
 
 
@@ -26,8 +28,12 @@ class RaySession:
         self.ray: Any = ray
         self._started = not ray.is_initialized()
         if self._started:
+            # Ray's own handler of SIGTERM aborts the process: nothing would say what is kept of the run.
+            before = signal.getsignal(signal.SIGTERM)
             ray.init(address=address, num_cpus=None if address else workers, include_dashboard=False,
                      log_to_driver=False, logging_level=logging.ERROR)  # fmt: skip
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
     @property
     def cores(self) -> int:

@@ -398,10 +398,13 @@ def training_elsewhere(out: Path, *more: object) -> Iterator[subprocess.Popen[st
             process.kill()
 
 
-def test_ctrl_c_says_what_is_kept_and_leaves_a_run_that_can_be_continued(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_say_what_is_kept_and_leave_a_run_that_can_be_continued(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     with training_elsewhere(tmp_path) as process:
         (folder,) = tmp_path.iterdir()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -50,6 +51,23 @@ def test_ray_is_started_once_and_stopped_once(
     session.close()
     session.close()
     assert ray.stopped == 1
+
+
+def test_sigterm_ends_the_process_as_it_did_before_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray has a handler of its own, which aborts."""
+
+    class Aborting(Ray):
+        def init(self, **given: Any) -> None:
+            super().init(**given)
+            signal.signal(signal.SIGTERM, lambda *_: os.abort())
+
+    monkeypatch.setitem(sys.modules, "ray", Aborting())  # type: ignore[arg-type]
+    mine = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        RaySession().close()
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, mine)
 
 
 def test_a_ray_that_ran_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:

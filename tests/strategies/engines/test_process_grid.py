@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from curator.methods import HoGS, Question
+from curator.methods.base import Budget
+from devices.data.splits import make_split
+from devices.datasets.generated_v1 import generate
+from devices.enrolment.state import enrol
+from devices.policy.policy import policy_for
+from strategies.engines import process_grid
+from strategies.engines.collect import collect
+from strategies.engines.pool import available_cores
+from strategies.engines.process_grid import PROCESSES_PAY_FROM, allow_open_files, worker_processes
+
+
+def test_reports_of_several_processes_are_those_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three shards, two processes; then again, from the ledgers."""
+    people = generate(2100, seed=0)
+    questions: tuple[Question, ...] = HoGS().questions(people.facts, make_split("random", people, 0), Budget(), "first")
+    policy = policy_for([question.query for question in questions], people.facts)
+    for name in ("one", "several"):
+        enrol(tmp_path / name, people, policy, seed=1).close()
+    one = collect(tmp_path / "one", questions, devices=2100, engine="local")
+    monkeypatch.setattr(process_grid, "PROCESSES_PAY_FROM", 2000)
+    several = collect(tmp_path / "several", questions, devices=2100, engine="local", workers=2)
+    assert several.reported == one.reported == 2100
+    assert several.reports_sha256 == one.reports_sha256
+    assert (several.uplink_bytes, several.downlink_bytes) == (one.uplink_bytes, one.downlink_bytes)
+    assert not list((tmp_path / "several").glob("*-wal"))  # every process closed its ledgers
+    monkeypatch.setattr(process_grid, "PROCESSES_PAY_FROM", PROCESSES_PAY_FROM)
+    again = collect(tmp_path / "several", questions, devices=2100, engine="local")
+    assert (again.replayed, again.reports_sha256) == (2100, one.reports_sha256)
+
+
+def test_processes_are_started_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_grid, "available_cores", lambda: 4)
+    assert worker_processes(PROCESSES_PAY_FROM - 1, 8) == 1
+    assert [worker_processes(PROCESSES_PAY_FROM, wanted) for wanted in (None, 1, 3, 1000)] == [4, 1, 3, 49]
+    monkeypatch.setattr(process_grid.multiprocessing, "parent_process", lambda: object())
+    assert worker_processes(10**6, None) == 1  # a cell of a sweep has one core
+    assert available_cores() >= 1
+
+
+def test_the_limit_of_open_files_is_raised_as_far_as_it_may_be() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = min(before[1], 1 << 16) if before[1] != resource.RLIM_INFINITY else 1 << 16
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+        allow_open_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
