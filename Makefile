@@ -10,6 +10,7 @@
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections, a thousand races of copied folders, ten thousand
 #                 hostile messages (minutes)
+#   make cluster  two Ray nodes on loopback, one of them killed in the middle of a collection (minutes)
 #   make mutants  400 small changes of the code, each of which its test file must notice (docs/testing.md; minutes)
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
 #   make value    the papers' own models beside null models: docs/results/value.md (hours, likewise)
@@ -27,7 +28,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test gpu wheel wheel-test lint-docker lint docs bench torture mutants tables tables-quick value figures clean
+.PHONY: run test cluster gpu wheel wheel-test lint-docker lint docs bench torture mutants tables tables-quick value figures clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -44,7 +45,7 @@ test: export OMP_NUM_THREADS ?= 1
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)
 	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
-		-m "not slow and not deployment and not gpu and not wheel" $(TEST_ARGS)
+		-m "not slow and not deployment and not gpu and not wheel and not cluster" $(TEST_ARGS)
 
 gpu: $(READY)
 	$(BIN)/python -m pytest -q -m gpu tests/test_cuda.py $(TEST_ARGS)
@@ -82,6 +83,11 @@ torture: export OMP_NUM_THREADS ?= 1
 torture: $(READY)
 	$(BIN)/python -m strategies.stress.kill --kills 1000 --devices 500
 	$(BIN)/python -m pytest -q -m slow tests/devices
+
+# Two Ray nodes on loopback, one of them killed; small ones, as a laptop has memory for.
+cluster: export OMP_NUM_THREADS ?= 1
+cluster: $(READY)
+	$(BIN)/python -m pytest -q -s -m cluster tests/strategies/engines tests/cli $(TEST_ARGS)
 
 mutants: $(READY)
 	$(BIN)/python -m benchmarks.mutants.run $(MUTANT_ARGS)

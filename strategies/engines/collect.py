@@ -15,9 +15,10 @@ from pathlib import Path
 from curator.methods.base import Question
 from devices.client_app import release_states
 from devices.collector import CollectorKey
-from strategies.engines.grids import DirectGrid, LocalGrid, RayGrid
+from strategies.engines.grids import DirectGrid, LocalGrid
 from strategies.engines.pool import processes
 from strategies.engines.process_grid import ProcessGrid, allow_open_files, worker_processes
+from strategies.engines.ray_grid import RayGrid
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.stages import Stages
 

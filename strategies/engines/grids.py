@@ -1,9 +1,9 @@
 """Grids that take messages to devices without Flower's runtime.
 
 Flower's ``Grid`` is a public abstract class. :class:`LocalGrid` gives messages to a fleet in
-this process. :class:`RayGrid` sends them in batches to Ray actors that keep their devices.
-Both run under the unmodified ``Strategy.start`` with the same ClientApp. The node id is the
-partition id plus 1.
+this process. :class:`strategies.engines.process_grid.ProcessGrid` and
+:class:`strategies.engines.ray_grid.RayGrid` give them to other processes. All run under the unmodified
+``Strategy.start`` with the same ClientApp. The node id is the partition id plus 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from flwr.app import Context, Message, RecordDict, UserConfig
 from flwr.serverapp import Grid
@@ -19,12 +18,8 @@ from flwr.supercore.run import Run
 
 from curator.steps import counted
 from devices.client_app import app
-from devices.enrolment.state import SHARD
-from devices.fleet import BATCH, Fleet
-from devices.wire import REPORTS_TYPE
+from devices.fleet import Fleet
 from strategies.engines.flower_internals import assume_identity, set_message_id
-from strategies.engines.packed_messages import Reply, Row, answer_packed, packed, unpacked
-from strategies.engines.ray_session import RaySession
 
 RUN_ID = 1
 
@@ -128,69 +123,3 @@ class SiloGrid(DirectGrid):
             node = message.metadata.dst_node_id
             config: UserConfig = {"silo-dir": str(self._folder / f"silo-{node - 1}"), "partition-id": node - 1}
             yield app(message, Context(message.metadata.run_id, node, config, RecordDict(), {}))
-
-
-class FleetWorker:
-    """Ray actor with the fleet of its shards."""
-
-    def __init__(self, folder: str) -> None:
-        assume_identity(run_id=RUN_ID)
-        self._fleet = Fleet(Path(folder))
-
-    def answer(self, contents: Sequence[RecordDict], rows: Sequence[Row]) -> list[Reply]:
-        """Answer packed messages."""
-        return answer_packed(self._fleet, contents, rows)
-
-
-class RayGrid(DirectGrid):
-    """Grid of devices in Ray actors. The same actor always serves a ledger shard.
-
-    Args:
-        folder: State folder, on a disk that all machines of the actors share.
-        size: Number of devices.
-        workers: Number of actors; None for one per core of the cluster.
-        address: Address of a cluster, None for this machine.
-    """
-
-    def __init__(self, folder: Path, size: int, *, workers: int | None = None, address: str | None = None) -> None:
-        super().__init__(size)
-        self._session = RaySession(workers, address)
-        self._ray = self._session.ray
-        shards = -(-size // SHARD)
-        count = max(1, min(shards, workers or self._session.cores))
-        actor = self._ray.remote(num_cpus=1)(FleetWorker)
-        self._actors = [actor.remote(str(folder.resolve())) for _ in range(count)]
-
-    @property
-    def takes_batches(self) -> bool:
-        """True: an actor hosts its shards."""
-        return True
-
-    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
-        """Send batches to the actors; yield replies as batches come back."""
-        sent = {message.metadata.message_id: message for message in messages}
-        pending: dict[Any, None] = {}
-        queues: dict[int, list[Message]] = {}
-        for message in messages:
-            shard = (message.metadata.dst_node_id - 1) // SHARD
-            queues.setdefault(shard % len(self._actors), []).append(message)
-        for worker, queue in queues.items():
-            # A message for many devices goes alone: its reply holds the reports of a whole batch.
-            many = any(message.metadata.message_type == REPORTS_TYPE for message in queue)
-            size = 1 if many else BATCH
-            for start in range(0, len(queue), size):
-                pending[self._submit(worker, queue[start : start + size])] = None
-        while pending:
-            done, _ = self._ray.wait(list(pending), num_returns=1)
-            for reference in done:
-                del pending[reference]
-                yield from unpacked(self._ray.get(reference), sent)
-
-    def _submit(self, worker: int, batch: Sequence[Message]) -> Any:
-        return self._actors[worker].answer.remote(*packed(batch))
-
-    def close(self) -> None:
-        """Stop the actors, and Ray if this grid started it."""
-        for actor in self._actors:
-            self._ray.kill(actor)
-        self._session.close()

@@ -381,6 +381,44 @@ main()
 """
 
 
+# The command, with a collection on Ray that does not end.
+ENDLESS_RAY = """
+import sys, time
+from strategies.engines.ray_grid import RayGrid
+from cli.main import main
+
+def deliver(self, messages):
+    print("asking", file=sys.stderr, flush=True)
+    time.sleep(600)
+    yield
+
+RayGrid.deliver = deliver
+main()
+"""
+
+
+@pytest.mark.cluster
+def test_sigterm_ends_a_run_on_ray_as_a_local_one(tmp_path: Path) -> None:
+    """Ray's own handler of SIGTERM aborts the process (signal 6)."""
+    command = [sys.executable, "-c", ENDLESS_RAY, "run", *SMALL, "--no-reference", "--out", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--engine", "ray", "--workers", "1"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stderr is not None
+            assert "asking\n" in iter(process.stderr.readline, "")
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    (folder,) = tmp_path.iterdir()
+    print(f"\nSIGTERM: exit {process.returncode}, {err.splitlines()[-1]}")
+    assert (process.returncode, out) == (130, "")
+    line = f"error: interrupted: no device has answered yet; the same command goes on in {folder}"
+    assert err.splitlines()[-1] == line
+
+
 @contextmanager
 def training_elsewhere(out: Path, *more: object) -> Iterator[subprocess.Popen[str]]:
     """Another process in the middle of ``ldpsim run``, with no end."""

@@ -1,0 +1,184 @@
+"""Grid of devices in Ray actors, which survives the loss of a worker or of a machine.
+
+The devices are in one folder, and every worker must have that very folder: each says so before anybody is asked. One
+worker serves a ledger shard at a time. Where a worker is lost, another one takes its shards over under a new epoch
+and gets the messages that are open: devices that answered give their stored bytes, and a lost worker that
+still runs can commit nothing more (:class:`devices.ledger.ledger.EpochPassed`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Message, RecordDict
+
+from devices.client_app import open_state
+from devices.enrolment.state import SHARD
+from devices.fleet import BATCH, Fleet
+from devices.wire import REPORTS_TYPE
+from strategies.engines.flower_internals import assume_identity
+from strategies.engines.grids import RUN_ID, DirectGrid
+from strategies.engines.packed_messages import Reply, Row, answer_packed, packed, unpacked
+from strategies.engines.ray_session import RaySession
+
+START_SECONDS = 120.0  # in which Ray must bring the workers up
+MOST_LOST = 8  # workers in a row that end before anything is answered
+
+
+_Sent = tuple[int, int, list[Message]]  # shard, worker, messages
+
+
+class RayFailed(RuntimeError):
+    """Ray brings no worker, or loses one after the other."""
+
+
+class FleetWorker:
+    """Ray actor with the fleet of its shards."""
+
+    def __init__(self, folder: str) -> None:
+        assume_identity(run_id=RUN_ID)
+        self._folder = folder
+        self._fleet = Fleet(Path(folder))
+
+    def sees(self, name: str) -> tuple[str, bool]:
+        """Return this machine's name, and whether it has the file of this name in the devices' folder."""
+        return socket.gethostname(), (Path(self._folder) / name).is_file()
+
+    def take_over(self, shards: Sequence[int]) -> None:
+        """Raise the epoch of these shards: a process that served them before commits nothing more."""
+        state = open_state(self._folder, os.getpid())
+        for shard in shards:
+            ledger = state.ledger(shard * SHARD)
+            ledger.raise_epoch(ledger.epoch + 1)
+
+    def answer(self, contents: Sequence[RecordDict], rows: Sequence[Row]) -> list[Reply]:
+        """Answer packed messages."""
+        return answer_packed(self._fleet, contents, rows)
+
+
+class RayGrid(DirectGrid):
+    """Grid of the devices of a state folder, in Ray actors.
+
+    Args:
+        folder: State folder, on a disk that all machines of the actors have.
+        size: Number of devices.
+        workers: Number of actors; None for one per core of the cluster.
+        address: Address of a cluster, None for this machine.
+        worker: Class of the actors.
+
+    Raises:
+        ValueError: one line, where a machine does not have the folder.
+        RayFailed: where Ray starts no workers.
+    """
+
+    def __init__(
+        self, folder: Path, size: int, *, workers: int | None = None, address: str | None = None,
+        worker: type[FleetWorker] = FleetWorker,
+    ) -> None:  # fmt: skip
+        super().__init__(size)
+        self._folder = folder.resolve()
+        self._session = RaySession(workers, address)
+        self._ray = self._session.ray
+        self._kind = self._ray.remote(num_cpus=1)(worker)
+        shards = -(-size // SHARD)
+        count = max(1, min(shards, workers or self._session.cores))
+        self._worker_numbers = itertools.count()
+        self._actors: dict[int, Any] = {}
+        for _ in range(count):
+            self._start()
+        self._server = {shard: shard % count for shard in range(shards)}
+        self._lost = 0
+        try:
+            self._check_sight()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def takes_batches(self) -> bool:
+        """True: an actor hosts its shards."""
+        return True
+
+    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+        """Send batches to the actors; yield replies as batches come back."""
+        sent = {message.metadata.message_id: message for message in messages}
+        shards: dict[int, list[Message]] = {}
+        for message in messages:
+            shards.setdefault((message.metadata.dst_node_id - 1) // SHARD, []).append(message)
+        pending: dict[Any, _Sent] = {}
+        for shard, queue in shards.items():
+            # A message for many devices goes alone: its reply holds the reports of a whole batch.
+            many = any(message.metadata.message_type == REPORTS_TYPE for message in queue)
+            size = 1 if many else BATCH
+            for start in range(0, len(queue), size):
+                self._submit(shard, queue[start : start + size], pending)
+        errors = self._ray.exceptions
+        while pending:
+            done, _ = self._ray.wait(list(pending), num_returns=1)
+            for reference in done:
+                shard, worker, batch = pending.pop(reference)
+                try:
+                    replies = self._ray.get(reference)
+                except (errors.RayActorError, errors.ObjectLostError):
+                    # The worker is lost, or its machine with the reply. What was committed is repeated.
+                    self._replace(worker)
+                    self._submit(shard, batch, pending)
+                else:
+                    self._lost = 0
+                    yield from unpacked(replies, sent)
+
+    def _submit(self, shard: int, batch: list[Message], pending: dict[Any, _Sent]) -> None:
+        worker = self._server[shard]
+        pending[self._actors[worker].answer.remote(*packed(batch))] = (shard, worker, batch)
+
+    def _start(self) -> None:
+        self._actors[next(self._worker_numbers)] = self._kind.remote(str(self._folder))
+
+    def _replace(self, worker: int) -> None:
+        """Give the shards of a lost worker to the others, or to a new one if there is none."""
+        actor = self._actors.pop(worker, None)
+        if actor is None:
+            return  # another batch of this worker told so before
+        self._ray.kill(actor)
+        self._lost += 1
+        if self._lost > MOST_LOST:
+            raise RayFailed(f"Ray lost {self._lost} workers one after the other")
+        if not self._actors:
+            self._start()
+            self._check_sight()
+        heirs = sorted(self._actors)
+        orphans = [shard for shard, server in self._server.items() if server == worker]
+        for place, heir in enumerate(heirs):
+            shards = orphans[place :: len(heirs)]
+            self._server.update(dict.fromkeys(shards, heir))
+            self._actors[heir].take_over.remote(shards)  # it runs before the answers that are submitted next
+
+    def _check_sight(self) -> None:
+        """Check that every worker has the devices' folder, by a file that is there for this moment only."""
+        name = f".seen-{uuid.uuid4().hex}"
+        (self._folder / name).touch()
+        try:
+            asked = [actor.sees.remote(name) for actor in self._actors.values()]
+            done, late = self._ray.wait(asked, num_returns=len(asked), timeout=START_SECONDS)
+            if late:
+                raise RayFailed(f"Ray started {len(done)} of {len(asked)} workers in {START_SECONDS:.0f} seconds")
+            blind = sorted({machine for machine, sees in self._ray.get(done) if not sees})
+        finally:
+            (self._folder / name).unlink()
+        if blind:
+            raise ValueError(
+                f"{', '.join(blind)} does not have the devices in {self._folder}: all machines of a Ray cluster "
+                "need the disk of this folder (nobody was asked)"
+            )
+
+    def close(self) -> None:
+        """Stop the actors, and Ray if this grid started it."""
+        for actor in self._actors.values():
+            self._ray.kill(actor)
+        self._session.close()

@@ -1,0 +1,278 @@
+"""Ray loses workers: in a Ray of this file at every point, and on two real nodes (`make cluster`)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from curator.methods import HoGS, Question
+from curator.methods.base import Budget
+from devices.client_app import release_states
+from devices.data.splits import make_split
+from devices.datasets.generated_v1 import generate
+from devices.enrolment.state import SHARD, State, enrol
+from devices.policy.policy import policy_for
+from strategies.engines import ray_grid
+from strategies.engines.collect import collect, quiet_flower
+from strategies.engines.ray_grid import FleetWorker, RayFailed, RayGrid
+from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+
+PEOPLE = 2100  # three shards
+Made = Callable[[str], tuple[Path, tuple[Question, ...]]]
+
+
+def people(folder: Path, count: int) -> tuple[Path, tuple[Question, ...]]:
+    made = generate(count, seed=0)
+    questions = HoGS().questions(made.facts, make_split("random", made, 0), Budget(), "first")
+    enrol(folder, made, policy_for([question.query for question in questions], made.facts), seed=1).close()
+    return folder, questions
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Collected:
+    folder, questions = people(tmp_path_factory.mktemp("local") / "state", PEOPLE)
+    return collect(folder, questions, devices=PEOPLE, engine="local")
+
+
+class Lost(Exception):
+    """What Ray raises for a worker that is lost."""
+
+
+class ObjectLost(Exception):
+    """What Ray raises for a reply that is lost."""
+
+
+class Actor:
+    """An actor of a Ray that runs in this process; ``plan`` says when it is lost."""
+
+    def __init__(self, ray: OneProcessRay, worker: FleetWorker) -> None:
+        self.ray, self.worker, self.number, self.dead, self.answered = ray, worker, len(ray.actors), False, 0
+
+    def __getattr__(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(remote=lambda *given: self.ray.submit(self, name, given))
+
+
+class OneProcessRay:
+    """As much of Ray as a grid uses. Calls of an actor run in their order, when somebody waits."""
+
+    exceptions = SimpleNamespace(RayActorError=Lost, ObjectLostError=ObjectLost)
+
+    def __init__(self, lose: dict[int, str]) -> None:
+        self.lose, self.actors, self.queue, self.results = lose, list[Actor](), list[Any](), dict[int, Any]()
+
+    def remote(self, **_: Any) -> Callable[[type[FleetWorker]], Any]:
+        def kind(worker: type[FleetWorker]) -> SimpleNamespace:
+            def start(folder: str) -> Actor:
+                self.actors.append(Actor(self, worker(folder)))
+                return self.actors[-1]
+
+            return SimpleNamespace(remote=start)
+
+        return kind
+
+    def submit(self, actor: Actor, name: str, given: Sequence[Any]) -> int:
+        reference = len(self.results)
+        self.results[reference] = None
+        self.queue.append((reference, actor, name, given))
+        return reference
+
+    def wait(self, references: list[int], *, num_returns: int, timeout: float = 0) -> tuple[list[int], list[int]]:
+        while sum(self.results[r] is not None for r in references) < num_returns and self.queue:
+            reference, actor, name, given = self.queue.pop(0)
+            self.results[reference] = self.run(actor, name, given)
+        done = [r for r in references if self.results[r] is not None]
+        return done, [r for r in references if r not in done]
+
+    def run(self, actor: Actor, name: str, given: Sequence[Any]) -> tuple[str, Any]:
+        point = self.lose.get(actor.number) if name == "answer" and actor.answered == 1 else None
+        actor.answered += name == "answer"
+        if actor.dead or point == "before the commit":
+            actor.dead = True
+            return "lost", None
+        value = getattr(actor.worker, name)(*given)
+        if point == "reply lost":
+            return "object lost", None
+        actor.dead = point == "after the commit"
+        return ("lost", None) if actor.dead else ("value", value)
+
+    def get(self, reference: int | list[int]) -> Any:
+        if isinstance(reference, list):
+            return [self.get(one) for one in reference]
+        kind, value = self.results[reference]
+        if kind != "value":
+            raise Lost if kind == "lost" else ObjectLost
+        return value
+
+    def kill(self, actor: Actor) -> None:
+        actor.dead = True
+
+
+@pytest.fixture
+def grid_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., RayGrid]]:
+    def start(ray: OneProcessRay, folder: Path, *, workers: int = 3) -> RayGrid:
+        session = SimpleNamespace(ray=ray, cores=workers, close=lambda: None)
+        monkeypatch.setattr(ray_grid, "RaySession", lambda *_: session)
+        return RayGrid(folder, PEOPLE, workers=workers)
+
+    yield start
+    release_states()
+
+
+def ask(grid: RayGrid, questions: Sequence[Question], count: int = PEOPLE) -> Collected:
+    with quiet_flower(), closing(grid):
+        return run_collection(CollectOnce(questions, range(1, count + 1)), grid)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("point", ["before the commit", "after the commit", "reply lost"])
+def test_a_lost_worker_changes_no_report(
+    tmp_path: Path, grid_on: Callable[..., RayGrid], undisturbed: Collected, point: str, workers: int
+) -> None:
+    folder, questions = people(tmp_path / "state", PEOPLE)
+    ray = OneProcessRay({workers - 1: point, workers: "before the commit"})
+    found = ask(grid_on(ray, folder, workers=workers), questions)
+    assert found.reports_sha256 == undisturbed.reports_sha256
+    assert found.reported + found.replayed == PEOPLE and not found.refused
+    assert ray.actors[workers - 1].dead
+    assert not list(folder.glob(".seen-*"))
+
+
+def test_a_lost_worker_that_still_runs_commits_nothing_more(tmp_path: Path, grid_on: Callable[..., RayGrid]) -> None:
+    """It is in the middle of its shard while another worker has taken the shard over."""
+    folder, questions = people(tmp_path / "state", PEOPLE)
+    # Each worker has a connection of its own, as it has in a process of its own.
+    states = {name: State(folder) for name in ("old", "new")}
+    ledgers = {name: state.ledger(0) for name, state in states.items()}
+    worker = FleetWorker(str(folder))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ray_grid, "open_state", lambda *_: states["new"])
+        worker.take_over([0])
+        assert ledgers["new"].epoch == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("devices.fleet.open_state", lambda *_: states["old"])
+        patch.setattr("devices.client_app.open_state", lambda *_: states["old"])
+        grid = grid_on(OneProcessRay({}), folder)
+        strategy = CollectOnce(questions, range(1, 11))
+        with quiet_flower(), closing(grid):
+            late = run_collection(strategy, grid)
+    assert late.reported == 0 and dict(late.refused) == {"LEDGER_DAMAGED": 10}
+    assert list(ledgers["new"].devices()) == []
+    for state in states.values():
+        state.close()
+
+
+def test_a_machine_without_the_folder_is_named_before_anybody_is_asked(
+    tmp_path: Path, grid_on: Callable[..., RayGrid], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = people(tmp_path / "state", PEOPLE)
+    ray = OneProcessRay({})
+    monkeypatch.setattr(FleetWorker, "sees", lambda self, name: ("far", self is not ray.actors[1].worker))
+    with pytest.raises(ValueError, match=r"\Afar does not have the devices in .*nobody was asked\)\Z"):
+        grid_on(ray, folder)
+    assert not list(folder.glob(".seen-*")) and all(actor.dead for actor in ray.actors)
+
+
+def test_a_copy_of_the_folder_is_not_the_folder(tmp_path: Path) -> None:
+    """On a copy a device would answer a second time."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here" / ".seen-1").touch()
+    assert [FleetWorker(str(tmp_path / name)).sees(".seen-1")[1] for name in ("here", "there")] == [True, False]
+
+
+def test_workers_that_all_end_or_never_start_end_the_run(
+    tmp_path: Path, grid_on: Callable[..., RayGrid], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, questions = people(tmp_path / "state", PEOPLE)
+    ray = OneProcessRay({})
+    monkeypatch.setattr(FleetWorker, "answer", lambda *_: None)
+    grid = grid_on(ray, folder)
+    monkeypatch.setattr(ray, "run", lambda actor, name, given: (
+        ("lost", None) if name == "answer" else ("value", getattr(actor.worker, name)(*given))
+    ))  # fmt: skip
+    with pytest.raises(RayFailed, match="Ray lost 9 workers"):
+        ask(grid, questions)
+    idle = OneProcessRay({})
+    monkeypatch.setattr(idle, "wait", lambda references, **_: (references[:1], references[1:]))
+    with pytest.raises(RayFailed, match="Ray started 1 of 3 workers in 120 seconds"):
+        grid_on(idle, folder)
+    assert all(actor.dead for actor in idle.actors)
+
+
+# --- two real nodes ---
+
+MANY = 8 * SHARD
+
+
+@pytest.fixture(scope="module")
+def undisturbed_many(tmp_path_factory: pytest.TempPathFactory) -> Collected:
+    folder, questions = people(tmp_path_factory.mktemp("many") / "state", MANY)
+    return collect(folder, questions, devices=MANY, engine="local")
+
+
+def killing(point: str, head: str) -> type[FleetWorker]:
+    """A worker that kills the raylet of the second node at its second batch; a class in a function goes by value."""
+
+    class Killing(FleetWorker):
+        batches = 0
+
+        def answer(self, contents: Any, rows: Any) -> Any:
+            import ray
+
+            self.batches += 1
+            if self.batches == 1 or ray.get_runtime_context().get_node_id() == head:
+                return FleetWorker.answer(self, contents, rows)
+            if self.batches > 2:  # the reply of the second one has left, and its node is dead
+                time.sleep(600)
+            raylet = os.getppid()
+            if point == "before the commit":
+                os.kill(raylet, signal.SIGKILL)
+                time.sleep(600)
+            replies = FleetWorker.answer(self, contents, rows)
+            if point == "after the commit":
+                os.kill(raylet, signal.SIGKILL)
+                time.sleep(600)
+            threading.Timer(0.3, os.kill, (raylet, signal.SIGKILL)).start()
+            return replies
+
+    return Killing
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("point", ["undisturbed", "before the commit", "after the commit", "after the reply"])
+def test_two_nodes_of_which_one_is_killed(tmp_path: Path, undisturbed_many: Collected, point: str) -> None:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    small = {"num_cpus": 1, "object_store_memory": 100 << 20, "include_dashboard": False}
+    folder, questions = people(tmp_path / "state", MANY)
+    cluster = Cluster(initialize_head=True, head_node_args=small)
+    try:
+        cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+        head = ray.get_runtime_context().get_node_id()
+        assert len(ray.nodes()) == 2
+        kind = FleetWorker if point == "undisturbed" else killing(point, head)
+        grid = RayGrid(folder, MANY, workers=2, address=cluster.address, worker=kind)
+        began = time.monotonic()
+        found = ask(grid, questions, MANY)
+        seconds = time.monotonic() - began
+        alive = sum(node["Alive"] for node in ray.nodes())
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    print(f"\n{point}: {found.reported:,} reported, {found.replayed:,} replayed, "
+          f"{sum(found.refused.values())} refused, {seconds:.1f} s, {alive} nodes left, "
+          f"digest {found.reports_sha256[:12]}")  # fmt: skip
+    assert found.reports_sha256 == undisturbed_many.reports_sha256
+    assert found.reported + found.replayed == MANY and not found.refused and found.silent == found.failed == 0
+    assert alive == (2 if point == "undisturbed" else 1)
