@@ -35,7 +35,8 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("fleet",),
     ),
     "curator": (
-        ("graph", "linear", "links", "names", "observer", "owned", "steps"),
+        ("graph", "linear", "names", "observer", "owned", "steps"),
+        ("links",),
         ("reports",),
         ("defences", "learning", "privacy"),
         ("defences.__init__", "posterior", "votes"),

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from curator.linear.scaling import standardise
+from curator.linear.strips import strips
 
-_COLUMNS_AT_ONCE = 128
 _SPARSE_COSTS = 6  # a sparse multiply-add costs 6 dense ones, for 16 to 32 columns on one core
 
 
@@ -80,8 +80,7 @@ class Factored:
         d = self.shape[1]
         mean, deviation = np.empty(d, np.float32), np.empty(d, np.float32)
         factor = np.zeros(d, np.float32)
-        for start in range(0, d, _COLUMNS_AT_ONCE):
-            columns = slice(start, min(start + _COLUMNS_AT_ONCE, d))
+        for columns in strips(*self.shape):
             strip = self[:, columns]
             mean[columns], deviation[columns] = standardise(strip)
             varies = strip.any(axis=0)  # a constant column was made 0

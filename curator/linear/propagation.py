@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, eye_array, issparse
+from scipy.sparse import csr_array, eye_array, issparse
 
 from curator.linear.factored import Factored
+from curator.linear.strips import strips
 from devices.array_types import IntArray
 
-_COLUMNS_AT_ONCE = 128
 _LABEL_STEPS = 50
 _DENSE = 0.1  # share of entries from which a dense matrix is faster
 
@@ -28,7 +28,8 @@ def adjacency_matrix(n: int, edge_index: IntArray, edge_weight: Any = None) -> c
            [1., 0.]], dtype=float32)
     """
     weight = np.ones(edge_index.shape[1], np.float32) if edge_weight is None else np.asarray(edge_weight, np.float32)
-    matrix = csr_array((weight, (edge_index[1], edge_index[0])), shape=(n, n))
+    target, source = (np.asarray(ends, np.int32) for ends in (edge_index[1], edge_index[0]))
+    matrix = csr_array((weight, (target, source)), shape=(n, n))
     matrix.sum_duplicates()
     return matrix
 
@@ -36,8 +37,8 @@ def adjacency_matrix(n: int, edge_index: IntArray, edge_weight: Any = None) -> c
 def gcn_matrix(adjacency: csr_array) -> csr_array:
     """D^-1/2 (A + I) D^-1/2, D the row sums of A + I (Kipf and Welling 2017)."""
     looped = csr_array(adjacency + eye_array(adjacency.shape[0], dtype=np.float32, format="csr"))
-    root = diags_array(1 / np.sqrt(_row_sums(looped)))
-    return csr_array(root @ looped @ root).astype(np.float32)
+    root = 1 / np.sqrt(_row_sums(looped))
+    return _scaled(looped, root, root)
 
 
 def kprop_matrix(adjacency: csr_array, *, self_loops: bool = False) -> csr_array:
@@ -48,15 +49,24 @@ def kprop_matrix(adjacency: csr_array, *, self_loops: bool = False) -> csr_array
     if self_loops:
         return gcn_matrix(adjacency)
     sums = _row_sums(adjacency)
-    root = diags_array(np.divide(1, np.sqrt(sums), out=np.zeros_like(sums), where=sums > 0))
-    return csr_array(root @ adjacency @ root).astype(np.float32)
+    root = np.divide(1, np.sqrt(sums), out=np.zeros_like(sums), where=sums > 0)
+    return _scaled(adjacency, root, root)
 
 
 def mean_matrix(adjacency: csr_array) -> csr_array:
     """D^-1 A: the weighted mean over the neighbours; 0 for a node without neighbours."""
     sums = _row_sums(adjacency)
     inverse = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
-    return csr_array(diags_array(inverse) @ adjacency).astype(np.float32)
+    return _scaled(adjacency, inverse)
+
+
+def _scaled(matrix: csr_array, rows: NDArray[np.float64], columns: NDArray[np.float64] | None = None) -> csr_array:
+    """float32 CSR: each entry times the factors of its row and column, in double; the places are shared."""
+    values = np.repeat(rows, np.diff(matrix.indptr))
+    values *= matrix.data
+    if columns is not None:
+        values *= columns[matrix.indices]
+    return csr_array((values.astype(np.float32), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _row_sums(matrix: csr_array) -> NDArray[np.float64]:
@@ -78,11 +88,11 @@ def propagate(matrix: csr_array, features: Any, hops: int = 1) -> Any:
             features = csr_array(matrix @ features)
         return features
     result = np.empty(features.shape, np.float32)
-    for start in range(0, features.shape[1], _COLUMNS_AT_ONCE):
-        strip = features[:, start : start + _COLUMNS_AT_ONCE]
+    for columns in strips(*features.shape):
+        strip = features[:, columns]
         for _ in range(hops):
             strip = matrix @ strip
-        result[:, start : start + _COLUMNS_AT_ONCE] = strip
+        result[:, columns] = strip
     return result
 
 
@@ -97,10 +107,9 @@ def smoothed_rows(rows: Any, links: csr_array) -> Any:
 
 def bit_strips(packed: NDArray[np.uint8], d: int) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Yield (columns, float32 (n, columns)): packed bits in strips of columns."""
-    width = _COLUMNS_AT_ONCE // 8
-    for start in range(0, packed.shape[1], width):
-        columns = slice(8 * start, min(8 * (start + width), d))
-        bits = np.unpackbits(packed[:, start : start + width], axis=1, count=columns.stop - columns.start)
+    for columns in strips(len(packed), d):
+        held = packed[:, columns.start // 8 : (columns.stop + 7) // 8]
+        bits = np.unpackbits(held, axis=1, count=columns.stop - columns.start)
         yield columns, bits.astype(np.float32)
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from curator.linear.strips import strips
+
 PUBLIC_SCALINGS = ("row-normalised", "standardised", "literal")
-_COLUMNS_AT_ONCE = 128
 
 
 def standardise(
@@ -55,7 +56,7 @@ def scale_public(features: Any, how: str) -> Any:
         return matrix
     if how == "standardised":
         dense = (features.toarray() if issparse(features) else np.array(features)).astype(np.float32, copy=False)
-        for start in range(0, dense.shape[1], _COLUMNS_AT_ONCE):
-            standardise(dense[:, start : start + _COLUMNS_AT_ONCE])
+        for columns in strips(*dense.shape):
+            standardise(dense[:, columns])
         return dense
     return features

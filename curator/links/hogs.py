@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from curator.linear.ones import numbers
 from curator.links.near_duplicates import candidates
 from curator.links.similarity import Rows
 from devices.array_types import BoolArray, FloatArray, IntArray
@@ -141,7 +142,7 @@ def _chain(*parts: Iterator[_Part]) -> Iterator[_Part]:
 def _with_a_one(bits: ReportedBits) -> Iterator[_Part]:
     """Yield all pairs about which at least one end reported a one."""
     n = bits.ones.shape[0]
-    ones = bits.ones.astype(np.int8)
+    ones = numbers(bits.ones)
     transposed = csr_array(ones.T)
     for start in range(0, n, _ROWS_AT_ONCE):
         both = (ones[start : start + _ROWS_AT_ONCE] + transposed[start : start + _ROWS_AT_ONCE]).tocoo()

@@ -16,9 +16,8 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from curator.linear.factored import of_reports
 from curator.linear.propagation import bit_strips
+from curator.linear.strips import strips
 from curator.reports.reports import Reports
-
-_COLUMNS_AT_ONCE = 128
 
 
 def estimated_strips(reports: Reports) -> Iterator[tuple[slice, NDArray[np.float32]]]:
@@ -61,7 +60,6 @@ def _as_reported(features: Any, d: int, packed: bool) -> Iterator[tuple[slice, N
         yield from bit_strips(features, d)
         return
     by_column = csc_array(features) if issparse(features) else features
-    for start in range(0, d, _COLUMNS_AT_ONCE):
-        columns = slice(start, min(start + _COLUMNS_AT_ONCE, d))
+    for columns in strips(features.shape[0], d):
         strip = by_column[:, columns]
         yield columns, np.asarray(strip.toarray() if issparse(strip) else strip, np.float32)

@@ -18,6 +18,7 @@ Only binary features stay numbers and need eq. 2; these may leave [0, 1].
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from curator.linear.propagation import adjacency_matrix, mean_matrix, propagate
+from curator.linear.strips import columns_at_once
 from devices.array_types import IntArray
 from devices.mechanisms import GRR, GRRFS
 
@@ -60,11 +62,20 @@ def code_features(codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: G
         reported: bool (n,).
         mechanism: The mechanism of the reports.
     """
+    return _coded(codes, reported, mechanism, range(mechanism.d))
+
+
+def _coded(
+    codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: GRRFS, features: Sequence[int]
+) -> NDArray[np.float32]:
+    """float32 (n, columns): :func:`code_features` of some features that follow one another."""
     spans = feature_spans(mechanism)
-    coded = np.zeros((len(codes), spans[-1].stop), np.float32)
-    for feature, (span, g) in enumerate(zip(spans, mechanism.domains, strict=True)):
+    first = spans[features[0]].start
+    coded = np.zeros((len(codes), spans[features[-1]].stop - first), np.float32)
+    for feature in features:
+        g, columns = mechanism.domains[feature], slice(spans[feature].start - first, spans[feature].stop - first)
         column = codes[:, feature]
-        coded[:, span] = column[:, None] if g == 2 else column[:, None] == np.arange(g)
+        coded[:, columns] = column[:, None] if g == 2 else column[:, None] == np.arange(g)
     coded[~reported] = 0
     return coded
 
@@ -86,18 +97,35 @@ def estimate_features(
         the most probable category (of equal ones the first) as one-hot columns. Where nobody
         within reach reported, 1 / g.
     """
-    shares = propagate(mean, code_features(codes, reported, mechanism), hops)
     heard = propagate(mean, reported.astype(np.float32)[:, None], hops)
-    np.divide(shares, heard, out=shares, where=heard > 0)
     silence = heard[:, 0] == 0
-    for span, g in zip(feature_spans(mechanism), mechanism.domains, strict=True):
-        if g == 2:
-            slope, intercept = mechanism.correction(g)
-            shares[:, span] = slope * shares[:, span] + intercept
-        else:
-            shares[:, span] = np.argmax(shares[:, span], axis=1)[:, None] == np.arange(g)
-        shares[silence, span] = 1 / g
-    return shares
+    spans = feature_spans(mechanism)
+    result = np.empty((len(codes), spans[-1].stop), np.float32)
+    for features in _feature_strips(spans, len(codes)):
+        first = spans[features[0]].start
+        shares = propagate(mean, _coded(codes, reported, mechanism, features), hops)
+        np.divide(shares, heard, out=shares, where=heard > 0)
+        for feature in features:
+            g, span = mechanism.domains[feature], slice(spans[feature].start - first, spans[feature].stop - first)
+            if g == 2:
+                slope, intercept = mechanism.correction(g)
+                shares[:, span] = slope * shares[:, span] + intercept
+            else:
+                shares[:, span] = np.argmax(shares[:, span], axis=1)[:, None] == np.arange(g)
+            shares[silence, span] = 1 / g
+        result[:, first : spans[features[-1]].stop] = shares
+    return result
+
+
+def _feature_strips(spans: list[slice], people: int) -> Iterator[list[int]]:
+    """Yield features whose columns make up one strip."""
+    width, found = columns_at_once(people), list[int]()
+    for feature, span in enumerate(spans):
+        if found and span.stop - spans[found[0]].start > width:
+            yield found
+            found = []
+        found.append(feature)
+    yield found
 
 
 def unbias(shares: NDArray[Any], truth: GRR) -> NDArray[Any]:
