@@ -19,6 +19,7 @@ from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.mechanisms import GRR, GRRFS, MultiBit, OneBit, RandomizedResponse
 from devices.mechanisms.stacking import ones_at
+from devices.query import Ask
 
 _ROWS = 16384
 
@@ -36,7 +37,7 @@ def drawn_reports(population: Population, questions: Sequence[Question], *, seed
     """
     rng = np.random.default_rng(seed)
     n = len(population)
-    asks, asked, fields = {}, {}, dict[str, Any]()
+    asks, asked, fields = dict[str, Ask](), dict[str, NDArray[np.bool_]](), dict[str, Any]()
     for question in questions:
         for ask in question.query.asks:
             asks[ask.attribute] = ask
@@ -53,7 +54,7 @@ def _drawn(mechanism: Any, people: Population, who: NDArray[np.bool_], rng: np.r
         return _rows(mechanism, people, rng)
     if isinstance(mechanism, GRR):
         return _labels(mechanism, people, who, rng)
-    kinds = {OneBit: _bits, GRRFS: _categories, MultiBit: _sampled_bits}
+    kinds: dict[type, Any] = {OneBit: _bits, GRRFS: _categories, MultiBit: _sampled_bits}
     for kind, draw in kinds.items():
         if isinstance(mechanism, kind):
             return draw(mechanism, people, rng)
@@ -133,9 +134,7 @@ def _sampled_bits(mechanism: MultiBit, people: Population, rng: np.random.Genera
     return csr_array((values, np.concatenate(columns), indptr), shape=(n, d))
 
 
-def _labels(
-    mechanism: GRR, people: Population, who: NDArray[np.bool_], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _labels(mechanism: GRR, people: Population, who: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
     truth = np.maximum(people.labels, 0)
     other = rng.integers(0, mechanism.categories - 1, len(people))
     lies = rng.random(len(people)) > mechanism.truth_probability

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from curator.learning.networks import GCN, SAGE, adjacency_of, linear
-from curator.linear.propagation import gcn_matrix, mean_matrix
+from curator.linear.propagation import gcn_matrix
 from curator.linear.torch_matrix import Constant, constant
 
 if TYPE_CHECKING:
@@ -26,18 +26,7 @@ NEW_SHARE = 0.1  # share of a new pass in the running averages of batch normalis
 class DenseSAGE(SAGE):
     """:class:`curator.learning.networks.SAGE` with the same weights and scores, for dense features."""
 
-    def _bind(self, graph: Graph, device: torch.device) -> None:
-        self.inputs = constant(graph.features, device)
-        self.spread = Constant(mean_matrix(adjacency_of(graph)), device)
-
-    def both(self) -> tuple[Tensor, Tensor]:
-        """float32 (n, hidden) each: X W1, to be aggregated, and X V1, of the node itself."""
-        product = self.inputs @ torch.cat([self.weight1, self.own1], dim=1)
-        return product[:, : self.hidden_width].contiguous(), product[:, self.hidden_width :]
-
-    def pre_activation(self) -> Tensor:
-        taken, own = self.both()
-        return self.spread @ taken + self.bias1 + own
+    late = True
 
 
 class KPropGCN(GCN):

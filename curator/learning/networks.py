@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from curator.graph import Graph
 
 HEADS = 4
+LARGE = 1 << 26  # entries of dense features of which GraphSAGE keeps no second copy
 CROWDED = 20  # GAT works on all pairs if more than one pair in 20 is an edge (benchmarks/speed/bench_gat.py)
 
 
@@ -72,6 +73,11 @@ class Network(nn.Module):
         """float32 (n, classes): the second layer's scores."""
         raise NotImplementedError
 
+    def forget_graph(self) -> None:
+        """Free the matrices of the graph; the weights stay, and nothing can be scored any more."""
+        for name in ("inputs", "neighbours", "spread", "pairs", "alone", "source", "target", "weight"):
+            self.__dict__.pop(name, None)
+
     def forward(self) -> Tensor:
         """Scores without dropout."""
         return self.output(self.activate(self.pre_activation(), training=False))
@@ -97,11 +103,18 @@ class GCN(Network):
 
 
 class SAGE(Network):
-    """H = relu(M X W1 + b1 + X V1), the same again; M the mean over neighbours (Hamilton et al. 2017)."""
+    """H = relu(M X W1 + b1 + X V1), the same again; M the mean over neighbours (Hamilton et al. 2017).
+
+    M X is computed once. Large dense features are not copied: then it is M (X W1), with ``late``.
+    """
+
+    late = False
 
     def _bind(self, graph: Graph, device: torch.device) -> None:
         matrix = mean_matrix(adjacency_of(graph))
-        self.neighbours = constant(propagate(matrix, graph.features), device)
+        self.late = self.late or (isinstance(graph.features, np.ndarray) and graph.features.size > LARGE)
+        if not self.late:
+            self.neighbours = constant(propagate(matrix, graph.features), device)
         self.inputs = constant(graph.features, device)
         self.spread = Constant(matrix, device)
 
@@ -111,7 +124,15 @@ class SAGE(Network):
         self.weight2, self.bias2 = linear(self.hidden_width, self.classes)
         self.own2 = uniform(self.hidden_width, self.hidden_width, self.classes)
 
+    def both(self) -> tuple[Tensor, Tensor]:
+        """float32 (n, hidden) each: X W1, to be aggregated, and X V1, of the node itself."""
+        product = self.inputs @ torch.cat([self.weight1, self.own1], dim=1)
+        return product[:, : self.hidden_width].contiguous(), product[:, self.hidden_width :]
+
     def pre_activation(self) -> Tensor:
+        if self.late:
+            taken, own = self.both()
+            return self.spread @ taken + self.bias1 + own
         return self.neighbours @ self.weight1 + self.bias1 + self.inputs @ self.own1
 
     def output(self, hidden: Tensor) -> Tensor:

@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, issparse
 
+from curator.linear.packed import PackedBits
 from curator.linear.scaling import standardise
 from curator.linear.strips import strips
 
 _SPARSE_COSTS = 6  # a sparse multiply-add costs 6 dense ones, for 16 to 32 columns on one core
+_MANY, _SPARSE_COSTS_OF_MANY = 1 << 18, 16  # more people: their rows leave the cache of a core
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class Factored:
     """The matrix steps[-1] ... steps[0] base + left right.
 
     Args:
-        base: float32 CSR (n, d).
+        base: float32 CSR (n, d), or packed bits.
         steps: Matrices float32 CSR (n, n), the first one applied first.
         left, right: float32 (n, r) and (r, d) with a small r.
 
@@ -37,7 +39,7 @@ class Factored:
            [2., 2.]], dtype=float32)
     """
 
-    base: csr_array = field(repr=False)
+    base: csr_array | PackedBits = field(repr=False)
     steps: tuple[csr_array, ...] = field(repr=False)
     left: NDArray[np.float32] = field(repr=False)
     right: NDArray[np.float32] = field(repr=False)
@@ -55,14 +57,17 @@ class Factored:
     def pays(self) -> bool:
         """Return True if products with it cost less than those with the dense matrix."""
         entries = self.base.nnz + sum(step.nnz for step in self.steps)
-        return _SPARSE_COSTS * entries < self.shape[0] * self.shape[1]
+        costs = _SPARSE_COSTS if self.shape[0] <= _MANY else _SPARSE_COSTS_OF_MANY
+        return costs * entries < self.shape[0] * self.shape[1]
 
     def __getitem__(self, key: tuple[slice, slice]) -> NDArray[np.float32]:
         """float32 (n, k): all rows of some columns, multiplied out."""
         rows, columns = key
         if rows != slice(None):
             raise IndexError("only whole columns can be multiplied out")
-        strip = self.base[:, columns].toarray()
+        strip: Any = self.base[:, columns]
+        if issparse(strip):
+            strip = strip.toarray()
         for step in self.steps:
             strip = step @ strip
         return np.asarray(strip + self.left @ self.right[:, columns], np.float32)
@@ -75,20 +80,38 @@ class Factored:
         """Return ``matrix`` times this matrix."""
         return replace(self, steps=(*self.steps, matrix), left=np.asarray(matrix @ self.left, np.float32))
 
-    def standardised(self) -> tuple[Factored, NDArray[np.float32], NDArray[np.float32]]:
-        """Return it with columns of mean 0 and standard deviation 1, the means and the deviations, float32 (d,)."""
+    def standardised(
+        self, counted: NDArray[np.bool_] | None = None
+    ) -> tuple[Factored, NDArray[np.float32], NDArray[np.float32]]:
+        """Return it with columns of mean 0 and standard deviation 1, the means and the deviations, float32 (d,).
+
+        Args:
+            counted: bool (n,), as in :func:`curator.linear.scaling.standardise`.
+        """
         d = self.shape[1]
         mean, deviation = np.empty(d, np.float32), np.empty(d, np.float32)
         factor = np.zeros(d, np.float32)
         for columns in strips(*self.shape):
             strip = self[:, columns]
-            mean[columns], deviation[columns] = standardise(strip)
+            mean[columns], deviation[columns] = standardise(strip, counted)
             varies = strip.any(axis=0)  # a constant column was made 0
             factor[columns] = np.divide(1, deviation[columns], out=np.zeros_like(deviation[columns]), where=varies)
-        base = csr_array(self.base @ diags_array(factor)).astype(np.float32)
+        if isinstance(self.base, PackedBits):
+            base: Any = self.base.scaled(factor)
+        else:
+            base = csr_array(self.base @ diags_array(factor)).astype(np.float32)
         left = np.concatenate([self.left, np.ones((self.shape[0], 1), np.float32)], axis=1)
         right = np.concatenate([self.right * factor, -(mean * factor)[None, :]])
-        return replace(self, base=base, left=left, right=right), mean, deviation
+        result = replace(self, base=base, left=left, right=right)
+        if counted is not None and not counted.all():
+            result = result.propagated(csr_array(diags_array(counted.astype(np.float32))))
+        return result, mean, deviation
+
+
+def product_of(base: csr_array | PackedBits, matrix: csr_array, hops: int) -> Factored:
+    """Return matrix^hops base."""
+    n, d = base.shape
+    return Factored(base, (matrix,) * hops, np.zeros((n, 0), np.float32), np.zeros((0, d), np.float32))
 
 
 def of_reports(base: Any, middle: float, matrix: csr_array, hops: int) -> Factored:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor
 
 from curator.linear.factored import Factored
+from curator.linear.packed import PackedBits
 
+_BITS_AT_ONCE = 1 << 22
 _SPARSE_BELOW = 0.2  # share of non-zero entries under which a sparse product is faster
 
 
@@ -44,12 +47,38 @@ class Constant:
         return self.matrix @ right
 
 
+class Bits:
+    """Packed bits that multiply variables from the left; a block of rows is unpacked at a time."""
+
+    def __init__(self, bits: PackedBits, device: torch.device) -> None:
+        self.shape = bits.shape
+        self.packed = torch.from_numpy(np.ascontiguousarray(bits.packed)).to(device)
+        self.factor = torch.from_numpy(np.asarray(bits.factor, np.float32))[:, None].to(device)
+
+    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
+        """Yield rows, and their bits as float32 (rows, d)."""
+        (n, d), step = self.shape, max(1, _BITS_AT_ONCE // max(1, self.shape[1]))
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            held = self.packed[rows]
+            if held.is_cuda:
+                shifts = torch.arange(7, -1, -1, device=held.device, dtype=torch.uint8)
+                yield rows, ((held[:, :, None] >> shifts) & 1).flatten(1)[:, :d].float()
+            else:
+                yield rows, torch.from_numpy(np.unpackbits(held.numpy(), axis=1, count=d)).float()
+
+    def __matmul__(self, right: Tensor) -> Tensor:
+        product: Tensor = _BitProduct.apply(self.factor * right, self)  # type: ignore[no-untyped-call]
+        return product
+
+
 class Product:
     """A :class:`curator.linear.factored.Factored` that multiplies variables from the left, factor by factor."""
 
     def __init__(self, features: Factored, device: torch.device) -> None:
         self.shape = features.shape
-        self.base = Constant(features.base, device)
+        base = features.base
+        self.base = Bits(base, device) if isinstance(base, PackedBits) else Constant(base, device)
         known = {id(step): Constant(step, device) for step in features.steps}
         self.steps = [known[id(step)] for step in features.steps]
         self.left, self.right = (torch.from_numpy(part).to(device) for part in (features.left, features.right))
@@ -75,6 +104,23 @@ class _SparseProduct(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         return ctx.transposed @ gradient, None, None
+
+
+class _BitProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, right: Tensor, bits: Bits) -> Tensor:
+        ctx.bits = bits
+        product = right.new_empty(bits.shape[0], right.shape[1])
+        for rows, block in bits.blocks():
+            torch.mm(block, right, out=product[rows])
+        return product
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        total = gradient.new_zeros(ctx.bits.shape[1], gradient.shape[1])
+        for rows, block in ctx.bits.blocks():
+            total.addmm_(block.T, gradient[rows])
+        return total, None
 
 
 def _to_torch(matrix: Any, device: torch.device) -> Tensor:

@@ -82,6 +82,7 @@ class OneReportRun(Run):
         tell("train", None)
         with watched(scene.watch):
             trained = _train(scene, graph)
+        getattr(trained.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
         return Outcome(
             guarantee=method.guarantee(population.facts, questions, setup.budget),
             seconds={**seconds, "train": trained.seconds},

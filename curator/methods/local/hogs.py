@@ -36,9 +36,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, eye_array
 
+from curator.linear.factored import product_of
+from curator.linear.packed import PackedBits
 from curator.linear.propagation import bit_strips, mean_matrix, propagate
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from curator.links.hogs import ReportedBits, likely_links
@@ -52,6 +53,7 @@ from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import Mechanism, OneBit, RandomizedResponse
 from devices.query import Ask
 
+LARGE = 1 << 28  # reported bits above which they stay packed: as numbers they would take more than 1 GiB, twice
 SCALINGS = ("standardised", "literal", "debiased")
 POTENTIAL = 0.5  # smallest P_ij of a potential neighbour, Section III-D
 
@@ -197,15 +199,20 @@ def mean_with_self(weights: Any) -> csr_array:
 
 def reconstruct_features(
     reports: Reports, weights: csr_array, times: int, scaling: str, notes: dict[str, Any]
-) -> NDArray[np.float32]:
+) -> Any:
     """Algorithm 3: return X^, float32 (n, d): ``weights`` applied ``times`` times to X~, then scaled.
 
-    It works on a strip of columns at a time, so the result is the only n x d array. The notes
-    get ``feature_centre`` and ``feature_scale``, float32 (d,): X^ in its own units is
-    ``X^ * feature_scale + feature_centre``.
+    It works on a strip of columns at a time, so the result is the only n x d array. Very many standardised bits stay
+    packed (:class:`curator.linear.factored.Factored`). The notes get ``feature_centre`` and ``feature_scale``, float32
+    (d,): X^ in its own units is ``X^ * feature_scale + feature_centre``.
     """
     one_bit = reports.mechanism("features", OneBit)
     reported = reports.reported("features")
+    if scaling == "standardised" and reports.facts.n * one_bit.d > LARGE:
+        bits = PackedBits(reports.needed("features"), np.ones(one_bit.d, np.float32))
+        product, centre, scale = product_of(bits, weights, times).standardised(reported)
+        notes.update(feature_centre=centre, feature_scale=scale)
+        return product
     result = np.empty((reports.facts.n, one_bit.d), np.float32)
     centre, scale = np.zeros(one_bit.d, np.float32), np.ones(one_bit.d, np.float32)
     for columns, strip in bit_strips(reports.needed("features"), one_bit.d):

@@ -197,6 +197,27 @@ def test_only_weights_are_parameters_and_they_are_plain() -> None:
     assert all(tensor.is_contiguous() for tensor in network.state_dict().values())
 
 
+def test_large_features_are_not_copied_by_sage_and_its_scores_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, scores = _graph(), []
+    for limit in (gnn.LARGE, graph.features.size - 1):
+        monkeypatch.setattr(gnn, "LARGE", limit)
+        torch.manual_seed(0)
+        network = make_network("sage", graph, hidden=HIDDEN, classes=CLASSES, device=CPU)
+        assert hasattr(network, "neighbours") is (limit >= graph.features.size)
+        scores.append(network().detach().numpy())
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_forgets_its_graph_and_keeps_its_weights(name: str) -> None:
+    network = make_network(name, _graph(), hidden=HIDDEN, classes=CLASSES, device=CPU)
+    before = {key: value.clone() for key, value in network.state_dict().items()}
+    network.forget_graph()
+    held = [value for value in vars(network).values() if isinstance(value, (torch.Tensor, Constant))]
+    assert held == []
+    assert all(torch.equal(before[key], value) for key, value in network.state_dict().items())
+
+
 def test_a_graph_without_edges() -> None:
     graph = Graph(
         np.ones((3, 2), np.float32), np.zeros((2, 0), np.int64), None, np.arange(3), np.arange(3), np.arange(0)

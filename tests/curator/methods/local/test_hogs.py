@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
+from curator.linear.factored import Factored
 from curator.methods import Blink, Budget, Graph, HoGS, HoGSAblation, Noisy
+from curator.methods.local import hogs
 from curator.methods.local.blink import link_posterior
 from curator.methods.local.hogs import split_budget
 from curator.owned import OwnedGraph
@@ -270,3 +272,24 @@ def test_noisy_takes_the_reports_as_they_are() -> None:
     graph = Noisy(scaling="literal").reconstruct(reports, public)
     assert np.array_equal(_edges(graph), dense["noisy"])  # row i: whom i takes from
     assert np.array_equal(graph.features, dense["features"])
+
+
+@pytest.mark.parametrize("silent", [(), (2, 7)])
+def test_packed_features_are_the_dense_ones_and_train_the_same_network(
+    silent: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from curator.learning.training import TrainingSettings
+
+    reports, public, _ = _world(silent=silent)
+    dense = HoGS().reconstruct(reports, public)
+    monkeypatch.setattr(hogs, "LARGE", N * D - 1)
+    packed = HoGS().reconstruct(reports, public)
+    assert isinstance(dense.features, np.ndarray) and isinstance(packed.features, Factored)
+    np.testing.assert_allclose(np.asarray(packed.features), dense.features, atol=1e-4)
+    for name in ("feature_centre", "feature_scale"):
+        np.testing.assert_allclose(packed.notes[name], dense.notes[name], atol=1e-5)
+    settings = TrainingSettings(epochs=20, gnn_dropout=0.0)
+    first, second = (
+        HoGS().train(graph, settings=settings, classes=CLASSES, seed=0, device="cpu") for graph in (dense, packed)
+    )
+    assert np.array_equal(first.predictions, second.predictions)
