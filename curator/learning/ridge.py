@@ -20,8 +20,10 @@ A has T rows. Where there are fewer columns than people, G = Z' Z + lam I is inv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ from devices.array_types import DoubleArray, IntArray
 
 PENALTIES = (0.1, 0.3, 1.0, 3.0)  # for rows of length 1
 _ROWS_AT_ONCE = 1024
+_ENTRIES_AT_ONCE = 1 << 25  # of dense rows: 256 MiB in double
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,19 +66,19 @@ def ridge(
         classes: Number of classes.
         penalties: Positive values of lam to choose from, at least one, rising or falling.
     """
-    z = rows[train].astype(np.float64)
+    z = _Taught(rows, train)
     y = np.eye(classes)[labels[train]]
     count = len(train)
     mean, without = y.mean(axis=0), (y.sum(axis=0) - y) / max(1, count - 1)
-    primal = z.shape[1] < count
-    gram = _dense(z.T @ z if primal else z @ z.T)
+    primal = rows.shape[1] < count
+    gram = z.gram() if primal else _dense(z.whole @ z.whole.T)
     both = np.concatenate([y, np.ones((count, 1))], axis=1)
 
     def fit(penalty: float) -> tuple[float, float, DoubleArray, DoubleArray]:
         inverse = _inverse(gram, penalty)
         if primal:
-            solved = (both - z @ (inverse @ (z.T @ both))) / penalty
-            diagonal = (1 - _quadratic(z, inverse)) / penalty
+            solved = (both - z.times(inverse @ z.transposed_times(both))) / penalty
+            diagonal = (1 - z.quadratic(inverse)) / penalty
         else:
             solved, diagonal = inverse @ both, np.diag(inverse)
         labels_part, ones_part = solved[:, :-1], solved[:, -1:]  # A^-1 Y and A^-1 1
@@ -83,8 +86,41 @@ def ridge(
         return float(np.square(y - left_out).mean()), penalty, left_out, labels_part - ones_part * mean
 
     error, penalty, left_out, dual = _downhill(fit, penalties)
-    weights = (z.T @ dual).astype(np.result_type(rows.dtype, np.float32))  # a float32 matrix of rows is not copied
+    weights = z.transposed_times(dual).astype(
+        np.result_type(rows.dtype, np.float32)
+    )  # a float32 matrix of rows is not copied
     return Ridge(mean + rows @ weights, left_out, penalty, error)
+
+
+class _Taught:
+    """Rows Z of the training people in double: all at once, or many dense ones block by block."""
+
+    def __init__(self, rows: Any, train: IntArray) -> None:
+        self.rows, self.train = rows, train
+        large = not issparse(rows) and len(train) * rows.shape[1] > _ENTRIES_AT_ONCE and rows.shape[1] < len(train)
+        self.step = max(1, _ENTRIES_AT_ONCE // rows.shape[1]) if large else len(train)
+        self.whole: Any = None if large else rows[train].astype(np.float64)
+
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
+        for start in range(0, len(self.train), self.step):
+            part = slice(start, start + self.step)
+            yield part, self.rows[self.train[part]].astype(np.float64) if self.whole is None else self.whole
+
+    def gram(self) -> DoubleArray:
+        """Z' Z."""
+        return _dense(reduce(operator.add, (z.T @ z for _, z in self._blocks())))
+
+    def times(self, right: DoubleArray) -> DoubleArray:
+        """Z right."""
+        return np.concatenate([z @ right for _, z in self._blocks()])
+
+    def transposed_times(self, right: DoubleArray) -> DoubleArray:
+        """Z' right."""
+        return np.asarray(reduce(operator.add, (z.T @ right[part] for part, z in self._blocks())))
+
+    def quadratic(self, matrix: DoubleArray) -> DoubleArray:
+        """float64 (T,): z_i matrix z_i' of each row."""
+        return np.concatenate([_quadratic(z, matrix) for _, z in self._blocks()])
 
 
 def _downhill(

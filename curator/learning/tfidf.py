@@ -23,6 +23,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 
 from curator.linear.scaling import scale_public
 
+_ROWS_AT_ONCE = 1 << 16
 _MOST_OF_TEXT = 0.5  # share of entries that differ from 0
 
 
@@ -63,8 +64,11 @@ def standardised_rows(features: Any) -> Any:
         factors = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
         return _unit_rows(csr_array(features @ diags_array(factors)))
     dense: NDArray[np.float32] = scale_public(features, "standardised")
-    lengths = np.linalg.norm(dense, axis=1, keepdims=True)
-    return np.divide(dense, lengths, out=dense, where=lengths > 0)
+    for start in range(0, len(dense), _ROWS_AT_ONCE):
+        block = dense[start : start + _ROWS_AT_ONCE]
+        lengths = np.linalg.norm(block, axis=1, keepdims=True)
+        np.divide(block, lengths, out=block, where=lengths > 0)
+    return dense
 
 
 def _unit_rows(rows: csr_array) -> csr_array:

@@ -56,8 +56,8 @@ def features_alone(known: Known, *, seed: int, device: str = "cpu") -> IntArray 
     learned, chosen = (known.labelled(nodes) for nodes in (known.split.train, known.split.val))
     if known.features is None or not known.features.shape[1] or not len(learned):
         return None
-    rows = weighted_rows(known.features)
-    by_ridge = np.argmax(ridge(rows, learned, known.labels, known.classes).scores, axis=1).astype(np.int64)
+    scores = ridge(weighted_rows(known.features), learned, known.labels, known.classes).scores
+    by_ridge = np.argmax(scores, axis=1).astype(np.int64)
     if not len(chosen):
         return by_ridge
     network = fit_perceptron(

@@ -81,3 +81,13 @@ def test_one_person_and_rows_of_zeros() -> None:
     assert (alone.scores.argmax(axis=1) == LABELS[TRAIN[0]]).all()
     zeros = ridge(csr_array((N, 5)), TRAIN, LABELS, CLASSES)
     np.testing.assert_allclose(zeros.scores, np.tile(np.eye(CLASSES)[LABELS[TRAIN]].mean(axis=0), (N, 1)))
+
+
+def test_many_rows_are_read_block_by_block_with_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = _rows(4).astype(np.float32)
+    whole = ridge(rows, TRAIN, LABELS, CLASSES)
+    monkeypatch.setattr("curator.learning.ridge._ENTRIES_AT_ONCE", 8)  # two rows
+    blocks = ridge(rows, TRAIN, LABELS, CLASSES)
+    assert blocks.penalty == whole.penalty
+    np.testing.assert_allclose(blocks.scores, whole.scores, atol=1e-6)
+    np.testing.assert_allclose(blocks.left_out, whole.left_out, atol=1e-9)
