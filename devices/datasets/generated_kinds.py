@@ -50,5 +50,11 @@ def dense(n: int = generated.CLIENTS, *, seed: int = 0, **changes: Any) -> Popul
     return _made("dense", n, seed, {"mean_degree": 15.0, "homophily": 0.6, "closing": 0.4}, changes)
 
 
+def arxiv_like(n: int = 169_343, *, seed: int = 0, **changes: Any) -> Population:
+    """Make a graph as large and dense as ogbn-arxiv: 1.17 million edges, 128 features, 40 unequal classes."""
+    kind = {"d": 128, "classes": 40, "mean_degree": 2 * 1_166_243 / 169_343, "homophily": 0.65, "unequal": 20.0}
+    return _made("arxiv-like", n, seed, kind, changes)
+
+
 def _made(name: str, n: int, seed: int, kind: dict[str, Any], changes: dict[str, Any]) -> Population:
     return generated.generate(n, seed=seed, **{"name": name, **kind, **changes})

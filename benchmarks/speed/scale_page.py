@@ -1,0 +1,158 @@
+"""Page and picture of docs/results/scale.json: growth by phase, with exponents, and what moved between two files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks import RESULTS
+
+FROM = 30_000  # people from which an exponent is taken: below, constant costs count
+PHASES = ("population", "enrol", "collect", "reconstruct", "train", "evaluate", "reference", "nulls", "ledgers")
+_MOVED = 0.1  # share of a figure below which a change is noise
+_LEAST = 0.5  # CPU seconds or MiB
+NAME = "scale"
+_COLOURS = dict(zip(PHASES, ("#999999", "#bbbbbb", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00",
+                             "#000000"), strict=True))  # fmt: skip
+
+Run = Mapping[str, Any]
+
+
+def exponent(people: Sequence[float], seconds: Sequence[float]) -> float | None:
+    """Return the slope of ln(seconds) over ln(people) from 30,000 people on; None for fewer than two sizes.
+
+    >>> round(exponent([3_000, 30_000, 300_000], [9.0, 1.0, 10.0]), 2)
+    1.0
+    """
+    chosen = [(n, value) for n, value in zip(people, seconds, strict=True) if n >= FROM and value > 0]
+    if len(chosen) < 2:
+        return None
+    x, y = np.log(np.array(chosen, float)).T
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def series(runs: Iterable[Run]) -> Iterator[tuple[tuple[Any, ...], list[Run]]]:
+    """Yield the runs that differ in the number of people alone, the smallest first."""
+    found: dict[tuple[Any, ...], list[Run]] = {}
+    for run in sorted(runs, key=lambda run: (run["graph"], run["method"], run["nulls"], run["drawn"], run["people"])):
+        found.setdefault(tuple(run[name] for name in ("method", "graph", "epochs", "drawn", "nulls")), []).append(run)
+    yield from found.items()
+
+
+def cpu(run: Run, phase: str) -> float:
+    """Return the CPU seconds of a phase; those of no phase of the table count as population."""
+    named = float(run["phases"].get(phase, {}).get("cpu", 0.0))
+    if phase != "population":
+        return named
+    return named + sum(part["cpu"] for name, part in run["phases"].items() if name not in PHASES)
+
+
+def title(key: tuple[Any, ...]) -> str:
+    """Return what a series has in common, in words."""
+    method, graph, epochs, drawn, nulls = key
+    parts = [f"`{method}` on {graph}"]
+    if method != "sbp":
+        parts.append(f"{epochs} epochs")
+    parts += ["reports drawn with numpy, nobody asked"] * drawn + ["with null models and references"] * nulls
+    return ", ".join(parts)
+
+
+def table(runs: Sequence[Run]) -> list[str]:
+    """Return the lines of one series' table."""
+    used = [phase for phase in PHASES if any(cpu(run, phase) >= 0.05 for run in runs)]
+    lines = [f"| people | {' | '.join(used)} | all, CPU s | peak MiB | up, B | ledger, B | test % |",
+             "|---:" * (len(used) + 6) + "|"]  # fmt: skip
+    for run in runs:
+        n = run["people"]
+        cells = [f"{cpu(run, phase):.1f}" for phase in used]
+        sent, kept = (f"{run[name] / n:,.0f}" if run[name] else "-" for name in ("uplink_bytes", "ledger_bytes"))
+        lines.append(f"| {n:,} | {' | '.join(cells)} | {run['cpu']:.1f} | {run['peak']:,.0f} | {sent} | {kept} "
+                     f"| {100 * run['test']:.1f} |")  # fmt: skip
+    people = [run["people"] for run in runs]
+    slopes = [exponent(people, [cpu(run, phase) for run in runs]) for phase in used]
+    slopes.append(exponent(people, [run["cpu"] for run in runs]))
+    shown = ["-" if slope is None else f"{slope:.2f}" for slope in slopes]
+    return [*lines, f"| exponent | {' | '.join(shown)} | | | | |"]
+
+
+def page(kept: Mapping[str, Any]) -> str:
+    """Return the page."""
+    about, runs = kept["machine"], kept["runs"]
+    found = list(series(runs))
+    every = [(exponent([run["people"] for run in part], [run["cpu"] for run in part]), part) for _, part in found]
+    slopes = [slope for slope, part in every if slope is not None]
+    largest = max(run["people"] for run in runs)
+    loads = [run["load"] for run in runs]
+    head = f"""# Growth with the number of people
+
+The largest run has {largest:,} people. The exponent of a run's CPU time over the number of people, from {FROM:,} on,
+lies between {min(slopes, default=float("nan")):.2f} and {max(slopes, default=float("nan")):.2f}.
+
+CPU seconds (user and system) of one thread by phase, and the largest resident memory of the process, with about 300 MiB
+of Python and PyTorch. *up* are report bytes a device, *ledger* bytes of its folder. The exponent is the slope of
+the logarithms. Every run is a process of its own, with `--no-nulls --no-reference` unless the title says otherwise;
+adjacency has `--eps-adjacency 8`. Machine: {about["processor"]}, {about["cores"]} cores shared with other work (load
+{min(loads):g} to {max(loads):g}), {about["memory_gib"]} GiB, Python {about["python"]}, torch {about["torch"]}. Other
+work beside a run makes its CPU seconds larger, by up to a half.
+
+`python -m benchmarks.speed.bench_scale` measures and writes this page from [scale.json](scale.json);
+`make bench-compare BASE=FILE` shows what moved since another such file.
+
+![CPU seconds and memory over people](figures/{NAME}.png)
+"""
+    parts = [f"## {title(key)[0].upper() + title(key)[1:]}\n\n" + "\n".join(table(part)) for key, part in found]
+    return head + "\n" + "\n\n".join(parts) + "\n"
+
+
+def write_page(kept: Mapping[str, Any]) -> None:
+    """Write page and picture."""
+    (RESULTS / f"{NAME}.md").write_text(page(kept))
+    _picture(kept["runs"])
+
+
+def _picture(runs: Sequence[Run]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    found = [(key, part) for key, part in series(runs) if len(part) > 1]
+    figure, axes = pyplot.subplots(1, len(found) + 1, figsize=(4.2 * (len(found) + 1), 3.8), layout="constrained")
+    for place, (key, part) in zip(axes, found, strict=False):
+        people = [run["people"] for run in part]
+        for phase in PHASES:
+            seconds = [cpu(run, phase) for run in part]
+            if max(seconds) >= 0.5:
+                place.plot(people, np.maximum(seconds, 0.01), "o-", label=phase, color=_COLOURS[phase], markersize=3)
+        place.plot(people, [run["cpu"] for run in part], "k-", linewidth=2, label="all")
+        place.set(xscale="log", yscale="log", xlabel="people", ylabel="CPU seconds")
+        place.set_title(title(key).replace("`", ""), fontsize=8)
+        place.legend(fontsize=7)
+        axes[-1].plot(people, [run["peak"] / 1024 for run in part], "o-", label=title(key).replace("`", ""))
+    axes[-1].set(xscale="log", yscale="log", xlabel="people", ylabel="peak memory, GiB")
+    axes[-1].legend(fontsize=6)
+    figure.savefig(RESULTS / "figures" / f"{NAME}.png", dpi=110, metadata={"Software": None})
+
+
+def compared(base: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return a line for every figure that moved by more than a tenth, and for what one of the files lacks."""
+    before, after = ({(*key, run["people"]): run for key, part in series(kept["runs"]) for run in part}
+                     for kept in (base, now))  # fmt: skip
+    lines = []
+    if base.get("machine") != now.get("machine"):
+        lines.append(f"other machines: {base.get('machine')} and {now.get('machine')}")
+    for key in sorted(before.keys() | after.keys(), key=str):
+        name = f"{title(key[:-1])}, {key[-1]:,} people"
+        if key not in before or key not in after:
+            lines.append(f"{name}: only in the {'base' if key in before else 'new'} file")
+            continue
+        old, new = before[key], after[key]
+        figures = [(phase, cpu(old, phase), cpu(new, phase), "CPU s") for phase in PHASES]
+        figures += [("all", old["cpu"], new["cpu"], "CPU s"), ("peak", old["peak"], new["peak"], "MiB")]
+        for what, first, second, unit in figures:
+            if abs(second - first) > max(_LEAST, _MOVED * first):
+                ratio = f"{second / first:.2f} x" if first else "new"
+                lines.append(f"{name}: {what} {first:,.1f} -> {second:,.1f} {unit} ({ratio})")
+    return lines or ["nothing moved by more than a tenth"]

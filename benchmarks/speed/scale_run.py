@@ -1,0 +1,115 @@
+"""One run through the product, with the CPU seconds and memory of its phases, in a process of its own.
+
+    python -m benchmarks.speed.scale_run --method lpgnn --people 30000 [--graph arxiv-like] [--drawn]
+
+It prints one line of JSON. Enrolment, evaluation and the losses of the ledgers are phases of their own, beside those
+that a run tells. With ``--drawn`` the reports are drawn with numpy (:mod:`benchmarks.speed.drawn_reports`) and no
+device is asked: then the curator's work alone is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from benchmarks.speed.drawn_reports import drawn_reports
+from benchmarks.speed.phases import Phases
+from curator.learning.threads import limit_threads
+from devices.datasets.generated_kinds import arxiv_like
+from devices.datasets.npz_file import write_npz_file
+from strategies import RunOptions, simulate
+from strategies.runs.set_up import set_up
+
+GRAPHS = ("generated-v1", "arxiv-like")
+BUDGETS: dict[str, dict[str, Any]] = {name: {"eps_adjacency": 8.0} for name in ("hogs", "sbp")}
+# Work inside a phase that is measured apart: its phase, the function, the phase afterwards.
+_APART = (
+    ("enrol", "strategies.runs.set_up.enrol", "start"),
+    ("evaluate", "strategies.results.evaluation.reconstruction", "finish"),
+    ("ledgers", "strategies.runs.simulate.lifetime", "finish"),
+)
+
+
+def measured(method: str, people: int, graph: str, epochs: int, *, drawn: bool, nulls: bool) -> dict[str, Any]:
+    """Make a run and return its phases, test accuracy, bytes and digest."""
+    limit_threads(1)
+    folder = Path(tempfile.mkdtemp(prefix="ldpsim-scale-", dir=Path.cwd()))
+    try:
+        dataset: str = graph
+        if graph == "arxiv-like":
+            dataset = str(folder / "arxiv-like.npz")
+            write_npz_file(arxiv_like(people), Path(dataset))
+        settings = {} if method == "sbp" else {"epochs": str(epochs)}
+        options = RunOptions(
+            method=method, dataset=dataset, clients=people, settings=settings, nulls=nulls, reference=nulls,
+            state=None if drawn else folder / "state", engine="local", **BUDGETS.get(method, {}),
+        )  # fmt: skip
+        if drawn:
+            options = replace(options, from_reports=_drawn(options, folder / "reports"))
+        phases = Phases("population")
+        with ExitStack() as stack:
+            for name, place, after in _APART:
+                stack.enter_context(mock.patch(place, _apart(phases, name, place, after)))
+            record = simulate(options, progress=phases, keep_graph=False).record
+        found = phases.done()
+        state = folder / "state"
+        return {
+            "method": method, "people": people, "graph": graph, "epochs": epochs, "drawn": drawn, "nulls": nulls,
+            "phases": found,
+            "cpu": sum(phase["cpu"] for phase in found.values()),
+            "wall": sum(phase["wall"] for phase in found.values()),
+            "peak": max(phase["peak"] for phase in found.values()),
+            "test": record["accuracy"]["test"],
+            "uplink_bytes": record["communication"]["uplink_bytes"],
+            "ledger_bytes": sum(file.stat().st_size for file in state.rglob("*") if file.is_file()),
+        }  # fmt: skip
+    finally:
+        shutil.rmtree(folder)
+
+
+def _drawn(options: RunOptions, folder: Path) -> Path:
+    setup = set_up(options)
+    questions = setup.method.questions(setup.population.facts, setup.repeats[0].split, setup.budget, "drawn")
+    drawn_reports(setup.population, questions, seed=1).save(folder)
+    return folder
+
+
+def _apart(phases: Phases, name: str, place: str, after: str) -> Callable[..., Any]:
+    """Return the function at a place, which counts as a phase of its own."""
+    module, _, function = place.rpartition(".")
+    work = getattr(__import__(module, fromlist=[function]), function)
+
+    def counted(*given: Any, **named: Any) -> Any:
+        phases(name, None)
+        try:
+            return work(*given, **named)
+        finally:
+            phases(after, None)
+
+    return counted
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--method", required=True)
+    parser.add_argument("--people", type=int, required=True)
+    parser.add_argument("--graph", choices=GRAPHS, default=GRAPHS[0])
+    parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--drawn", action="store_true", help="draw the reports instead of asking devices")
+    parser.add_argument("--nulls", action="store_true", help="with null models and references")
+    given = parser.parse_args()
+    print(json.dumps(measured(given.method, given.people, given.graph, given.epochs, drawn=given.drawn,
+                              nulls=given.nulls)))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
