@@ -1,0 +1,134 @@
+"""Memory of the curator's work by phase, from public sizes alone: a law, for a decision before anybody is asked.
+
+Every figure is in bytes, above a process that has loaded its libraries and its people. With n people, d features, E
+ends of edges that the network is trained on and R ones in all neighbour lists as reported:
+
+    strip        4 n columns of floats that are worked on at a time, at most 64 MiB
+    dense        4 n d, features as float32
+    a report     5 R (a place and a value), n d / 8 (bits), n d (categories)
+
+The constants of E and R count the arrays that a phase holds at its largest moment. They were checked against measured
+peaks (docs/results/scale.md). Methods whose work is n x n by nature have a term in n^2, however few edges there are:
+``ldpgcn`` keeps n numbers a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from curator.linear.strips import columns_at_once
+
+_MIB = 1 << 20
+PROCESS = 330 * _MIB  # Python, scipy and torch
+_A_PERSON = 900  # to make a generated population, most of it for words and edges
+_LARGE = {"hogs": 1 << 28, "rgnn": 1 << 26}  # entries above which no (second) dense copy is kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Public sizes that memory depends on.
+
+    Args:
+        n, d, classes: People, features, classes.
+        edges: Undirected edges that the curator trains on: of the public graph, or as many as it reconstructs.
+        ones: Ones in all neighbour lists as reported, false ones included; 0 if none is asked for.
+        hidden: Hidden units of the network.
+    """
+
+    n: int
+    d: int
+    classes: int
+    edges: float
+    ones: float = 0.0
+    hidden: int = 16
+
+    @property
+    def dense(self) -> float:
+        """Features as float32."""
+        return 4.0 * self.n * self.d
+
+    @property
+    def strip(self) -> float:
+        """A strip of columns as float32."""
+        return 4.0 * self.n * min(self.d, columns_at_once(self.n))
+
+    @property
+    def passes(self) -> float:
+        """Activations and gradients of a training step."""
+        return 4.0 * self.n * (8 * self.hidden + 8 * self.classes)
+
+
+@dataclass(frozen=True)
+class Law:
+    """Bytes of a method's phases.
+
+    Args:
+        report: A one of a reported list.
+        work: A one, while the graph is reconstructed, beside the report itself.
+        trained: A one that becomes an end of an edge of the network, 0 where the edges are ``Sizes.edges``.
+        rows: Dense feature matrices while the network is trained.
+        codes: Bytes of a feature's report.
+        pairs: Bytes of a pair of people.
+    """
+
+    report: float = 5.0
+    work: float = 0.0
+    trained: float = 0.0
+    rows: float = 2.0
+    codes: float = 0.125
+    pairs: float = 0.0
+
+
+_AN_END = 60.0  # bytes of an end of an edge: int64 ends, the matrix, its transpose and what makes them
+_LISTED = Law(work=16.0, trained=_AN_END)  # every reported one is an edge
+LAWS: Mapping[str, Law] = {
+    "hogs": Law(work=6.0),
+    "noisy": _LISTED,
+    "sbp": Law(work=6.0),
+    "lp-and": Law(work=6.0, rows=0.0, codes=0.0),
+    "lpgnn": Law(rows=1.0, codes=0.1),
+    "rgnn": Law(rows=2.0, codes=1.0),
+    "rr": _LISTED,
+    "symrr": _LISTED,
+    "dprr": Law(work=40.0, trained=_AN_END),
+    "solitude": Law(work=16.0, trained=100.0),
+    "fp-solitude": Law(work=16.0, trained=100.0),
+    "blink": Law(work=60.0),
+    "fp-blink": Law(work=60.0),
+    "ldpgcn": Law(report=0.0, pairs=10.0),
+}
+
+
+def memory_by_phase(method: str, sizes: Sizes) -> dict[str, float] | None:
+    """Return the bytes of each phase above the process itself; None for a method without a law.
+
+    ``population`` is needed while a generated graph is made. The peak of a run is ``PROCESS`` and the largest phase.
+
+    >>> sizes = Sizes(n=100_000, d=256, classes=5, edges=350_000)
+    >>> {name: round(value / 2**20) for name, value in memory_by_phase("lpgnn", sizes).items()}
+    {'population': 86, 'reconstruct': 320, 'train': 226, 'evaluate': 475}
+    """
+    law = LAWS.get(method)
+    if law is None:
+        return None
+    n, entries = float(sizes.n), float(sizes.n) * sizes.d
+    held = n * 200 + 16 * sizes.edges  # the people themselves
+    rows = law.rows
+    if entries > _LARGE.get(method, float("inf")):
+        rows = 0.0 if method == "hogs" else 1.0
+    kept = min(rows, 1.0) * sizes.dense  # features of the reconstructed graph
+    reports = law.report * sizes.ones + law.codes * entries
+    ends = 2 * sizes.edges if not law.trained else sizes.ones
+    return {
+        "population": _A_PERSON * n,
+        "reconstruct": held + reports + law.work * sizes.ones + law.pairs * n * n + kept + 4 * sizes.strip,
+        "train": held + rows * sizes.dense + sizes.passes + (law.trained or _AN_END) * ends,
+        "evaluate": held + kept + 7 * max(sizes.strip, 0.0) + 16 * ends,
+    }
+
+
+def peak_bytes(method: str, sizes: Sizes) -> float | None:
+    """Return the largest memory of a run of the curator, in bytes; None for a method without a law."""
+    phases = memory_by_phase(method, sizes)
+    return None if phases is None else PROCESS + max(phases.values())

@@ -1,0 +1,78 @@
+"""Graphs made in small blocks of rows and strips of columns are those made at once, byte for byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from benchmarks.speed.drawn_reports import drawn_reports
+from curator.linear import strips
+from curator.links import hogs
+from curator.methods import Budget, Graph, find
+from curator.reports import agreed_pairs
+from devices.data.splits import make_split
+from devices.datasets.generated import generate
+from devices.facts import PublicKnowledge
+
+PEOPLE = generate(160, 136, 3, seed=2)
+BUDGETS: dict[str, dict[str, float]] = {
+    "hogs": {"eps_adjacency": 4.0, "eps_features": 2.0}, "sbp": {"eps_adjacency": 4.0, "eps_features": 2.0},
+    "lp-and": {"eps_adjacency": 4.0}, "rgnn": {"epsilon": 8.0}, "lpgnn": {"epsilon": 8.0},
+}  # fmt: skip
+
+
+def _graph(name: str) -> Graph:
+    method = find(name)()
+    split = make_split("random", PEOPLE, 0)
+    questions = method.questions(PEOPLE.facts, split, Budget(**BUDGETS[name]), "c")  # type: ignore[arg-type]
+    reports = drawn_reports(PEOPLE, questions, seed=3)
+    labels = np.where(np.isin(np.arange(160), split.labelled), PEOPLE.labels, -1)
+    edges = PEOPLE.edges if method.knows_graph() else None
+    return method.reconstruct(reports, PublicKnowledge(PEOPLE.facts, split, labels, None, edges))
+
+
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strips, "_ENTRIES", 1)  # 8 columns
+    monkeypatch.setattr(agreed_pairs, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(hogs, "_ROWS_AT_ONCE", 5)
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_blocks_and_strips_change_no_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = _graph(name)
+    _small(monkeypatch)
+    parts = _graph(name)
+    assert whole.edge_index.shape[1] > 50
+    assert np.array_equal(whole.edge_index, parts.edge_index)
+    assert np.array_equal(np.asarray(whole.edge_weight), np.asarray(parts.edge_weight))
+    first, second = (_values(graph.features) for graph in (whole, parts))
+    assert np.array_equal(first, second)
+
+
+def _values(features: Any) -> np.ndarray:
+    return np.asarray(features.toarray() if isinstance(features, csr_array) else features)
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+@pytest.mark.parametrize("silent", [(), (3, 40)])
+def test_agreed_pairs_in_blocks_are_those_of_the_dense_rows(
+    reporting: str, silent: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agreed_pairs, "_ROWS_AT_ONCE", 7)
+    method = find("hogs")()
+    budget = Budget(eps_adjacency=2.0, eps_features=1.0, reporting=reporting)  # type: ignore[arg-type]
+    questions = method.questions(PEOPLE.facts, make_split("random", PEOPLE, 0), budget, "c")
+    reports = drawn_reports(PEOPLE, questions, seed=3)
+    reports.answered[list(silent)] = False
+    dense = reports.adjacency.toarray()  # type: ignore[union-attr]
+    dense[list(silent)] = False
+    reports.__dict__["adjacency"] = csr_array(dense)
+    heard = reports.answered
+    said = dense | ~heard[:, None]
+    wanted = (dense | dense.T) if reporting == "one-end" else said & said.T & (heard[:, None] | heard)
+    found = agreed_pairs.agreed_pairs(reports)
+    assert found.dtype == np.float32
+    assert np.array_equal(found.toarray(), wanted.astype(np.float32))

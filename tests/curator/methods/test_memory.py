@@ -1,0 +1,35 @@
+"""The law of memory: what grows with what, and which methods have one."""
+
+from __future__ import annotations
+
+import pytest
+
+from curator.methods import names
+from curator.methods.memory import LAWS, PROCESS, Sizes, memory_by_phase, peak_bytes
+
+
+def _sizes(n: int, ones: float = 0.0) -> Sizes:
+    return Sizes(n=n, d=256, classes=5, edges=3.5 * n, ones=ones)
+
+
+def test_every_law_is_of_a_known_method() -> None:
+    assert set(LAWS) <= set(names())
+    assert peak_bytes("raw", _sizes(1000)) is None
+
+
+@pytest.mark.parametrize("method", sorted(set(LAWS) - {"ldpgcn"}))
+def test_memory_grows_with_people_and_not_with_pairs(method: str) -> None:
+    small, large = (peak_bytes(method, _sizes(n, ones=300.0 * n)) for n in (10**6, 2 * 10**6))
+    assert small is not None and large is not None
+    assert 1.2 < (large - PROCESS) / (small - PROCESS) < 2.2
+
+
+def test_a_method_with_a_number_for_each_pair_cannot_have_a_million_people() -> None:
+    needed = peak_bytes("ldpgcn", _sizes(10**6))
+    assert needed is not None and needed > 9 * 10**12
+
+
+@pytest.mark.parametrize("method", ["hogs", "rgnn", "lpgnn", "sbp"])
+def test_a_million_people_need_less_than_8_gb_beside_their_devices(method: str) -> None:
+    phases = memory_by_phase(method, _sizes(10**6, ones=3.42e8 if method in ("hogs", "sbp") else 0.0))
+    assert phases is not None and PROCESS + max(phases.values()) < 8e9
