@@ -8,6 +8,7 @@
 #   make lint     ruff (rules and format) and mypy
 #   make docs     the documentation site, strictly, with its notebooks executed: docs/_build/html/index.html
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
+#   make bench-compare BASE=FILE  what moved in docs/results/scale.json since another such file
 #   make torture  a thousand kill -9 in the middle of collections, a thousand races of copied folders, ten thousand
 #                 hostile messages (minutes)
 #   make cluster  two Ray nodes on loopback, one of them killed in the middle of a collection (minutes)
@@ -28,7 +29,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test cluster gpu wheel wheel-test lint-docker lint docs bench torture mutants tables tables-quick value figures clean
+.PHONY: run test cluster gpu wheel wheel-test lint-docker lint docs bench bench-compare torture mutants tables tables-quick
+.PHONY: value figures clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -78,6 +80,9 @@ docs: $(READY)
 
 bench: $(READY)
 	for script in benchmarks/speed/bench_*.py; do $(BIN)/python -m benchmarks.speed.$$(basename $$script .py) || exit 1; done
+
+bench-compare: $(READY)
+	$(BIN)/python -m benchmarks.speed.bench_scale --compare $(BASE)
 
 torture: export OMP_NUM_THREADS ?= 1
 torture: $(READY)
