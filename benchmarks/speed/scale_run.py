@@ -50,7 +50,7 @@ def measured(method: str, people: int, graph: str, epochs: int, *, drawn: bool, 
         settings = {} if method == "sbp" else {"epochs": str(epochs)}
         options = RunOptions(
             method=method, dataset=dataset, clients=people, settings=settings, nulls=nulls, reference=nulls,
-            state=None if drawn else folder / "state", engine="local", **BUDGETS.get(method, {}),
+            state=None if drawn else folder / "state", out=folder / "runs", engine="local", **BUDGETS.get(method, {}),
         )  # fmt: skip
         if drawn:
             options = replace(options, from_reports=_drawn(options, folder / "reports"))
