@@ -60,7 +60,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Law:
+class MemoryLaw:
     """Bytes of a method's phases.
 
     Args:
@@ -81,22 +81,22 @@ class Law:
 
 
 _AN_END = 60.0  # bytes of an end of an edge: int64 ends, the matrix, its transpose and what makes them
-_LISTED = Law(work=16.0, trained=_AN_END)  # every reported one is an edge
-LAWS: Mapping[str, Law] = {
-    "hogs": Law(work=6.0),
+_LISTED = MemoryLaw(work=16.0, trained=_AN_END)  # every reported one is an edge
+LAWS: Mapping[str, MemoryLaw] = {
+    "hogs": MemoryLaw(work=6.0),
     "noisy": _LISTED,
-    "sbp": Law(work=6.0),
-    "lp-and": Law(work=6.0, rows=0.0, codes=0.0),
-    "lpgnn": Law(rows=1.0, codes=0.1),
-    "rgnn": Law(rows=2.0, codes=1.0),
+    "sbp": MemoryLaw(work=6.0),
+    "lp-and": MemoryLaw(work=6.0, rows=0.0, codes=0.0),
+    "lpgnn": MemoryLaw(rows=1.0, codes=0.1),
+    "rgnn": MemoryLaw(rows=2.0, codes=1.0),
     "rr": _LISTED,
     "symrr": _LISTED,
-    "dprr": Law(work=40.0, trained=_AN_END),
-    "solitude": Law(work=16.0, trained=100.0),
-    "fp-solitude": Law(work=16.0, trained=100.0),
-    "blink": Law(work=60.0),
-    "fp-blink": Law(work=60.0),
-    "ldpgcn": Law(report=0.0, pairs=10.0),
+    "dprr": MemoryLaw(work=40.0, trained=_AN_END),
+    "solitude": MemoryLaw(work=16.0, trained=100.0),
+    "fp-solitude": MemoryLaw(work=16.0, trained=100.0),
+    "blink": MemoryLaw(work=60.0),
+    "fp-blink": MemoryLaw(work=60.0),
+    "ldpgcn": MemoryLaw(report=0.0, pairs=10.0),
 }
 
 
