@@ -197,9 +197,7 @@ def mean_with_self(weights: Any) -> csr_array:
     return mean_matrix(csr_array(weights + eye_array(n, format="csr")))
 
 
-def reconstruct_features(
-    reports: Reports, weights: csr_array, times: int, scaling: str, notes: dict[str, Any]
-) -> Any:
+def reconstruct_features(reports: Reports, weights: csr_array, times: int, scaling: str, notes: dict[str, Any]) -> Any:
     """Algorithm 3: return X^, float32 (n, d): ``weights`` applied ``times`` times to X~, then scaled.
 
     It works on a strip of columns at a time, so the result is the only n x d array. Very many standardised bits stay
