@@ -13,12 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.learning.networks import GCN, SAGE, adjacency_of, linear
+from curator.learning.networks import GCN, SAGE, Network, adjacency_of, linear, make_network
 from curator.linear.propagation import gcn_matrix
 from curator.linear.torch_matrix import Constant, constant
 
 if TYPE_CHECKING:
     from curator.graph import Graph
+    from curator.learning.training import TrainingSettings
 
 NEW_SHARE = 0.1  # share of a new pass in the running averages of batch normalisation
 
@@ -27,6 +28,17 @@ class DenseSAGE(SAGE):
     """:class:`curator.learning.networks.SAGE` with the same weights and scores, for dense features."""
 
     late = True
+
+
+def selu_network(graph: Graph, settings: TrainingSettings, classes: int, device: torch.device) -> Network:
+    """Return the network of the settings with SELU, for features that are dense or a product."""
+    network: Network
+    if settings.gnn == "sage":
+        network = DenseSAGE(graph, hidden=settings.hidden, classes=classes, device=device)
+    else:
+        network = make_network(settings.gnn, graph, classes=classes, device=device, **settings.sizes)
+    network.activation = torch.selu
+    return network
 
 
 class KPropGCN(GCN):

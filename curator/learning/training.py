@@ -197,7 +197,7 @@ def fit(
         torch.manual_seed(seed)
         model = make()
         val_nodes, val_labels = labelled(graph, graph.val, device)
-        told = _ToldScores(graph, device) if observer.is_watched() else None
+        told = ToldScores(graph, device) if observer.is_watched() else None
         optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         best_epoch, best_accuracy = 0, math.nan
         predictions, state = torch.empty(0, dtype=torch.int64), {}
@@ -228,7 +228,7 @@ def fit(
                           time.perf_counter() - started)  # fmt: skip
 
 
-class _ToldScores:
+class ToldScores:
     """Accuracy and mean cross-entropy of the nodes with a label, for the observer; one pass for all nodes."""
 
     def __init__(self, graph: Graph, device: torch.device) -> None:

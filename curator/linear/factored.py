@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, issparse
 
+from curator.linear.hops import MeanOfHops
 from curator.linear.packed import PackedBits
 from curator.linear.scaling import standardise
 from curator.linear.strips import strips
@@ -30,7 +31,7 @@ class Factored:
 
     Args:
         base: float32 CSR (n, d), or packed bits.
-        steps: Matrices float32 CSR (n, n), the first one applied first.
+        steps: Matrices float32 CSR (n, n), or means over hops of one, the first one applied first.
         left, right: float32 (n, r) and (r, d) with a small r.
 
     >>> one = of_reports(csr_array(np.eye(2, dtype=np.float32)), 0.5, csr_array(np.ones((2, 2), np.float32)), hops=1)
@@ -40,7 +41,7 @@ class Factored:
     """
 
     base: csr_array | PackedBits = field(repr=False)
-    steps: tuple[csr_array, ...] = field(repr=False)
+    steps: tuple[csr_array | MeanOfHops, ...] = field(repr=False)
     left: NDArray[np.float32] = field(repr=False)
     right: NDArray[np.float32] = field(repr=False)
 
@@ -76,9 +77,23 @@ class Factored:
         """Multiply all of it out (``numpy.asarray``)."""
         return self[:, :].astype(dtype or np.float32, copy=False)
 
-    def propagated(self, matrix: csr_array) -> Factored:
+    def propagated(self, matrix: csr_array | MeanOfHops) -> Factored:
         """Return ``matrix`` times this matrix."""
         return replace(self, steps=(*self.steps, matrix), left=np.asarray(matrix @ self.left, np.float32))
+
+    def times(self, factor: float) -> Factored:
+        """Return this matrix times a number."""
+        return replace(
+            self,
+            base=self._scaled_base(np.full(self.shape[1], factor, np.float32)),
+            left=self.left * np.float32(factor),
+        )
+
+    def _scaled_base(self, factor: NDArray[np.float32]) -> csr_array | PackedBits:
+        """Return the base with each column times a factor."""
+        if isinstance(self.base, PackedBits):
+            return self.base.scaled(factor)
+        return csr_array(self.base @ diags_array(factor)).astype(np.float32)
 
     def standardised(
         self, counted: NDArray[np.bool_] | None = None
@@ -96,10 +111,7 @@ class Factored:
             mean[columns], deviation[columns] = standardise(strip, counted)
             varies = strip.any(axis=0)  # a constant column was made 0
             factor[columns] = np.divide(1, deviation[columns], out=np.zeros_like(deviation[columns]), where=varies)
-        if isinstance(self.base, PackedBits):
-            base: Any = self.base.scaled(factor)
-        else:
-            base = csr_array(self.base @ diags_array(factor)).astype(np.float32)
+        base = self._scaled_base(factor)
         left = np.concatenate([self.left, np.ones((self.shape[0], 1), np.float32)], axis=1)
         right = np.concatenate([self.right * factor, -(mean * factor)[None, :]])
         result = replace(self, base=base, left=left, right=right)

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor
 
 from curator.linear.factored import Factored
+from curator.linear.hops import MeanOfHops, mean_over
 from curator.linear.packed import PackedBits
 
 _BITS_AT_ONCE = 1 << 22
@@ -79,7 +80,7 @@ class Product:
         self.shape = features.shape
         base = features.base
         self.base = Bits(base, device) if isinstance(base, PackedBits) else Constant(base, device)
-        known = {id(step): Constant(step, device) for step in features.steps}
+        known = {id(step): _step(step, device) for step in features.steps}
         self.steps = [known[id(step)] for step in features.steps]
         self.left, self.right = (torch.from_numpy(part).to(device) for part in (features.left, features.right))
 
@@ -88,6 +89,21 @@ class Product:
         for step in self.steps:
             product = step @ product
         return product + self.left @ (self.right @ right)
+
+
+class _Hops:
+    """A :class:`curator.linear.hops.MeanOfHops` that multiplies variables from the left, hop by hop."""
+
+    def __init__(self, step: MeanOfHops, device: torch.device) -> None:
+        self.matrix, self.hops = Constant(step.matrix, device), step.hops
+
+    def __matmul__(self, right: Tensor) -> Tensor:
+        product: Tensor = mean_over(self.matrix, self.hops, right)
+        return product
+
+
+def _step(step: csr_array | MeanOfHops, device: torch.device) -> Constant | _Hops:
+    return _Hops(step, device) if isinstance(step, MeanOfHops) else Constant(step, device)
 
 
 def constant(matrix: Any, device: torch.device) -> Constant | Product:

@@ -20,6 +20,8 @@ from curator.names import nearest
 BUILT_IN: dict[str, str] = {
     "hogs": "local.hogs_ablation.HoGSAblation",
     "lpgnn": "local.lpgnn.LPGNN",
+    "upgnet": "local.upgnet.UPGNet",
+    "privge": "local.privge.PrivGE",
     "rgnn": "local.rgnn.RGNN",
     "solitude": "local.solitude.Solitude",
     "fp-solitude": "local.solitude.FPSolitude",

@@ -32,6 +32,25 @@ def estimated_strips(reports: Reports) -> Iterator[tuple[slice, NDArray[np.float
         yield columns, estimate
 
 
+def sparse_estimates(reports: Reports) -> tuple[csr_array, float]:
+    """Return float32 CSR (n, d), the unbiased estimates less a constant, and the constant.
+
+    The entries of a silent device are the constant, as those that a device did not report.
+
+    Raises:
+        ValueError: where there are no features, or the reports of this mechanism are not sparse.
+    """
+    features = reports.needed("features")
+    mechanism = reports.source("features")
+    if mechanism.in_clear:
+        return csr_array(features, dtype=np.float32), 0.0
+    found = mechanism.sparse_estimates(features) if issparse(features) else None
+    if found is None:
+        raise ValueError(f"the reports of {mechanism.name} are not sparse")
+    estimates, constant = found
+    return csr_array(estimates, dtype=np.float32), constant
+
+
 def smoothed(reports: Reports, matrix: csr_array, hops: int) -> Any:
     """float32 (n, d): matrix^hops @ the estimates; beside the result no n x d array exists.
 
@@ -42,9 +61,9 @@ def smoothed(reports: Reports, matrix: csr_array, hops: int) -> Any:
     if issparse(reports.features) and reports.reported("features").all():
         if mechanism.in_clear and hops == 0:
             return reports.features
-        if mechanism.line is not None:
-            slope, intercept = mechanism.line
-            product = of_reports(reports.features * np.float32(slope), intercept, matrix, hops)
+        estimates = mechanism.sparse_estimates(reports.features)
+        if estimates is not None:
+            product = of_reports(*estimates, matrix, hops)
             if product.pays():
                 return product
     result = np.empty((reports.facts.n, reports.facts.d), np.float32)

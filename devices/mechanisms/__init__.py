@@ -26,11 +26,12 @@ from devices.mechanisms.noisy_row import NoisyRow
 from devices.mechanisms.one_bit import OneBit
 from devices.mechanisms.own_features_vote import OwnFeaturesVote
 from devices.mechanisms.randomized_response import RandomizedResponse
+from devices.mechanisms.window import Window
 
 _ALL: tuple[type[Mechanism], ...] = (
     RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, GradedVote, OwnFeaturesVote,
     ClearAdjacency,
-    OneBit, MultiBit, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
+    OneBit, MultiBit, Window, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
     GRR, ClearLabel,
 )  # fmt: skip
 BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism in _ALL}
@@ -39,7 +40,7 @@ __all__ = [
     "BUILT_IN", "GRR", "GRRFS", "AdjacencyBits", "AdjacencyMechanism", "AnalyticGaussian", "ClearAdjacency",
     "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GradedVote", "GroupDegrees", "Laplace",
     "Loss", "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "OwnFeaturesVote", "RandomizedResponse",
-    "Reporting", "every", "find", "round_up",
+    "Reporting", "Window", "every", "find", "round_up",
 ]  # fmt: skip
 
 

@@ -70,12 +70,13 @@ def check_epsilon(epsilon: float) -> None:
         raise ValueError(f"epsilon must be a finite number above 0, not {epsilon}")
 
 
-def probability_threshold(epsilon: float, odds_against: int = 1) -> int:
-    """64-bit threshold of the probability k / (e^epsilon + k), k = ``odds_against``.
+def probability_threshold(epsilon: float, odds_against: int = 1, odds_for: int = 1) -> int:
+    """64-bit threshold of the probability k / (j e^epsilon + k), k = ``odds_against``, j = ``odds_for``.
 
-    With k = 1 this is the flip probability of randomised response; with k = g - 1 it is
-    the probability that GRR over g categories does not tell the truth. Rounded up, so
-    the loss never exceeds epsilon.
+    With j = k = 1 this is the flip probability of randomised response; with k = g - 1 it is
+    the probability that GRR over g categories does not tell the truth; with j cells inside a
+    window and k outside, it is that of an answer outside. Rounded up, so the loss never
+    exceeds epsilon.
 
     Raises:
         ValueError: where 64 bits cannot hold it (epsilon beyond about 44, or so small
@@ -85,9 +86,9 @@ def probability_threshold(epsilon: float, odds_against: int = 1) -> int:
     power = min(float(epsilon), 1e3)  # far beyond any threshold; larger powers overflow
     with localcontext() as context:
         context.prec = _DIGITS
-        exact = Decimal(ONE) * odds_against / (Decimal(repr(power)).exp() + odds_against)
+        exact = Decimal(ONE) * odds_against / (Decimal(repr(power)).exp() * odds_for + odds_against)
         threshold = int(exact.to_integral_value(rounding=ROUND_CEILING))
-        indifferent = Decimal(ONE) * odds_against / (1 + odds_against)
+        indifferent = Decimal(ONE) * odds_against / (odds_for + odds_against)
     if exact < 1:
         raise ValueError(f"epsilon {epsilon:g} is beyond what a 64-bit threshold can hold (about 44)")
     if threshold >= indifferent:
@@ -256,6 +257,16 @@ class Mechanism:
     def line(self) -> tuple[float, float] | None:
         """(slope, intercept) with estimate = slope * report + intercept, None where sparse reports gain nothing."""
         return None
+
+    def sparse_estimates(self, reports: Any) -> tuple[Any, float] | None:
+        """Return the estimates of sparse reports: those of the stored entries less a constant, and the constant.
+
+        The constant is the estimate of an entry that was not reported. None where sparse reports gain nothing.
+        """
+        if self.line is None:
+            return None
+        slope, intercept = self.line
+        return reports * np.float32(slope), intercept
 
     @property
     def weight(self) -> float | None:

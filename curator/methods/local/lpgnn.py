@@ -232,22 +232,13 @@ class LPGNN(LocalMethod):
         return kprop_matrix(adjacency_matrix(n, edges), self_loops=self.self_loops)
 
     def _network(self, graph: Graph, settings: TrainingSettings, classes: int, where: torch.device) -> Network:
-        import torch
-
-        from curator.learning.kprop_networks import DenseSAGE, KPropGCN
-        from curator.learning.networks import make_network
+        from curator.learning.kprop_networks import KPropGCN, selu_network
 
         if self.version == "text":
             if settings.gnn != "gcn":
                 raise ValueError(f"--gnn {settings.gnn}: version=text is a GCN whose first layer is KProp (--gnn gcn)")
             return KPropGCN(graph, hidden=settings.hidden, classes=classes, device=where)
-        network: Network
-        if settings.gnn == "sage":
-            network = DenseSAGE(graph, hidden=settings.hidden, classes=classes, device=where)
-        else:
-            network = make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes)
-        network.activation = torch.selu
-        return network
+        return selu_network(graph, settings, classes, where)
 
 
 def sampled_features_of(m: str, d: int | None = None) -> int | str:

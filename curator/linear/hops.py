@@ -1,0 +1,42 @@
+"""The mean over several numbers of hops, as one step of :class:`curator.linear.factored.Factored`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOfHops:
+    """(M + M^2 + ... + M^hops) / hops: a matrix that is never multiplied out.
+
+    Args:
+        matrix: float32 CSR (n, n).
+        hops: At least 1.
+
+    >>> import numpy as np
+    >>> MeanOfHops(csr_array(np.array([[0, 2], [0, 0]], np.float32)), 2) @ np.array([[0], [3]], np.float32)
+    array([[3.],
+           [0.]], dtype=float32)
+    """
+
+    matrix: csr_array = field(repr=False)
+    hops: int
+
+    @property
+    def nnz(self) -> int:
+        """Multiply-adds of a product with one column."""
+        return self.hops * int(self.matrix.nnz)
+
+    def __matmul__(self, right: Any) -> Any:
+        return mean_over(self.matrix, self.hops, right)
+
+
+def mean_over(matrix: Any, hops: int, right: Any) -> Any:
+    """Return (M + ... + M^hops) right / hops, by Horner's rule; numpy or torch, as the factors are."""
+    total = matrix @ right
+    for _ in range(hops - 1):
+        total = matrix @ (total + right)
+    return total / hops

@@ -1,0 +1,88 @@
+"""Base of the methods that protect features on a public graph, with labels in clear: UPGNet and PrivGE.
+
+Every device is asked once, for its features. ``--epsilon`` is the budget of the whole vector. Labels
+are public unless ``--private-labels`` asks for them by GRR.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from curator.linear.propagation import adjacency_matrix
+from curator.methods.base import Budget, Question, spending
+from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, both_ways, with_labels
+from curator.privacy.guarantee import Claim
+from devices.array_types import IntArray
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import ClearFeatures, Mechanism
+from devices.query import Ask
+
+LABELS = "labels and edges are sent in clear; the claim is about the features alone"
+RANGES = "the range of a feature is public here; the published code takes it from the private data, without noise"
+
+
+@dataclass(frozen=True)
+class PublicGraphMethod(LocalMethod):
+    """A method that asks for features alone; its graph is public."""
+
+    private: ClassVar[tuple[str, ...]] = ("features",)
+    common_selection: ClassVar[bool] = False
+    public_graph: ClassVar[bool] = True
+
+    def mechanism_for(self, epsilon: float, facts: PublicFacts) -> Mechanism:
+        """Return the mechanism about the features at a finite budget of the vector (ValueError if it does not fit)."""
+        raise NotImplementedError
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Ask everybody for features; with private labels the labelled nodes are asked for them too."""
+        if facts.d < 1:
+            raise ValueError(f"{self.name} asks for features, and these people have none")
+        if budget.public_features:
+            raise ValueError(f"--public-features: {self.name} asks for them; --eps-features inf asks for them in clear")
+        if budget.eps_adjacency is not None:
+            raise ValueError(f"--eps-adjacency: {self.name}'s graph is public")
+        epsilon = _budget_of(budget)
+        with spending("--eps-features", budget.eps_features, budget, epsilon):
+            mechanism: Mechanism
+            if math.isinf(epsilon):
+                mechanism = ClearFeatures(facts.d, float(facts.feature_low), float(facts.feature_high))
+            else:
+                mechanism = self.mechanism_for(epsilon, facts)
+        return with_labels((Ask("features", (mechanism,)),), facts, split, budget, collection, self.name)
+
+    def claim(self, budget: Budget) -> Claim:
+        """Return the papers' claim."""
+        epsilon = _budget_of(budget)
+        return Claim(f"epsilon-LDP for features, epsilon = {epsilon:g}", epsilon if math.isfinite(epsilon) else None)
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """Reasons why the claim and what holds differ."""
+        return (LABELS, RANGES, PUBLIC_GRAPH)
+
+    def edges_of(self, public: PublicKnowledge) -> tuple[IntArray, csr_array]:
+        """Return the public edges in both directions, int64 (2, E), and the adjacency, float32 CSR (n, n).
+
+        Raises:
+            ValueError: if there is no public graph.
+        """
+        if public.edges is None:
+            raise ValueError(f"{self.name} needs the public graph, and there is none")
+        edges = both_ways(*public.edges)
+        return edges, adjacency_matrix(public.facts.n, edges)
+
+
+def _budget_of(budget: Budget) -> float:
+    return budget.eps_features or budget.epsilon
+
+
+def deviation_of(mechanism: Mechanism) -> float:
+    """Return the standard deviation of one entry's estimate at the low end of the range, 0 in clear."""
+    if mechanism.in_clear:
+        return 0.0
+    d, low = mechanism.parameters()["d"], mechanism.parameters()["low"]
+    return math.sqrt(float(mechanism.variance(np.full(d, low, np.float32))[0]))

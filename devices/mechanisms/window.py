@@ -1,0 +1,304 @@
+"""The window mechanism on features: the piecewise mechanism and the square wave, in integers.
+
+m of the d features are drawn without replacement. A drawn feature x in [low, high] is put on a
+public grid, t = 2 (x - low) / (high - low) - 1, and reported as one of G numbers 0 .. G - 1. The
+window of x are w of them, from l = (G - w) (t + 1) / 2 on. One trial decides whether the number
+is drawn uniformly from the window or uniformly from the others. With e = eps / m and E = e^e,
+
+    Pr[inside] = w E / (w E + G - w),
+
+so a number of the window is E times as likely as another one. The mechanism is exact: no float
+is drawn. Both published mechanisms are this one, with w of their own (``kind``):
+
+- ``pm``, the piecewise mechanism: w = G / (e^(e/2) + 1), which has the least variance at the ends;
+- ``sw``, the square wave: w = G b / (1 + b) with b = (e E - E + 1) / (E (E - 1 - e)).
+
+The mean of a number is linear in l, so l is estimated without bias, and a drawn feature by the
+d/m of it; one that was not drawn by 0. The report shows which features were drawn. That does
+not depend on the values, so it costs nothing, and it gains nothing either: one feature loses
+eps/m, k features min(k, m) eps/m, the vector eps.
+
+Piecewise mechanism: Wang et al. 2019, https://arxiv.org/abs/1907.00782; square wave: Li et al. 2020,
+https://arxiv.org/abs/1912.01211
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from devices.array_types import FloatArray, IntArray
+from devices.facts import PublicFacts
+from devices.mechanisms.base import ONE, check_epsilon, log_ratio, probability_threshold
+from devices.mechanisms.bits import check_plain
+from devices.mechanisms.features import FeatureGrid
+from devices.mechanisms.sampling import subset
+from devices.mechanisms.stacking import DataOf, sparse_values
+from devices.noise import NoiseStream
+
+OUTPUTS = 4096
+KINDS = ("pm", "sw")
+_SERIES_BELOW = 1e-3  # the formula of b cancels there
+
+
+def drawn_features(epsilon: float, d: int) -> int:
+    """Return the m of UPGNet's rule for the piecewise mechanism, max(1, min(d, floor(eps / 2.5)))."""
+    check_epsilon(epsilon)
+    return max(1, min(d, math.floor(epsilon / 2.5)))
+
+
+def window_share(kind: str, epsilon: float) -> float:
+    """Return w / G for a feature's budget.
+
+    >>> round(window_share("pm", 1.0), 4), round(window_share("sw", 1.0), 4)
+    (0.3775, 0.3388)
+
+    Raises:
+        ValueError: for an unknown kind, or an epsilon that is not a positive finite number.
+    """
+    check_epsilon(epsilon)
+    if kind == "pm":
+        return 1 / (math.exp(min(epsilon, 700) / 2) + 1)
+    if kind != "sw":
+        raise ValueError(f"a window is of kind {' or '.join(KINDS)}, not {kind!r}")
+    b = half_width(epsilon)
+    return b / (1 + b)
+
+
+def half_width(epsilon: float) -> float:
+    """Return b of the square wave: an input t of [-1, 1] is reported near [t - b, t + b].
+
+    >>> [round(half_width(e), 3) for e in (0.05, 0.5, 1.0, 3.0)]
+    [0.967, 0.716, 0.512, 0.127]
+    """
+    e, power = epsilon, math.exp(min(epsilon, 300))
+    if e < _SERIES_BELOW:
+        return (e**2 / 2 + e**3 / 3 + e**4 / 8) / (power * (e**2 / 2 + e**3 / 6 + e**4 / 24))
+    return (e * power - power + 1) / (power * (power - 1 - e))
+
+
+@dataclass(frozen=True)
+class Window(FeatureGrid):
+    """Report m of d features, each as a number of 0 .. outputs - 1.
+
+    ``value``: float (d,); ``report``: int32 (d,), 0 for a feature that was not drawn, else the number plus 1.
+    Reports of many devices: int32 CSR (n, d).
+
+    Args:
+        kind: ``pm`` or ``sw``: the rule that gave ``window``.
+        near: 64-bit threshold of Pr[number in the window], below 2**64.
+        window: Numbers in the window.
+        d: Number of features.
+        m: Number of drawn features, 1 .. d.
+        grid: Number of steps into which the range is cut; it divides ``outputs - window``.
+        low, high: Public range; values outside are clamped.
+        outputs: Number of numbers, at most 65,536.
+
+    Raises:
+        ValueError: for an impossible threshold, window, size, range or grid.
+
+    >>> mechanism = Window.from_epsilon(1.0, d=4, m=2)
+    >>> mechanism.loss()
+    Loss(bit=0.5, vector=1.0, delta=0.0)
+    >>> mechanism.estimate(np.array([1, 0, 4096, 0])).round(3).tolist()
+    [-7.041, 0.0, 9.041, 0.0]
+    """
+
+    kind: str
+    near: int
+    window: int
+    d: int
+    m: int
+    grid: int
+    low: float = 0.0
+    high: float = 1.0
+    outputs: int = OUTPUTS
+
+    name: ClassVar[str] = "window"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kind not in KINDS:
+            raise ValueError(f"a window is of kind {' or '.join(KINDS)}, not {self.kind!r}")
+        if not 1 <= self.m <= self.d:
+            raise ValueError(f"a window draws 1..{self.d} features (there are {self.d}), not {self.m}")
+        if not (2 <= self.outputs <= 1 << 16 and 1 <= self.window < self.outputs):
+            raise ValueError(f"a window of {self.window} of {self.outputs} numbers: there are 2..65536, and one is outside")
+        if self._room % self.grid:
+            raise ValueError(f"a grid of {self.grid} steps does not divide the {self._room} numbers outside the window")
+        if not ONE * self.window // self.outputs < self.near < ONE:
+            raise ValueError(f"the threshold of the window must be above its share and below 2**64, not {self.near}")
+
+    @classmethod
+    def from_epsilon(
+        cls, epsilon: float, *, d: int, m: int = 1, kind: str = "pm", low: float = 0.0, high: float = 1.0,
+        grid: int | None = None, outputs: int = OUTPUTS,
+    ) -> Window:  # fmt: skip
+        """Return the mechanism whose loss for the whole vector is at most ``epsilon``.
+
+        Without ``grid`` a step of the grid moves the window by one number. With it the window has the
+        size, nearest to the best one, that the grid allows.
+        """
+        if not 1 <= m <= d:
+            raise ValueError(f"a window draws 1..{d} features (there are {d}), not {m}")
+        size = round(outputs * window_share(kind, epsilon / m))
+        if grid is not None:
+            size = outputs - grid * round((outputs - size) / grid)
+        window = min(max(size, 1), outputs - 1)
+        far = probability_threshold(epsilon / m, outputs - window, window)
+        return cls(kind=kind, near=ONE - far, window=window, d=d, m=m, grid=grid or outputs - window,
+                   low=float(low), high=float(high), outputs=outputs)  # fmt: skip
+
+    @classmethod
+    def audit_examples(cls) -> list[tuple[Window, PublicFacts]]:
+        """Return small instances, with the public facts they fit, all of whose draws can be enumerated."""
+        made = []
+        for kind in KINDS:
+            for low, high, epsilon in ((0.0, 1.0, 2.0), (-1.0, 1.0, 2.0), (0.0, 1.0, 6.0)):
+                facts = PublicFacts(4, 3, 3, low, high)
+                made.append((cls.from_epsilon(epsilon, d=3, m=2, kind=kind, low=low, high=high, outputs=8), facts))
+        return made
+
+    @property
+    def _room(self) -> int:
+        return self.outputs - self.window
+
+    def starts(self, value: np.ndarray) -> IntArray:
+        """int64 (len(value),): the first number of each value's window."""
+        return self.steps(value) * (self._room // self.grid)
+
+    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
+        drawn = subset(noise, self.d, self.m)
+        starts = self.starts(value[drawn])
+        near = noise.bernoulli(self.near, self.m)
+        number = noise.uniform_integers(np.where(near, self.window, self._room), self.m)
+        number += np.where(near, starts, np.where(number >= starts, self.window, 0))
+        report = np.zeros(self.d, np.int32)
+        report[drawn] = number + 1
+        return report
+
+    def encode(self, report: np.ndarray) -> bytes:
+        drawn = np.flatnonzero(report)
+        fields = np.concatenate([_bits(drawn, self._index_bits), _bits(report[drawn] - 1, self._number_bits)], axis=1)
+        return np.packbits(fields).tobytes()
+
+    def decode(self, data: bytes, *, device: int) -> np.ndarray:
+        drawn, numbers = self.decode_sparse(data, device=device)
+        report = np.zeros(self.d, np.int32)
+        report[drawn] = numbers
+        return report
+
+    def decode_sparse(self, data: bytes, *, device: int) -> tuple[IntArray, np.ndarray]:
+        """Return the drawn features, int64 (m,), and their numbers plus 1, int32 (m,)."""
+        width = self._index_bits + self._number_bits
+        check_plain(data, self.m * width)
+        fields = np.unpackbits(np.frombuffer(data, np.uint8), count=self.m * width).reshape(self.m, width)
+        drawn, numbers = _whole(fields[:, : self._index_bits]), _whole(fields[:, self._index_bits :])
+        if drawn[-1] >= self.d or np.any(np.diff(drawn) <= 0) or numbers.max() >= self.outputs:
+            raise ValueError(f"not a report of {self.m} of {self.d} features")
+        return drawn, (numbers + 1).astype(np.int32)
+
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """int32 CSR (n, d); features that were not drawn are not stored."""
+        return sparse_values(rows, self.decode_sparse, (n, self.d), np.int32)
+
+    def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
+        drawn = np.flatnonzero(report)
+        if len(drawn) != self.m:
+            return -math.inf
+        inside = int(np.count_nonzero(self._inside(report[drawn], self.starts(value[drawn]))))
+        chance = inside * math.log(self._inner) + (self.m - inside) * math.log(self._outer)
+        return chance - math.log(math.comb(self.d, self.m))
+
+    def estimate(self, report: np.ndarray) -> np.ndarray:
+        return np.where(np.asarray(report) > 0, self._estimate_drawn(report), 0.0)
+
+    def sparse_estimates(self, reports: Any) -> tuple[Any, float]:
+        """Return float32 CSR (n, d) and 0, the estimate of a feature that was not drawn."""
+        found = reports.astype(np.float32)
+        found.data = self._estimate_drawn(reports.data).astype(np.float32)
+        return found, 0.0
+
+    def centred(self, reports: Any) -> Any:
+        """float32 CSR (n, d): the published output of a drawn feature, in [-1 - b, 1 + b], for reports in CSR.
+
+        Its mean is kappa t: nothing is done about the bias, or about features that were not drawn.
+        """
+        found = reports.astype(np.float32)
+        found.data = ((2 * reports.data - 1 - self.outputs) / self._room).astype(np.float32)
+        return found
+
+    def variance(self, value: np.ndarray) -> np.ndarray:
+        """float (d,), with x the value on the grid: d/m (Var[y] + x^2) - x^2, y a drawn feature's estimate times m/d."""
+        x = self.low + self.step * self.steps(value)
+        first = self.starts(value).astype(np.float64)
+        last = first + self.window - 1
+        more = self._inner - self._outer
+        mean = self._mean_outside + more * self.window * (first + last) / 2
+        square = self._outer * _squares(self.outputs - 1.0) + more * (_squares(last) - _squares(first - 1))
+        return self.d / self.m * (self._slope**2 * (square - mean**2) + x**2) - x**2
+
+    def evidence(self, report: np.ndarray) -> FloatArray:
+        given = np.asarray(report)
+        high, low = self._inside(given, self._room), self._inside(given, 0)
+        ratio = math.log(self._inner) - math.log(self._outer)
+        return np.where(given > 0, ratio * (high.astype(np.float64) - low), 0.0)
+
+    def loss_of(self, changed: int) -> float:
+        """Return the exact loss when this many features change: min(changed, m) * eps/m."""
+        return log_ratio(self.near * self._room, (ONE - self.near) * self.window, min(changed, self.m))
+
+    @property
+    def _inner(self) -> float:
+        """p, the probability of a number of the window."""
+        return self.near / ONE / self.window
+
+    @property
+    def _outer(self) -> float:
+        """q, the probability of another number."""
+        return (ONE - self.near) / ONE / self._room
+
+    @property
+    def _mean_outside(self) -> float:
+        return self._outer * self.outputs * (self.outputs - 1) / 2
+
+    @property
+    def _slope(self) -> float:
+        """Change of a drawn feature's value for a change of a number by 1."""
+        return (self.high - self.low) / (self._room * (self._inner - self._outer) * self.window)
+
+    def _estimate_drawn(self, report: np.ndarray) -> FloatArray:
+        # E[number] = q G (G - 1) / 2 + (p - q) w (l + (w - 1) / 2), solved for l
+        number = np.asarray(report, np.float64) - 1 - self._mean_outside
+        middle = (self.high - self.low) * (self.window - 1) / (2 * self._room)
+        return self.d / self.m * (self.low + self._slope * number - middle)
+
+    def _inside(self, report: np.ndarray, starts: Any) -> Any:
+        return (report > starts) & (report <= starts + self.window)
+
+    @property
+    def _index_bits(self) -> int:
+        return (self.d - 1).bit_length()
+
+    @property
+    def _number_bits(self) -> int:
+        return (self.outputs - 1).bit_length()
+
+
+def _bits(numbers: IntArray, width: int) -> np.ndarray:
+    """uint8 (len(numbers), width): binary digits, highest first."""
+    return (numbers[:, None] >> np.arange(width - 1, -1, -1) & 1).astype(np.uint8)
+
+
+def _whole(bits: np.ndarray) -> IntArray:
+    """int64: numbers of binary digits, highest first."""
+    return bits.astype(np.int64) @ (1 << np.arange(bits.shape[1] - 1, -1, -1, dtype=np.int64))
+
+
+def _squares(last: Any) -> Any:
+    """1 + 4 + ... + last^2."""
+    return last * (last + 1) * (2 * last + 1) / 6
