@@ -48,6 +48,11 @@ LINES = (
           ("lpgnn", "LPGNN: Table 3, and the version with labels"), ("solitude", "Solitude: Table 3"),
           ("blink", "Blink and its baselines"),
       )),
+    *(IndexLine(f"{method}.md", f"{name}: beside null models on five graphs, and beside an oracle on Cora",
+                r"^(\d+) of (\d+) figures agree with the oracle\. (\d+) of (\d+) cells",
+                "{1} of {2} figures agree with the oracle; {3} of {4} cells are above every null model",
+                f"python -m benchmarks.papers.public_graph {method}")
+      for method, name in (("upgnet", "UPGNet"), ("privge", "PrivGE"))),
     IndexLine("sbp.md", "`sbp` beside the papers' methods and null models, on the same reports",
               r"^Of (\d+) goals (\d+) were reached, (\d+) were missed",
               "{2} of {1} goals reached, {3} missed", "python -m benchmarks.paired.sbp_page"),

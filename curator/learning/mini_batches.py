@@ -80,7 +80,7 @@ class PlainLayers(nn.Module):
     def scores(self, rows: Tensor) -> Tensor:
         """float32 (k, classes): the scores without dropout, a few rows at a time."""
         self.eval()
-        return torch.cat([self(part) for part in rows.split(_ROWS_AT_ONCE)])
+        return torch.cat([self(part) for part in torch.split(rows, _ROWS_AT_ONCE)])
 
 
 def train_in_batches(
@@ -116,7 +116,7 @@ def train_in_batches(
         state: dict[str, Tensor] = {}
         for epoch in counted(range(1, settings.epochs + 1), settings.epochs):
             model.train()
-            for chosen in torch.randperm(len(train), device=where).split(batches.batch):
+            for chosen in torch.split(torch.randperm(len(train), device=where), batches.batch):
                 functional.cross_entropy(model(rows[train[chosen]]), train_labels[chosen]).backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
             accuracy = share_of_hits(model.scores(val_rows).argmax(dim=1), val_labels) if len(val) else math.nan

@@ -127,7 +127,9 @@ class Window(FeatureGrid):
         if not 1 <= self.m <= self.d:
             raise ValueError(f"a window draws 1..{self.d} features (there are {self.d}), not {self.m}")
         if not (2 <= self.outputs <= 1 << 16 and 1 <= self.window < self.outputs):
-            raise ValueError(f"a window of {self.window} of {self.outputs} numbers: there are 2..65536, and one is outside")
+            raise ValueError(
+                f"a window of {self.window} of {self.outputs} numbers: there are 2..65536, and one is outside"
+            )
         if self._room % self.grid:
             raise ValueError(f"a grid of {self.grid} steps does not divide the {self._room} numbers outside the window")
         if not ONE * self.window // self.outputs < self.near < ONE:
@@ -233,7 +235,7 @@ class Window(FeatureGrid):
         return found
 
     def variance(self, value: np.ndarray) -> np.ndarray:
-        """float (d,), with x the value on the grid: d/m (Var[y] + x^2) - x^2, y a drawn feature's estimate times m/d."""
+        """float (d,): d/m (Var[y] + x^2) - x^2, with x the value on the grid and y its estimate once drawn."""
         x = self.low + self.step * self.steps(value)
         first = self.starts(value).astype(np.float64)
         last = first + self.window - 1

@@ -29,6 +29,7 @@ from devices.mechanisms import (
     OneBit,
     OwnFeaturesVote,
     RandomizedResponse,
+    Window,
 )
 from devices.mechanisms.base import ONE
 from devices.query import Ask, Query
@@ -181,6 +182,7 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
         "features": (
             lambda: OneBit.from_epsilon(0.5, d=d, low=low, high=high),
             lambda: MultiBit.from_epsilon(0.5, d=d, low=low, high=high),
+            lambda: Window.from_epsilon(0.5, d=d, low=low, high=high),
             lambda: GRRFS.from_epsilon(0.5, facts=facts),
             lambda: Laplace.from_epsilon(0.5, d=d, low=low, high=high),
             lambda: AnalyticGaussian.from_epsilon(0.5, delta=1e-6, d=d, low=low, high=high),

@@ -126,6 +126,11 @@ RUNS: dict[str, Golden] = {
     "rgnn-gcn": _local(
         "rgnn", settings={"C": "4", "m": "5", "loss": "softmax"}, gnn="gcn", eps_features=2.0, eps_labels=3.0
     ),
+    "upgnet": _local("upgnet", nulls=True),
+    "upgnet-mpm": _local("upgnet", settings={"mechanism": "mpm", "nfr": "1", "hops": "as-printed", "scale": "raw"}),
+    "upgnet-gcn": _local("upgnet", gnn="gcn", settings={"chosen_by": "as-printed"}, dropout=0.2),
+    "privge": _local("privge", settings={"m": "2"}),
+    "privge-as-published": _local("privge", settings={"debias": "false", "layers": "3", "patience": "50"}),
     "solitude": _local("solitude"),
     "solitude-gcn": _local("solitude", gnn="gcn", eps_adjacency=5.0, eps_features=4.0),
     "fp-solitude": _local("fp-solitude"),
@@ -204,6 +209,11 @@ RUNS: dict[str, Golden] = {
     "ray-ldpgen": Golden(
         {"method": "ldpgen", "settings": {"epochs": "40"}, "engine": "ray", "workers": 2},
         same_as="ldpgen",
+        servers="ray",
+    ),
+    "ray-privge": Golden(
+        {"method": "privge", "settings": {"m": "2", "epochs": "40"}, "engine": "ray", "workers": 2},
+        same_as="privge",
         servers="ray",
     ),
     "ray-privgnn": _owner(

@@ -35,6 +35,7 @@ from devices.mechanisms import (
     OneBit,
     OwnFeaturesVote,
     RandomizedResponse,
+    Window,
 )
 from devices.mechanisms.base import CERTAIN
 from devices.mechanisms.word_model import WordModel
@@ -54,7 +55,8 @@ EXAMPLES: list[Mechanism] = [
         model=WordModel(np.full((D, C), 9), np.full(D, 9), np.zeros(C, np.int64), (256, 256)),
     ),
     ClearAdjacency(N),
-    OneBit.from_epsilon(1.0, d=D), MultiBit.from_epsilon(4.0, d=D), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
+    OneBit.from_epsilon(1.0, d=D), MultiBit.from_epsilon(4.0, d=D),
+    Window.from_epsilon(2.0, d=D, m=2), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
     Laplace.from_epsilon(1.0, d=D), AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D), ClearFeatures(D),
     GRR.from_epsilon(1.0, categories=C), ClearLabel(C),
 ]  # fmt: skip
@@ -105,7 +107,8 @@ def test_the_defaults_of_the_parameters() -> None:
         "graded_vote": both | {"own": True, "form": "full"},
         "own_features_vote": both | {"own": False, "form": "full"},
         "clear_adjacency": both, "one_bit": unit | {"grid": 1 << 16},
-        "multi_bit": unit | {"grid": 1 << 16}, "grr_fs": {"block": 1}, "laplace": unit | {"grid": 256},
+        "multi_bit": unit | {"grid": 1 << 16}, "window": unit | {"outputs": 4096},
+        "grr_fs": {"block": 1}, "laplace": unit | {"grid": 256},
         "analytic_gaussian": unit | {"grid": 256}, "clear_features": unit, "grr": {}, "clear_label": {},
     }  # fmt: skip
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from devices.facts import PublicFacts
-from devices.mechanisms import BUILT_IN, AnalyticGaussian, ClearFeatures, FeatureGrid, Laplace, MultiBit, OneBit
+from devices.mechanisms import BUILT_IN, AnalyticGaussian, ClearFeatures, FeatureGrid, Laplace, MultiBit, OneBit, Window
 
 GRIDS = [
     OneBit.from_epsilon(1.0, d=5, low=-1.0, high=3.0),
     MultiBit.from_epsilon(1.0, d=5, low=-1.0, high=3.0),
+    Window.from_epsilon(1.0, d=5, low=-1.0, high=3.0, grid=8),
     Laplace.from_epsilon(1.0, d=5, low=-1.0, high=3.0),
     AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=5, low=-1.0, high=3.0),
 ]

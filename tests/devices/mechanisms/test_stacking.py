@@ -31,6 +31,7 @@ from devices.mechanisms import (
     NoisyRow,
     OneBit,
     RandomizedResponse,
+    Window,
 )
 from devices.noise import NoiseStream
 from devices.query import Ask, Query
@@ -48,6 +49,7 @@ EXAMPLES: list[tuple[str, str, Mechanism]] = [
     ("features", "features", OneBit.from_epsilon(1.0, d=D)),
     ("features", "features", MultiBit.from_epsilon(1.0, d=D)),
     ("features", "features", MultiBit.from_epsilon(1.0, d=D, m=D)),
+    ("features", "features", Window.from_epsilon(1.0, d=D, m=2)),
     ("features", "features", GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2)),
     ("features", "features", Laplace.from_epsilon(1.0, d=D)),
     ("features", "features", AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D)),

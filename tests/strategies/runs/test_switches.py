@@ -17,6 +17,9 @@ FORMS: list[tuple[str, dict[str, str]]] = [
     *((name, {"variant": variant}) for name in ("blink", "fp-blink") for variant in ("soft", "hybrid")),
     ("solitude", {"topology": "and", "smoothing": "symmetric"}),
     ("solitude", {"topology": "or", "smoothing": "printed", "features": "literal"}),
+    ("upgnet", {"mechanism": "mpm", "nfr": "1", "hops": "as-printed", "scale": "raw", "chosen_by": "as-printed"}),
+    ("upgnet", {"nfr": "off"}),
+    ("privge", {"debias": "false", "layers": "3", "m": "2"}),
     ("rgnn", {"features": "noisy"}),
     ("rgnn", {"labels": "noisy"}),
     ("rgnn", {"alpha": "0"}),
@@ -32,7 +35,7 @@ TRAINED = sorted(
     name
     for name, kind in table().items()
     if not issubclass(kind, OwnerMethod)
-    and name not in ("lp-and", "mlp", "sbp", "vote")
+    and name not in ("lp-and", "mlp", "privge", "sbp", "vote")
     and not hasattr(kind, "rounds")
 )
 

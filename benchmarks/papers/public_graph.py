@@ -1,0 +1,177 @@
+"""UPGNet and PrivGE: their accuracy beside null models, and on Cora beside an oracle (``docs/results``).
+
+    python -m benchmarks.papers.public_graph [upgnet privge] [--minutes 40] [--upto 2] [--plan | --pages-only]
+
+The papers' tables were not at hand. The oracles are re-runs of the authors' code, written once more and
+without devices: ``oracles/METHOD.csv``. They are no published figures. Cells run one after another below
+``--home`` (runs/public-graph); what was not run keeps its row of ``docs/results/METHOD.csv``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from benchmarks import RESULTS
+from benchmarks.papers.agreement import Accuracy
+from benchmarks.papers.index import write_index
+from benchmarks.papers.public_graph_page import page
+from benchmarks.papers.table_cell import TableCell, cell_options, command
+from benchmarks.papers.tables import TimeIsUp, label_of, records_of, run_cells
+from benchmarks.papers.value_row import COLUMNS, row_of
+
+METHODS = ("upgnet", "privge")
+ORACLES = Path(__file__).parent / "oracles"
+ORACLE, NULLS = "Cora, beside the oracle", "Null models"
+INF = math.inf
+SEEDS = {"cora": 10, "citeseer": 10, "pubmed": 10, "facebook": 3, "github": 3}
+# The budgets of each data set with the level of their runs: the smallest level runs first.
+BUDGETS: Mapping[str, Mapping[float, int]] = {
+    "cora": {0.1: 3, 1.0: 1, 3.0: 3, 8.0: 1, INF: 1},
+    "citeseer": {0.1: 4, 1.0: 1, 3.0: 4, 8.0: 1, INF: 2},
+    "pubmed": {0.1: 4, 1.0: 2, 3.0: 4, 8.0: 2, INF: 3},
+    "facebook": {0.1: 5, 1.0: 2, 3.0: 5, 8.0: 2, INF: 4},
+    "github": {0.1: 5, 1.0: 2, 3.0: 5, 8.0: 2, INF: 4},
+}
+# The settings of the oracles, whole: a default that changes does not change them.
+PRINTED = {"mechanism": "mbm", "K": 8, "nfr": "1", "hops": "as-printed", "scale": "raw", "chosen_by": "as-printed",
+           "lr": 0.01, "weight_decay": 0.01, "gnn_dropout": 0.75, "epochs": 500}  # fmt: skip
+CODE = {"m": 20, "alpha": 0.1, "r": 0.1, "debias": "false", "layers": 2, "batch": 64, "patience": 50, "hidden": 128,
+        "lr": 0.01, "weight_decay": 5e-4, "gnn_dropout": 0.7, "epochs": 1000}  # fmt: skip
+# Model of the oracle, epsilon, settings, whether null models are run (the oracle has shuffled features), level
+AS_THE_ORACLE: Mapping[str, Sequence[tuple[str, float, Mapping[str, Any], bool, int]]] = {
+    "upgnet": (
+        ("UPGNet-mbm", 1.0, PRINTED, True, 0),
+        ("UPGNet-mpm", 1.0, {**PRINTED, "mechanism": "mpm"}, True, 2),
+        ("UPGNet-mbm", 0.01, PRINTED, False, 2),
+        ("UPGNet-mbm", 3.0, PRINTED, False, 2),
+        ("UPGNet-mbm", 10.0, PRINTED, True, 2),
+        ("UPGNet-raw", INF, PRINTED, False, 1),
+        ("UPGNet-raw-noNFR-plainS", INF, {**PRINTED, "nfr": "off", "hops": "plain"}, False, 1),
+    ),
+    "privge": (
+        ("PrivGE-hds-m20", 1.0, CODE, True, 0),
+        ("PrivGE-hds-m20", 0.01, CODE, False, 2),
+        ("PrivGE-hds-m20", 3.0, CODE, False, 2),
+        ("PrivGE-hds-m20", 10.0, CODE, True, 2),
+        ("PrivGE-no-noise", INF, CODE, False, 1),
+    ),
+}
+_ORACLE_COLUMNS = ["oracle", "oracle_std", "oracle_n", "oracle_shuffled", "oracle_shuffled_std"]
+
+
+def cells(method: str) -> Iterator[TableCell]:
+    """Yield the cells of a method, in the order of its page."""
+    for model, epsilon, settings, nulls, level in AS_THE_ORACLE[method]:
+        options = cell_options(
+            method, "cora", settings=settings, nulls=nulls, repeats=SEEDS["cora"], **_budget(epsilon)
+        )
+        keys = {"data set": "cora", "model": model, "epsilon": f"{epsilon:g}"}
+        yield TableCell(ORACLE, keys, options, measured=oracle(method, model, epsilon), level=level)
+    for dataset, budgets in BUDGETS.items():
+        for epsilon, level in budgets.items():
+            options = cell_options(method, dataset, nulls=True, repeats=SEEDS[dataset], **_budget(epsilon))
+            keys = {"data set": dataset, "model": method, "epsilon": f"{epsilon:g}"}
+            yield TableCell(NULLS, keys, options, level=level)
+
+
+def _budget(epsilon: float) -> dict[str, float]:
+    return {"eps_features": epsilon} if math.isinf(epsilon) else {"epsilon": epsilon}
+
+
+def oracle(method: str, model: str, epsilon: float) -> Accuracy | None:
+    """Return the oracle's accuracy; None if it has none."""
+    with (ORACLES / f"{method}.csv").open() as file:
+        for row in csv.DictReader(file):
+            if row["model"] == model and float(row["epsilon"] or "nan") == epsilon:
+                return Accuracy(float(row["accuracy"]), float(row["std"]), int(row["runs"]))
+    return None
+
+
+def rows_of(method: str, home: Path, where: Path) -> list[Mapping[str, str]]:
+    """Return the rows of the cells that have a result or a kept row, in the order of the page."""
+    every = list(cells(method))
+    kept: dict[tuple[str, str], Mapping[str, str]] = {}
+    if (where / f"{method}.csv").is_file():
+        with (where / f"{method}.csv").open() as file:
+            kept = {(row["table"], row["command"]): row for row in csv.DictReader(file)}
+    found = []
+    for cell, (record, _) in zip(every, records_of(every, home / method), strict=True):
+        row = _row(method, cell, record) if record is not None else kept.get((cell.table, command(cell.options)))
+        if row is not None:
+            found.append(row)
+    return found
+
+
+def _row(method: str, cell: TableCell, record: Mapping[str, Any]) -> Mapping[str, str]:
+    if record.get("nulls") is not None:
+        row = dict(row_of(method, cell, record))
+    else:
+        accuracy = record["accuracy"]
+        row = dict.fromkeys(COLUMNS, "") | {
+            "page": method, "table": cell.table, **{name: cell.keys[name] for name in ("data set", "model")},
+            "budget": f"epsilon {cell.keys['epsilon']}", "n": str(len(accuracy["per_repeat"])),
+            "accuracy": f"{100 * accuracy['test']:.2f}", "std": f"{100 * accuracy['std']:.2f}",
+            "config_hash": record["config_hash"], "command": command(cell.options),
+        }  # fmt: skip
+    row |= dict.fromkeys(_ORACLE_COLUMNS, "")
+    if cell.measured:
+        row |= {"oracle": f"{cell.measured.mean}", "oracle_std": f"{cell.measured.std}",
+                "oracle_n": f"{cell.measured.runs}"}  # fmt: skip
+        if other := oracle(method, f"{cell.keys['model']}-shuffled", float(cell.keys["epsilon"])):
+            row |= {"oracle_shuffled": f"{other.mean}", "oracle_shuffled_std": f"{other.std}"}
+    return row
+
+
+def write(method: str, rows: Sequence[Mapping[str, str]], missing: Sequence[str], where: Path) -> None:
+    """Write a method's table and page."""
+    with (where / f"{method}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*COLUMNS, *_ORACLE_COLUMNS], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    (where / f"{method}.md").write_text(page(method, rows, missing))
+
+
+def main() -> None:
+    """Run the missing cells and write the pages."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help=", ".join(METHODS))
+    parser.add_argument("--home", type=Path, default=Path("runs") / "public-graph")
+    parser.add_argument("--minutes", type=float, default=INF, help="no cell starts after this time")
+    parser.add_argument("--upto", type=int, default=9, metavar="LEVEL")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run the cells whose line has it")
+    parser.add_argument("--pages-only", action="store_true")
+    given = parser.parse_args()
+    methods = given.methods or METHODS
+    if set(methods) - set(METHODS):
+        parser.error(f"there are {', '.join(METHODS)}")
+    until = time.monotonic() + 60 * given.minutes
+    home = given.home.absolute()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if not given.pages_only:
+        chosen = [(cell.level, method, cell) for method in methods for cell in cells(method)
+                  if cell.level <= given.upto and given.only in f"{method}, {label_of(cell)}"]  # fmt: skip
+        for level, method in sorted({(level, method) for level, method, _ in chosen}):
+            if time.monotonic() < until:
+                with suppress(TimeIsUp):
+                    run_cells(method, [cell for turn, name, cell in chosen if (turn, name) == (level, method)], home, 1,
+                              until=until)  # fmt: skip
+    for method in METHODS:
+        rows = rows_of(method, home, RESULTS)
+        done = {(row["table"], row["command"]) for row in rows}
+        missing = [label_of(cell) for cell in cells(method) if (cell.table, command(cell.options)) not in done]
+        write(method, rows, missing, RESULTS)
+        print(f"{method}: {len(rows)} of {len(rows) + len(missing)} cells", file=sys.stderr)
+    write_index(RESULTS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Personalised PageRank beside its plain sum and beside the backward push of PrivGE's code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.linear.pagerank import pagerank, walk_matrix
+from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
+
+N, D = 50, 70
+ALPHA = 0.1
+
+
+@pytest.fixture
+def adjacency() -> csr_array:
+    """Fifty nodes, one of them without an edge."""
+    rng = np.random.default_rng(4)
+    pairs = np.array([(i, j) for i in range(N - 1) for j in range(i) if rng.random() < 0.08]).T
+    return adjacency_matrix(N, np.concatenate([pairs, pairs[::-1]], axis=1))
+
+
+def pushed(adjacency: csr_array, column: np.ndarray, r: float, rmax: float) -> np.ndarray:
+    """PrivGE's code for one column: push each residue over the threshold to the neighbours, the rest counts alpha."""
+    degrees = np.maximum(np.asarray(adjacency.sum(axis=1)).ravel(), 1)
+    total = np.zeros(N)
+    for sign in (1, -1):
+        residue = np.maximum(sign * column, 0) / degrees**r
+        reserve, limit = np.zeros(N), rmax * residue.sum()
+        while residue.max() > limit:
+            v = int(residue.argmax())
+            given, residue[v] = residue[v], 0.0
+            reserve[v] += ALPHA * given
+            for u in adjacency.indices[adjacency.indptr[v] : adjacency.indptr[v + 1]]:
+                residue[u] += (1 - ALPHA) * given / degrees[u]
+        total += sign * (reserve + ALPHA * residue)
+    return total * degrees**r
+
+
+@pytest.mark.parametrize("r", [0.1, 0.5])
+def test_it_is_the_backward_push_of_the_published_code(adjacency: csr_array, r: float) -> None:
+    rows = np.random.default_rng(1).normal(size=(N, 3)).astype(np.float32)
+    found = pagerank(walk_matrix(adjacency, r), rows, ALPHA, tolerance=1e-7)
+    wanted = np.stack([pushed(adjacency, column, r, 1e-7) for column in rows.T.astype(np.float64)], axis=1)
+    np.testing.assert_allclose(found, wanted, atol=2e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.3, 1.0])
+def test_it_is_the_plain_sum(adjacency: csr_array, alpha: float) -> None:
+    walk = walk_matrix(adjacency, 0.2)
+    rows = csr_array(np.eye(N, D, dtype=np.float32))
+    wanted, term = np.zeros((N, D)), alpha * rows.toarray().astype(np.float64)
+    for _ in range(600):
+        wanted, term = wanted + term, (1 - alpha) * (walk @ term)
+    found = pagerank(walk, rows, alpha)
+    assert found.dtype == np.float32 and found.shape == (N, D)
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+    assert found[N - 1, N - 1] == pytest.approx(alpha)  # nobody is near
+
+
+def test_the_walk_lies_between_the_mean_and_the_symmetric_matrix(adjacency: csr_array) -> None:
+    for r, matrix in ((0.0, mean_matrix(adjacency)), (0.5, kprop_matrix(adjacency))):
+        np.testing.assert_allclose(walk_matrix(adjacency, r).toarray(), matrix.toarray(), atol=1e-6)
