@@ -6,7 +6,7 @@ Three opinions about everybody's class, pooled with exponents that the validatio
     mlp       a perceptron
     knn-gcn   a GCN on the graph that joins a person to the K people with the most similar features
 
-Similar means the cosine of the rows of :func:`curator.learning.tfidf.weighted_rows`. Edges of the true graph, reports
+Similar means the cosine of the rows of :func:`curator.linear.tfidf.weighted_rows`. Edges of the true graph, reports
 and test labels are not read. A method that asks has gained something only if it is above this.
 """
 
@@ -23,9 +23,9 @@ from scipy.sparse import issparse
 from curator.graph import Graph
 from curator.learning.node_evidence import node_evidence
 from curator.learning.pool import fit_pool
-from curator.learning.tfidf import is_text, weighted_rows
 from curator.learning.training import TrainingSettings, train
 from curator.linear.scaling import scale_public
+from curator.linear.tfidf import is_text, weighted_rows
 from curator.nulls.known import Known
 from devices.array_types import DoubleArray, IntArray
 from devices.data.population import Population

@@ -27,8 +27,8 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from curator.learning.node_evidence import SMOOTHED_PENALTIES, ln_scores, reported_labels, ridge_scores
 from curator.learning.ridge import ridge
-from curator.learning.tfidf import standardised_rows
 from curator.linear.propagation import smoothed_rows, spread_rows
+from curator.linear.tfidf import standardised_rows
 from devices.array_types import DoubleArray, IntArray
 
 EIGENVECTORS = 48

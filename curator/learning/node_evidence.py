@@ -33,10 +33,10 @@ from curator.learning.naive_bayes import class_weights, naive_bayes
 from curator.learning.perceptron import fit_perceptron
 from curator.learning.pool import fit_pool, joined
 from curator.learning.ridge import PENALTIES, Ridge, ridge
-from curator.learning.tfidf import is_text, standardised_rows, weighted_rows
 from curator.linear.kernel_rows import kernel_rows, landmarks_of
 from curator.linear.near_rows import near_rows
 from curator.linear.propagation import smoothed_rows
+from curator.linear.tfidf import is_text, standardised_rows, weighted_rows
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import Split
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from curator.graph import Graph
-from curator.learning.tfidf import is_text, weighted_rows
 from curator.linear.scaling import scale_public
+from curator.linear.tfidf import is_text, weighted_rows
 from devices.array_types import DoubleArray, IntArray
 
 if TYPE_CHECKING:

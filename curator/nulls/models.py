@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from curator.learning.perceptron import fit_perceptron
 from curator.learning.ridge import ridge
-from curator.learning.tfidf import weighted_rows
 from curator.linear.propagation import adjacency_matrix, label_propagation
+from curator.linear.tfidf import weighted_rows
 from curator.nulls.known import Known
 from devices.array_types import IntArray
 

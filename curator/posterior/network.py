@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from curator.graph import Graph
-from curator.learning.tfidf import weighted_rows
+from curator.linear.tfidf import weighted_rows
 from devices.array_types import DoubleArray
 
 _MOST = 8.0

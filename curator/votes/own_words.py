@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, eye_array, vstack
 from curator.learning.node_evidence import bits_of, ln_scores
 from curator.learning.pool import fit_pool, pooled
 from curator.learning.ridge import ridge
-from curator.learning.tfidf import is_text, tfidf_rows
+from curator.linear.tfidf import is_text, tfidf_rows
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicKnowledge
 from devices.mechanisms.word_model import EXPONENT_BITS, LARGEST_EXPONENT, UNIT, WordModel

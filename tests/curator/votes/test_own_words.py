@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from curator.learning.ridge import ridge
-from curator.learning.tfidf import tfidf_rows
+from curator.linear.tfidf import tfidf_rows
 from curator.votes.own_words import model_for_accounts, own_words
 from devices.data.splits import make_split
 from devices.datasets.generated import generate
