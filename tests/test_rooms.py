@@ -10,7 +10,7 @@ import pytest
 
 from docs.rooms import FLOORS, PACKAGES, ROOT, module_arrows, modules, room, room_arrows
 
-MOST_MODULES, MOST_IN_A_FAMILY, MOST_LINES = 16, 30, 320
+MOST_MODULES, MOST_IN_A_FAMILY, MOST_LINES = 16, 29, 320
 FAMILIES = ("devices.mechanisms", "devices.datasets", "curator.methods.local")  # one file each of many of a kind
 
 

@@ -35,9 +35,9 @@ from devices.facts import PublicFacts
 from devices.mechanisms.base import ONE, check_epsilon, log_ratio, probability_threshold
 from devices.mechanisms.bits import check_plain
 from devices.mechanisms.features import FeatureGrid
-from devices.mechanisms.sampling import subset
 from devices.mechanisms.stacking import DataOf, sparse_values
 from devices.noise import NoiseStream
+from devices.sampling.subset import subset
 
 OUTPUTS = 4096
 KINDS = ("pm", "sw")

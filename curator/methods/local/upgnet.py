@@ -19,7 +19,8 @@ and any two-layer network with SELU on Z. Differences between the code and the p
   smaller validation loss and larger accuracies on training and validation nodes, so one lucky epoch can block all
   later ones.
 
-The code trains for 500 epochs; the epoch of the smallest validation loss comes before 100 on Cora.
+Weight decay and dropout are the code's only published ones. It trains for 500 epochs at a rate of 0.01; the defaults
+0.003 and 200 had the higher validation accuracy on Cora, CiteSeer and PubMed.
 
 The known standard deviation of a report is that of one entry at the low end of the public range.
 """
@@ -80,7 +81,9 @@ class UPGNet(PublicGraphMethod):
     paper: ClassVar[str] = "He et al., Going Deeper into Locally Differentially Private Graph Neural Networks (UPGNet)"
     mechanisms: ClassVar[tuple[str, ...]] = ("multi_bit", "window", "grr")
     default_gnn: ClassVar[str] = "sage"
-    training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-2, "gnn_dropout": 0.75, "epochs": 200}
+    training_defaults: ClassVar[Mapping[str, Any]] = {
+        "lr": 0.003, "weight_decay": 1e-2, "gnn_dropout": 0.75, "epochs": 200,
+    }  # fmt: skip
     search_grid: ClassVar[tuple[Grid, ...]] = (
         {"K": (2, 4, 8, 16), "nfr": ("sd", "off"), "scale": ("unit", "raw")},
         {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
