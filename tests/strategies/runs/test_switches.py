@@ -58,7 +58,7 @@ def test_every_form_runs(name: str, settings: dict[str, str]) -> None:
     given = dict(settings)
     record = _run(name, given, gnn=given.pop("gnn", None))
     assert 0 <= record["accuracy"]["test"] <= 1
-    assert settings.items() - {("gnn", "gcn")} <= {(k, str(v).removesuffix(".0").replace("True", "true"))
+    assert settings.items() - {("gnn", "gcn")} <= {(k, str(v).removesuffix(".0").replace("True", "true").replace("False", "false"))
                                                    for k, v in record["config"]["parameters"].items()}  # fmt: skip
 
 
