@@ -34,7 +34,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from devices import mechanisms
-from devices.mechanisms.base import Loss, Mechanism
+from devices.mechanisms.base import LATER, Loss, Mechanism
 
 FORMAT = 1
 ATTRIBUTES = ("adjacency", "features", "label")
@@ -307,7 +307,8 @@ def _mechanism(value: Any) -> Mechanism:
         entry.name: getattr(entry.type, "__name__", entry.type)
         for entry in fields(kind)  # type: ignore[arg-type]
     }
-    if set(given) != set(expected):
+    later = {entry.name for entry in fields(kind) if entry.metadata == LATER}  # type: ignore[arg-type]
+    if not set(expected) - later <= set(given) <= set(expected):
         raise InvalidQuery("a mechanism's parameter is missing or unknown")
     for name, entry in given.items():
         # JSON cannot tell 1 from True or 1.0 in a comparison, and types decide the canonical bytes.

@@ -18,15 +18,19 @@ from curator.defences.both_ends import keep_agreed
 from curator.defences.degree import clip_degrees, implausible_degrees
 from curator.defences.disagreement import disagreeing
 from curator.defences.duplicates import duplicated
+from curator.defences.public_sampling import sampled_publicly, with_public_sets
+from curator.defences.trim import damp
 from curator.defences.weight import overweight
 from curator.names import nearest
 from curator.reports.parts import joined
+from curator.reports.question import Question
 from curator.reports.reports import Reports
 from curator.reports.silenced import silenced
 from devices.array_types import BoolArray
 from devices.facts import PublicKnowledge
 
 NONE, ALL = "none", "all"
+PUBLIC_SAMPLING, TRIM = "public-sampling", "trim"
 
 # In the order in which they are applied: colluders who send one list would move other people's counts.
 _ALL = (
@@ -39,6 +43,10 @@ _ALL = (
     Defence("disagreement", "Rows that differ from what others say more, or less, than noise can explain are excluded.",
             ("rows",), judge=disagreeing),
     Defence("both-ends", "A reported edge counts only if the other end reports it.", ("rows",), mend=keep_agreed),
+    Defence(PUBLIC_SAMPLING, "A device cannot choose which features its multi-bit report is about.", ("features",),
+            mend=sampled_publicly),
+    Defence(TRIM, "Labels that neighbours contradict are dropped; extreme features and updates are clipped.",
+            ("labels", "noisy features", "updates"), mend=damp, rounds=True),
 )  # fmt: skip
 DEFENCES: Mapping[str, Defence] = {defence.name: defence for defence in _ALL}
 
@@ -76,6 +84,11 @@ def named(text: str) -> tuple[str, ...]:
             alone = f" ({word} stands alone)" if word in (NONE, ALL) else nearest(word, known)
             raise ValueError(f"no defence {word}{alone} (there are {', '.join(known)})")
     return tuple(name for name in DEFENCES if name in words)
+
+
+def defended_questions(names: Iterable[str], questions: tuple[Question, ...], collection: str) -> tuple[Question, ...]:
+    """Return the questions with the defences that change them: public sets of sampled features."""
+    return with_public_sets(questions, collection) if PUBLIC_SAMPLING in names else questions
 
 
 def defend(names: Iterable[str], reports: Reports, public: PublicKnowledge, false_alarm: float) -> Defended:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from devices.array_types import IntArray
@@ -28,16 +29,15 @@ class Question:
 
     def with_sampler(self, version: int) -> Question:
         """Return the question with this sampler version of each mechanism that has it."""
-        plan = tuple(tuple(replace(ask, mechanisms=_drawn_by(ask.mechanisms, version)) for ask in stage)
+        return self.with_mechanisms(
+            lambda m: replace(m, sampler=version) if version != m.sampler and version in m.samplers else m  # type: ignore[type-var]
+        )
+
+    def with_mechanisms(self, change: Callable[[Mechanism], Mechanism]) -> Question:
+        """Return the question with every mechanism changed in this way."""
+        plan = tuple(tuple(replace(ask, mechanisms=tuple(map(change, ask.mechanisms))) for ask in stage)
                      for stage in self.query.plan)  # fmt: skip
         return self if plan == self.query.plan else replace(self, query=replace(self.query, plan=plan))
-
-
-def _drawn_by(mechanisms: tuple[Mechanism, ...], version: int) -> tuple[Mechanism, ...]:
-    return tuple(
-        replace(m, sampler=version) if version != m.sampler and version in m.samplers else m  # type: ignore[type-var]
-        for m in mechanisms
-    )
 
 
 @dataclass(frozen=True)

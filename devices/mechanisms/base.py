@@ -28,6 +28,8 @@ Reporting = Literal["both", "one-end"]
 Grouping = tuple[int, ...] | None  # public group of every node, where a stage of a query fills one in
 ONE = 1 << 64
 CERTAIN = 1e9  # log-odds of a value that is reported in clear: noise can never add up to as much
+# Metadata of a field that a later version of ldpsim brought: older questions and fingerprints stay as they are.
+LATER = {"later": True}
 _DIGITS = 60
 _LAST_PLACE = Decimal("1e-9")
 
@@ -167,8 +169,10 @@ class Mechanism:
         raise NotImplementedError
 
     def parameters(self) -> dict[str, Any]:
-        """Return the public parameters as JSON values."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}  # type: ignore[arg-type]
+        """Return the public parameters as JSON values, those of :data:`LATER` only unless at their default."""
+        kept = [entry for entry in fields(self)  # type: ignore[arg-type]
+                if not (entry.metadata == LATER and getattr(self, entry.name) == entry.default)]  # fmt: skip
+        return {entry.name: getattr(self, entry.name) for entry in kept}
 
     @property
     def judging_steps(self) -> int:

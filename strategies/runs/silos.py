@@ -36,6 +36,7 @@ from strategies.runs.federated import InRounds, checkpoint_of, label_counts, pha
 from strategies.runs.federated_network import TwoLayers
 from strategies.runs.run import RunFailed, Scene
 from strategies.setup.run_setup import RunSetup
+from strategies.setup.trimming import trim_section, trimmed_updates
 
 
 class SiloRun(InRounds):
@@ -77,7 +78,9 @@ class SiloRun(InRounds):
             start.again += 1  # silos have no ledger, so it is not known whether they had answered; nothing is promised
         started = time.perf_counter()
         with engines.quiet_flower(), seeded(seeds.training), watched(scene.watch):
-            grid = TrainingGrid(SiloGrid(rooms, method.silos), train=sample, dropping=method.dropping, seed=seeds.split)
+            trimmed = trimmed_updates(setup)
+            grid = TrainingGrid(SiloGrid(rooms, method.silos), train=sample, dropping=method.dropping, seed=seeds.split,
+                                trimmed=trimmed)  # fmt: skip
             exchanged = 0.0
             if found is None and method.sums:
                 tell("exchange", None)
@@ -117,7 +120,7 @@ class SiloRun(InRounds):
             model=TwoLayers(weights, task.shape),
             collected=collected,
             phases={name: phase.to_dict() for name, phase in {"handover": handover, **between}.items()},
-            extra={"federated": section},
+            extra={"federated": section, **trim_section(setup.options, trimmed)},
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from curator.defences import defended_questions
 from curator.methods.base import Budget, Method, Question
 from devices import datasets
 from devices.collector import CollectorKey
@@ -77,8 +78,9 @@ class RunSetup:
         return chosen_sampler(self.options.sampler, self.method, len(self.population))
 
     def questions(self, split: Split, collection: str) -> tuple[Question, ...]:
-        """Return the method's questions, with the sampler version of the run."""
-        return drawn_by(self.method.questions(self.population.facts, split, self.budget, collection), self.sampler)
+        """Return the method's questions, with the sampler version of the run, and with the defences in the question."""
+        asked = drawn_by(self.method.questions(self.population.facts, split, self.budget, collection), self.sampler)
+        return defended_questions(self.options.defences(), asked, collection)
 
 
 def load_population(options: RunOptions) -> Population:
