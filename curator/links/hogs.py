@@ -130,6 +130,13 @@ def likely_links(bits: ReportedBits, rows: Rows, least: float, *, path: str = "a
     return WeightedLinks(left[first], right[first], probability[first], looked_at, taken)
 
 
+def pair_probability(bits: ReportedBits, rows: Rows, left: IntArray, right: IntArray) -> FloatArray:
+    """float64 (m,): P of eq. 9 for each pair, left < right; the similarity alone for a pair without a report."""
+    ones = _entries(bits.ones, left, right).astype(np.int8) + _entries(bits.ones, right, left)
+    exponent = (2 * ones - bits.reports(left, right)).astype(np.int8)
+    return posterior(rows.cosine(left, right), exponent, bits.ratio)
+
+
 _Part = tuple[IntArray, IntArray, NDArray[np.int8]]
 
 

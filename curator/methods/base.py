@@ -13,7 +13,7 @@ from curator.names import nearest
 from curator.privacy.guarantee import Guarantee
 from curator.reports.question import Budget, Question, Reporting
 from curator.reports.reports import Reports
-from devices.array_types import IntArray
+from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Method:
     auto_share: ClassVar[bool] = False  # features may go unasked, and `--feature-share auto` is the default
     takes_over: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
     in_batches: ClassVar[bool] = False  # questions come from `next_questions`
+    link_task: ClassVar[bool] = False  # `--task links` can score pairs of people with its graph
     # Default grids of `ldpsim tune`: parameters of the curator, by stage (each stage starts from the best
     # of the one before); and the parameters that change the questions.
     search_grid: ClassVar[tuple[Grid, ...]] = (TRAINING_GRID,)
@@ -124,6 +125,23 @@ class Method:
         from curator.learning.training import train  # torch is only needed from here on
 
         return train(graph, settings=settings, classes=classes, seed=seed, device=device)
+
+    def link_rows(self, graph: Graph) -> Any:
+        """Return the rows (n, d) that the link scorer compares; the graph's features unless overridden.
+
+        A method whose network spreads the features itself overrides this, and spreads them here.
+        """
+        return graph.features
+
+    def pair_estimates(self, reports: Reports, public: PublicKnowledge, pairs: IntArray) -> DoubleArray | None:
+        """Return the method's own estimate that a pair has an edge, float64 (m,); None unless overridden.
+
+        Args:
+            reports: The reports.
+            public: Public knowledge.
+            pairs: int64 (2, m), row 0 < row 1.
+        """
+        return None
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1

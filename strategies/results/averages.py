@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,20 +42,25 @@ def gain(model: Sequence[Score], other: Sequence[Score]) -> Interval | None:
     """Return how much better a model is than another one, paired.
 
     With five repeats or more it is Student's interval of the differences. With one repeat it is the
-    bootstrap over the test people. With two to four repeats it is a normal interval, whose standard error
+    bootstrap over the test people, and a normal interval for the AUC of test pairs. With two to four repeats it is a normal interval, whose standard error
     is the larger one of the error over repeats and the mean error over the test people of a repeat.
     None without test people, or if one repeat has no prediction of each person.
     """
     pairs = list(zip(model, other, strict=True))
     differences = np.array([ours.test - theirs.test for ours, theirs in pairs
                             if ours.test is not None and theirs.test is not None])  # fmt: skip
-    people = [ours.right.astype(np.int64) - theirs.right for ours, theirs in pairs
+    people = [1 * ours.right - theirs.right for ours, theirs in pairs
               if ours.right is not None and theirs.right is not None]  # fmt: skip
     if len(differences) >= _FEW or 1 < len(differences) != len(people):
         return _student(differences)
     if not len(differences) or not people:
         return None
-    return _bootstrap(people[0]) if len(differences) == 1 else _few(differences, people)
+    if len(differences) > 1:
+        return _few(differences, people)
+    (each,) = people
+    if np.issubdtype(each.dtype, np.integer):
+        return _bootstrap(each)
+    return _around(float(np.mean(each)), float(ndtri(1 - _TAIL)) * _within(each))
 
 
 def over_seeds(found: Sequence[Interval]) -> Interval:
@@ -79,9 +85,14 @@ def _student(differences: NDArray[np.float64]) -> Interval:
     return _around(float(np.mean(differences)), half)
 
 
-def _few(differences: NDArray[np.float64], people: Sequence[NDArray[np.int64]]) -> Interval:
-    error = max(_error(differences), float(np.mean([np.std(each) / np.sqrt(len(each)) for each in people])))
+def _few(differences: NDArray[np.float64], people: Sequence[NDArray[Any]]) -> Interval:
+    error = max(_error(differences), float(np.mean([_within(each) for each in people])))
     return _around(float(np.mean(differences)), float(ndtri(1 - _TAIL)) * error)
+
+
+def _within(people: NDArray[Any]) -> float:
+    """Return the standard error of the mean over the test people of one repeat."""
+    return float(np.std(people)) / float(np.sqrt(len(people)))
 
 
 def _error(differences: NDArray[np.float64]) -> float:

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from curator.graph import Graph
 from curator.nulls.known import Known
 from curator.privacy.guarantee import Guarantee
 from curator.reports.reports import Reports
-from devices.array_types import BoolArray
-from devices.facts import IntArray
 from strategies.rounds.collect_once import Collected
 
 if TYPE_CHECKING:
     from torch import nn
 
+# Everybody's class, int64 (n,); in `--task links` a score of each held-out pair, float64 (m,), validation first.
+Predictions = NDArray[Any]
 # The reconstruction of a method that makes no graph.
 NO_GRAPH: Mapping[str, Any] = dict.fromkeys(
     ("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees")
@@ -30,8 +32,8 @@ class Outcome:
     Args:
         guarantee: The claim, and the guarantee that holds for the answers that were given.
         seconds: ``collect``, ``reconstruct`` and ``train``.
-        predictions: int64 (n,), everybody's class, -1 for people without one; None without a
-            single network.
+        predictions: int64 (n,), everybody's class, -1 for people without one (for links: a score of each held-out
+            pair); None without a single network.
         accuracy: Given without a single network; else it follows from ``predictions``.
         model: The trained network; None without a single one.
         collected: Counts of the devices and their messages.
@@ -46,7 +48,7 @@ class Outcome:
 
     guarantee: Guarantee
     seconds: Mapping[str, float]
-    predictions: IntArray | None = field(default=None, repr=False)
+    predictions: Predictions | None = field(default=None, repr=False)
     accuracy: Mapping[str, float | None] | None = None
     model: nn.Module | None = field(default=None, repr=False)
     collected: Collected = field(default_factory=Collected, repr=False)
@@ -61,15 +63,16 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Score of a model on the test people of one repeat.
+    """Score of a model on the test people of one repeat, or on the test pairs of people.
 
     Args:
-        test: Share that is right; None without test people.
-        right: bool, for each test person; None without a single network.
+        test: Share that is right, or the AUC of pairs; None without anybody to test.
+        right: bool, for each test person; None without a single network. For pairs it is float64: numbers with the
+            mean ``test`` and its standard error (:func:`curator.links.ranking.placements`).
     """
 
     test: float | None
-    right: BoolArray | None = field(default=None, repr=False)
+    right: NDArray[Any] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,7 @@ class Repeat:
 
     Args:
         outcome: Outcome of its work.
-        accuracy: On test and validation people, and macro F1.
+        accuracy: On test and validation people, and macro F1; for links the AUC and the average precision of pairs.
         score: Score of the method.
         reference: Test accuracy of the same network without noise, with the method's own settings; None if it
             was not trained.

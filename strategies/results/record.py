@@ -13,14 +13,14 @@ import numpy as np
 
 from curator.learning.training import choose_device
 from curator.methods.base import NO_NETWORK
-from devices.facts import Split
 from strategies.engines import collect as engines
 from strategies.results.averages import mean, spread
 from strategies.results.evaluation import mean_degrees
 from strategies.results.outcome import Repeat
 from strategies.results.verdict import nulls_of, verdict_of
 from strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
-from strategies.setup.run_setup import RunSetup
+from strategies.setup.options import LINKS
+from strategies.setup.run_setup import RepeatSetup, RunSetup
 
 PHASES = ("collect", "reconstruct", "train")  # of the duration of a repeat
 
@@ -29,7 +29,6 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
     """Return the record of a run."""
     options, population, settings = setup.options, setup.population, setup.settings
     first, last = setup.repeats[0], repeats[-1]
-    tests = [repeat.accuracy["test"] for repeat in repeats]
     asked = last.seeded is not None
     engine = engines.choose(options.engine, len(population), options.ray_address) if asked else options.engine
     collections = len(repeats) + settings.collections
@@ -53,15 +52,10 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
             "classes": population.facts.classes,
             "homophily": population.homophily if np.isfinite(population.homophily) else None,
             "split": {name: len(getattr(first.split, name)) for name in ("train", "val", "test")},
-            "scored_sha256": [_digest(repeat.split) for repeat in setup.repeats],
+            "scored_sha256": [_digest(repeat) for repeat in setup.repeats],
         },
         "devices": _devices(repeats),
-        "accuracy": {
-            **{name: mean([repeat.accuracy[name] for repeat in repeats]) for name in ("test", "val", "macro_f1")},
-            "per_repeat": tests,
-            "std": spread(tests),
-        },
-        "nulls": nulls_of(repeats),
+        **_scores(setup, repeats),
         "verdict": verdict_of(repeats),
         "reference": {
             "nonprivate_test": mean([repeat.reference for repeat in repeats]),
@@ -84,7 +78,7 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
         },
         "memory": {"peak_rss_bytes": peak_rss()},
         "reconstruction": _reconstruction(repeats),
-        **{name: dict(section) for name, section in last.outcome.extra.items()},
+        **{name: dict(section) for name, section in last.outcome.extra.items() if name != LINKS},
         "config": {
             **{name: _plain(value) for name, value in configuration(options).items()},
             "budget": asdict(setup.budget),
@@ -96,8 +90,29 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
     }
 
 
-def _digest(split: Split) -> str:
-    """Return the digest of the scored people; results with the same one can be compared."""
+def _scores(setup: RunSetup, repeats: Sequence[Repeat]) -> dict[str, Any]:
+    """Return the sections ``accuracy`` and ``nulls``; in the task of links they are empty, and ``links`` has both."""
+    found = {name: mean([repeat.accuracy[name] for repeat in repeats]) for name in repeats[0].accuracy}
+    tests = [repeat.accuracy["test"] for repeat in repeats]
+    over = {"per_repeat": tests, "std": spread(tests)}
+    if setup.options.task != LINKS:
+        return {"accuracy": {**found, **over}, "nulls": nulls_of(repeats)}
+    nothing = {"test": None, "val": None, "macro_f1": None, "per_repeat": [], "std": None}
+    links = {
+        "test": {"auc": found["test"], "average_precision": found["average_precision"]},
+        "val": {"auc": found["val"], "average_precision": found["val_average_precision"]},
+        **over,
+        "nulls": nulls_of(repeats),
+        **repeats[-1].outcome.extra[LINKS],
+    }
+    return {"accuracy": nothing, "nulls": None, LINKS: links}
+
+
+def _digest(repeat: RepeatSetup) -> str:
+    """Return the digest of the scored people or pairs; results with the same one can be compared."""
+    if repeat.links is not None:
+        return repeat.links.digest
+    split = repeat.split
     return hashlib.sha256(np.sort(split.test).astype("<i8").tobytes()).hexdigest()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 NOT_TAKEN = "not taken"
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
+COMMON_NEIGHBOURS, PAGERANK = "common_neighbours", "pagerank"  # of links
 
 Nulls = Mapping[str, Mapping[str, Any]]
 
@@ -40,10 +41,14 @@ class NullSpec:
 
 
 NULLS = {
-    CHANCE: NullSpec("chance", "always the largest class"),
+    CHANCE: NullSpec("chance", "always the largest class; of links: any order"),
     GRAPH_ALONE: NullSpec(
         "graph alone", "labels spread over the curator's graph", "labels spread over the graph alone"
     ),
+    COMMON_NEIGHBOURS: NullSpec(
+        "common neighbours", "number of neighbours that two people share", "numbers of common neighbours"
+    ),
+    PAGERANK: NullSpec("pagerank", "PageRank of one person, seen from the other", "PageRank scores of the graph alone"),
     FEATURES_ALONE: NullSpec(
         "features alone", "no graph, the features that the curator has", "predictions from features alone"
     ),
@@ -74,7 +79,7 @@ STANDINGS = {
 
 def nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return ``test`` and ``std`` of the null models that a result has, in the order of :data:`NULLS`."""
-    section = record.get("nulls") or {}
+    section = record.get("nulls") or (record.get("links") or {}).get("nulls") or {}
     entries = {**section, **{f"{SHUFFLED}{name}": entry for name, entry in (section.get("shuffled") or {}).items()}}
     return {name: {"test": entries[name]["test"], "std": entries[name].get("std")} for name in NULLS
             if entries.get(name) is not None}  # fmt: skip

@@ -8,7 +8,15 @@ from typing import Any
 
 from strategies.results.averages import Interval, gain, mean, spread
 from strategies.results.outcome import Repeat, Score
-from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE, GRAPH_ALONE, NULLS, SHUFFLED
+from strategies.results.shown_nulls import (
+    CHANCE,
+    COMMON_NEIGHBOURS,
+    FEATURES_ALONE,
+    GRAPH_ALONE,
+    NULLS,
+    PAGERANK,
+    SHUFFLED,
+)
 
 _BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data together"}
 
@@ -18,9 +26,11 @@ def nulls_of(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     scores = _scores(repeats)
     if CHANCE not in scores:
         return None
+    of_links = COMMON_NEIGHBOURS in scores or PAGERANK in scores
+    graph = (COMMON_NEIGHBOURS, PAGERANK) if of_links else (GRAPH_ALONE,)
     return {
         CHANCE: {"test": mean([score.test for score in scores[CHANCE]])},
-        GRAPH_ALONE: _figures(scores.get(GRAPH_ALONE)),
+        **{name: _figures(scores.get(name)) for name in graph},
         FEATURES_ALONE: _figures(scores.get(FEATURES_ALONE)),
         "shuffled": {attribute: _figures(scores[SHUFFLED + attribute]) for attribute in _shuffled(scores)},
     }

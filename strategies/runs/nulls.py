@@ -10,48 +10,41 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from curator.nulls.models import chance, features_alone, graph_alone
 from devices.facts import IntArray
 from strategies.engines.collect import collect
 from strategies.people.shuffled import shuffled
 from strategies.progress import quiet
-from strategies.results.outcome import Outcome
-from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE, GRAPH_ALONE, SHUFFLED
+from strategies.results.outcome import Outcome, Predictions
+from strategies.results.shown_nulls import CHANCE, SHUFFLED
 from strategies.runs.kept_nulls import kept
 from strategies.runs.run import Scene
 from strategies.runs.set_up import run_of, set_scene
 
 
-def null_models(scene: Scene, outcome: Outcome, shared: Path | None) -> Iterator[tuple[str, IntArray]]:
-    """Yield name and everybody's class, int64 (n,), of each null model that fits the run.
+def null_models(scene: Scene, outcome: Outcome, shared: Path | None) -> Iterator[tuple[str, Predictions]]:
+    """Yield name and predictions of each null model that fits the run.
 
     Args:
         scene: The repeat, after its work.
         outcome: Outcome of its work.
         shared: Folder in which several runs share predictions; None for a single run.
     """
-    known = outcome.known
+    run, known, links = run_of(scene.setup.method, scene.setup.options.task), outcome.known, scene.links
     if known is not None:
-        yield CHANCE, np.full(len(known.labels), chance(known))
-        seed, device = scene.seeds.training, scene.setup.options.device
-        alone: tuple[tuple[str, Callable[[], IntArray | None]], ...] = (
-            (GRAPH_ALONE, lambda: graph_alone(known)),
-            (FEATURES_ALONE, lambda: features_alone(known, seed=seed, device=device)),
-        )
-        for name, predict in alone:
-            found = kept(shared, known, (name, seed, device), predict)
+        settings = (scene.seeds.training, scene.setup.options.device)
+        if links is not None:
+            settings = (*settings, links.digest)
+        for name, predict in run.null_models(scene, known):
+            found = predict() if name == CHANCE else kept(shared, known, (name, *settings), predict)
             if found is not None:
                 yield name, found
     if scene.state is not None:
-        run = run_of(scene.setup.method)
         among = run.people_to_shuffle(scene)
         for attribute, found in run.shuffled(scene, outcome, partial(_others, scene, among)):
             yield SHUFFLED + attribute, found

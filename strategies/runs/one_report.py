@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from curator.nulls.known import Known, known_from_graph, known_from_reports
 from curator.observer import watched
 from curator.reports.reports import Reports
 from curator.reports.silenced import silenced
-from devices.facts import IntArray, Split
+from devices.facts import Split
+from devices.query import ATTRIBUTES
 from strategies.people.owned_graph import own
 from strategies.results import evaluation
-from strategies.results.outcome import Outcome
+from strategies.results.outcome import Outcome, Predictions
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.kept_reports import read
 from strategies.runs.asking import ask_devices, public_knowledge
@@ -29,11 +30,14 @@ from strategies.runs.run import ALL, Others, Run, Scene
 from strategies.setup.run_setup import RunSetup
 
 if TYPE_CHECKING:
+    from curator.learning.link_scorer import TrainedLinks
     from curator.learning.training import TrainedNetwork
 
 
 class OneReportRun(Run):
     """One question to every device; with ``--from-reports``, the answers of an earlier run."""
+
+    uses: ClassVar[frozenset[str]] = frozenset(ATTRIBUTES)  # attributes that its predictions depend on
 
     def check(self, setup: RunSetup) -> None:
         """Check that the method's questions can be asked, or that kept reports are of these people."""
@@ -63,9 +67,9 @@ class OneReportRun(Run):
         tell("reconstruct", None)
         started = time.perf_counter()
         defended = _defended(scene, reports)
-        graph = _graph(scene, defended.reports if defended else reports)
+        graph = self.graph(scene, defended.reports if defended else reports)
         seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
-        known = _known(scene, defended.reports if defended else reports) if nulls else None
+        known = self.known(scene, defended.reports if defended else reports) if nulls else None
         extra: dict[str, Mapping[str, Any]] = {}
         if defended is not None:
             assert reports is not None
@@ -81,7 +85,7 @@ class OneReportRun(Run):
         del reports, defended
         tell("train", None)
         with watched(scene.watch):
-            trained = _train(scene, graph)
+            trained = self.train(scene, graph)
         getattr(trained.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
         return Outcome(
             guarantee=method.guarantee(population.facts, questions, setup.budget),
@@ -97,11 +101,11 @@ class OneReportRun(Run):
             known=known,
             reports=kept,
             graph=None if self.without_graph(method) else graph,
-            extra=extra,
+            extra={**extra, **self.extra(scene, trained)},
         )
 
-    def shuffled(self, scene: Scene, outcome: Outcome, others: Others) -> Iterator[tuple[str, IntArray]]:
-        """Yield everybody's class with one private attribute of other people, and with all of them.
+    def shuffled(self, scene: Scene, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predictions]]:
+        """Yield the predictions with one private attribute of other people, and with all of them.
 
         One collection of other people is enough if the question has one stage. A device perturbs each attribute
         by itself. The real reports with one attribute from the other people therefore have the law of reports
@@ -110,7 +114,7 @@ class OneReportRun(Run):
         """
         reports = outcome.reports
         assert reports is not None
-        private = sorted({name for ask in reports.asks.values() for name in ask.attributes})
+        private = sorted(self.uses & {name for ask in reports.asks.values() for name in ask.attributes})
         silent = frozenset(np.flatnonzero(~reports.answered).tolist())
 
         def ask(*attributes: str) -> Reports:
@@ -128,10 +132,10 @@ class OneReportRun(Run):
         for name in (ALL,) if len(private) > 1 else (*private, ALL):
             yield name, predictions
 
-    def _without(self, scene: Scene, answers: Reports) -> IntArray:
+    def _without(self, scene: Scene, answers: Reports) -> Predictions:
         """Return everybody's class by the same defences, reconstruction and training on other answers."""
         defended = _defended(scene, answers)
-        return _train(scene, _graph(scene, defended.reports if defended else answers)).predictions
+        return self.train(scene, self.graph(scene, defended.reports if defended else answers)).predictions
 
     def _reports(self, scene: Scene) -> tuple[tuple[Question, ...], Collected, Reports | None]:
         """Return the questions, the result of the collection, and the reports (None for a reference)."""
@@ -153,6 +157,39 @@ class OneReportRun(Run):
             reports.save(scene.place("reports"))
         return questions, collected, reports
 
+    def graph(self, scene: Scene, reports: Reports | None) -> Graph:
+        """Return the graph to train on; None of reports is a reference's."""
+        setup = scene.setup
+        if reports is not None:
+            public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
+            return setup.method.reconstruct(reports, public)
+        assert isinstance(setup.method, Reference)
+        return setup.method.from_owned(own(setup.population, scene.split, trust="none"))
+
+    def train(self, scene: Scene, graph: Graph) -> TrainedNetwork | TrainedLinks:
+        """Train on the graph."""
+        setup = scene.setup
+        return setup.method.train(
+            graph,
+            settings=setup.settings.training,
+            classes=setup.population.facts.classes,
+            seed=scene.seeds.training,
+            device=setup.options.device,
+        )
+
+    def extra(self, scene: Scene, trained: Any) -> Mapping[str, Mapping[str, Any]]:
+        """Return further sections of the record; none unless overridden."""
+        return {}
+
+    def known(self, scene: Scene, reports: Reports | None) -> Known:
+        """Return what the null models may use."""
+        setup = scene.setup
+        if reports is not None:
+            public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
+            return known_from_reports(reports, public)
+        assert isinstance(setup.method, Reference)
+        return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.reads)
+
 
 def _defended(scene: Scene, reports: Reports | None) -> Defended | None:
     """Return the reports after the defences in force; None without any, or without reports."""
@@ -172,32 +209,3 @@ def _section(scene: Scene, defended: Defended) -> dict[str, Any]:
         "false_alarm": options.false_alarm,
         "notes": {name: dict(told) for name, told in defended.notes.items()},
     }
-
-
-def _graph(scene: Scene, reports: Reports | None) -> Graph:
-    """Return the graph to train on; None of reports is a reference's."""
-    setup = scene.setup
-    if reports is not None:
-        public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
-        return setup.method.reconstruct(reports, public)
-    assert isinstance(setup.method, Reference)
-    return setup.method.from_owned(own(setup.population, scene.split, trust="none"))
-
-
-def _known(scene: Scene, reports: Reports | None) -> Known:
-    setup = scene.setup
-    if reports is not None:
-        return known_from_reports(reports, public_knowledge(setup.population, scene.split, setup.options, setup.method))
-    assert isinstance(setup.method, Reference)
-    return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.reads)
-
-
-def _train(scene: Scene, graph: Graph) -> TrainedNetwork:
-    setup = scene.setup
-    return setup.method.train(
-        graph,
-        settings=setup.settings.training,
-        classes=setup.population.facts.classes,
-        seed=scene.seeds.training,
-        device=setup.options.device,
-    )

@@ -12,10 +12,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from curator.learning.training import TrainingSettings
 from curator.methods import Method, Question
+from curator.nulls.known import Known
+from curator.nulls.models import chance, features_alone, graph_alone
 from curator.observer import Observer
 from curator.privacy.guarantee import Guarantee
+from devices.data.link_split import LinkSplit
 from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.enrolment.state import State
@@ -23,7 +28,9 @@ from devices.facts import IntArray, Split
 from devices.policy.policy import Mode, Policy, policy_for
 from devices.query import ATTRIBUTES
 from strategies.progress import Progress
-from strategies.results.outcome import Outcome
+from strategies.results import evaluation
+from strategies.results.outcome import Outcome, Predictions, Score
+from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE, GRAPH_ALONE
 from strategies.runs.reference import without_noise
 from strategies.setup.options import RunOptions, Seeds
 from strategies.setup.run_setup import RunSetup
@@ -76,6 +83,11 @@ class Scene:
     def split(self) -> Split:
         """Division of the people in this repeat."""
         return self.setup.repeats[self.number].split
+
+    @property
+    def links(self) -> LinkSplit | None:
+        """Held-out pairs of this repeat; None for another task."""
+        return self.setup.repeats[self.number].links
 
     @property
     def silent(self) -> frozenset[int]:
@@ -143,8 +155,24 @@ class Run:
         """
         raise NotImplementedError
 
-    def reference(self, scene: Scene, settings: TrainingSettings) -> IntArray | None:
-        """Return everybody's class by the same network on the same graph, without noise or protection.
+    def score(self, scene: Scene, predictions: Predictions) -> Score:
+        """Return the score of predictions on the test people."""
+        right = predictions[scene.split.test] == scene.setup.population.labels[scene.split.test]
+        return Score(float(np.mean(right)) if len(right) else None, right)
+
+    def figures(self, scene: Scene, predictions: Predictions) -> dict[str, float | None]:
+        """Return the figures of the method's own predictions, ``test`` and ``val`` among them."""
+        return evaluation.accuracy(predictions, scene.setup.population, scene.split)
+
+    def null_models(self, scene: Scene, known: Known) -> Iterator[tuple[str, Callable[[], Predictions | None]]]:
+        """Yield name and predictions of the null models that read the curator's knowledge; chance comes first."""
+        seed, device = scene.seeds.training, scene.setup.options.device
+        yield CHANCE, lambda: np.full(len(known.labels), chance(known))
+        yield GRAPH_ALONE, lambda: graph_alone(known)
+        yield FEATURES_ALONE, lambda: features_alone(known, seed=seed, device=device)
+
+    def reference(self, scene: Scene, settings: TrainingSettings) -> Predictions | None:
+        """Return the predictions of the same network on the same graph, without noise or protection.
 
         None if the run has no reference.
         """
@@ -158,8 +186,8 @@ class Run:
         """Return the people whose private data are shuffled among themselves; None: everybody."""
         return None
 
-    def shuffled(self, scene: Scene, outcome: Outcome, others: Others) -> Iterator[tuple[str, IntArray]]:
-        """Yield names of shuffled attributes, and everybody's class by the same work without their information.
+    def shuffled(self, scene: Scene, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predictions]]:
+        """Yield names of shuffled attributes, and the predictions of the same work without their information.
 
         A run in rounds, or on raw records, does its whole work once more with ``all`` attributes shuffled.
 

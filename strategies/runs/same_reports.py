@@ -25,6 +25,7 @@ from strategies.rounds.stages import stages_of
 from strategies.runs.asking import ask_devices
 from strategies.runs.run import Scene
 from strategies.runs.set_up import run_of, set_scene
+from strategies.setup.options import LINKS
 from strategies.setup.run_setup import RunSetup
 
 _ID = "same-reports"  # collection id of the questions when nobody is asked
@@ -40,6 +41,8 @@ def collection_of(setup: RunSetup) -> str:
     Raises:
         ValueError: one line: the method asks for no report, or in stages of its own.
     """
+    if setup.options.task == LINKS:
+        raise ValueError(f"--task {LINKS}: each method has reports of its own")
     run, parts = run_of(setup.method), list[Any]()
     for repeat in setup.repeats:
         questions = run.questions(setup, repeat.split, _ID)

@@ -12,6 +12,7 @@ from curator.methods.federated.fedavg import Federated, Isolate
 from curator.methods.federated.silos import Silos
 from curator.methods.owner.owner import OwnerMethod
 from devices.collector import CollectorKey
+from devices.data.link_split import split_links
 from devices.data.population import Population
 from devices.enrolment.state import State, enrol, is_enrolled
 from devices.policy.policy import Policy
@@ -19,13 +20,14 @@ from strategies.engines.collect import collect as collect_on_engine
 from strategies.progress import Progress
 from strategies.runs.federated import FederatedRun
 from strategies.runs.isolated import IsolatedRun
+from strategies.runs.links import LinkRun
 from strategies.runs.one_report import OneReportRun
 from strategies.runs.owner import OwnerRun
 from strategies.runs.run import Run, Scene
 from strategies.runs.silos import SiloRun
 from strategies.setup.feature_share import divided
 from strategies.setup.fingerprint import config_hash, hashed_parameters
-from strategies.setup.options import RunOptions
+from strategies.setup.options import LINKS, NODES, RunOptions
 from strategies.setup.run_setup import (
     Collect,
     RepeatSetup,
@@ -45,11 +47,12 @@ _KINDS: tuple[tuple[type[Method], Run], ...] = (
     (Federated, FederatedRun()),
     (Method, OneReportRun()),
 )
+_LINK_RUN = LinkRun()
 
 
-def run_of(method: Method) -> Run:
-    """Return the kind of run that a method needs."""
-    return next(run for kind, run in _KINDS if isinstance(method, kind))
+def run_of(method: Method, task: str = NODES) -> Run:
+    """Return the kind of run that a method and a task need."""
+    return _LINK_RUN if task == LINKS else next(run for kind, run in _KINDS if isinstance(method, kind))
 
 
 def set_up(options: RunOptions, collect: Collect | None = None, *, population: Population | None = None) -> RunSetup:
@@ -69,11 +72,14 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
     budget = budget_of(options, public_features=options.public_features or method.public_features)
     choose_device(options.device)
     settings = resolve(options, method, budget)
-    run = run_of(settings.method)
+    run = run_of(settings.method, options.task)
     repeats = tuple(
-        RepeatSetup(seeds, run.divide(options, population, seeds), silent_devices(options, seeds, len(population)))
+        RepeatSetup(
+            seeds, run.divide(options, population, seeds), silent_devices(options, seeds, len(population)),
+            split_links(population, seeds.split) if options.task == LINKS else None,
+        )
         for seeds in (options.seeds_of(number) for number in range(options.repeats))
-    )
+    )  # fmt: skip
     budget, settings = divided(options, settings, budget, population.facts, len(repeats[0].split.train))
     setup = RunSetup(
         options,
@@ -87,7 +93,7 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
         collector=collector,
     )
     run.check(setup)
-    check_folders(options, population)
+    check_folders(options, setup.of_repeat(0).population)
     return setup
 
 
@@ -98,7 +104,7 @@ def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Prog
     continue in rounds.
 
     Args:
-        setup: The run.
+        setup: The run, with the people of this repeat (``RunSetup.of_repeat``).
         number: The repeat, from 0.
         folder: The run's folder.
         home: Folder of the devices; created if it is missing.
@@ -107,7 +113,7 @@ def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Prog
     Raises:
         ValueError: for devices with the data of another population, or a folder that cannot be written.
     """
-    run, split = run_of(setup.method), setup.repeats[number].split
+    run, split = run_of(setup.method, setup.options.task), setup.repeats[number].split
     collection = fresh = uuid.uuid4().hex
     questions = run.questions(setup, split, fresh)
     policy = run.policy(setup, questions)

@@ -18,16 +18,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from curator.steps import heard
 from devices.enrolment.state import is_enrolled, used_alone
-from devices.facts import IntArray
 from strategies.outputs.graph import NoGraph, ResultGraph
 from strategies.outputs.graph_files import UnwrittenGraph, check_graph_file, is_form
 from strategies.outputs.html import html_of_run
 from strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
-from strategies.results import evaluation
 from strategies.results import folder as run_folder
 from strategies.results.figures import figures
 from strategies.results.interrupted import kept_of
@@ -121,7 +117,8 @@ def simulate(
     tell("population", None)
     setup = set_up(options, collect)
     place = None if collections is None else collections / collection_of(setup)
-    without_graph = run_of(setup.method).without_graph(setup.method)
+    run = run_of(setup.method, options.task)
+    without_graph = run.without_graph(setup.method)
     keep_graph = keep_graph or save_graph is not None
     check_graph_file(save_graph, without_graph, options)
     seconds = {"population": time.perf_counter() - started}
@@ -143,10 +140,10 @@ def simulate(
         scenes, repeats = [], []
         for number in range(options.repeats):
             if place is None:
-                scenes.append(set_scene(setup, number, folder, homes[number], tell))
+                scenes.append(set_scene(setup.of_repeat(number), number, folder, homes[number], tell))
             else:
                 scenes.append(shared_scene(setup, number, folder, place, tell))
-            scenes[-1] = replace(scenes[-1], watch=metrics.observer(run_of(setup.method).training_phase, number))
+            scenes[-1] = replace(scenes[-1], watch=metrics.observer(run.training_phase, number))
             repeats.append(_repeat(scenes[-1], shared, keep_graph=keep_graph and number == options.repeats - 1))
             metrics.repeat(number, repeats[-1].accuracy)
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
@@ -173,7 +170,7 @@ def simulate(
 
 def _check_space(setup: RunSetup, homes: Sequence[Path]) -> None:
     """Check that the devices that will be enrolled, and their answers, have room on the disk."""
-    run, new = run_of(setup.method), [home for home in homes if not is_enrolled(home)]
+    run, new = run_of(setup.method, setup.options.task), [home for home in homes if not is_enrolled(home)]
     if not new:
         return
     questions = run.questions(setup, setup.repeats[0].split, "before")
@@ -209,22 +206,17 @@ def _one_line_each() -> Iterator[None]:
 
 def _repeat(scene: Scene, shared: Path | None, *, keep_graph: bool) -> Repeat:
     """Do the work of one repeat, take the null models and score all of them."""
-    setup, state, run = scene.setup, scene.state, run_of(scene.setup.method)
+    setup, state, run = scene.setup, scene.state, run_of(scene.setup.method, scene.setup.options.task)
     outcome = run.work(scene)
     if not keep_graph:
         outcome = replace(outcome, graph=None)
-
-    def score(predictions: IntArray) -> Score:
-        right = predictions[scene.split.test] == setup.population.labels[scene.split.test]
-        return Score(float(np.mean(right)) if len(right) else None, right)
 
     if outcome.predictions is None:
         assert outcome.accuracy is not None
         accuracy = outcome.accuracy
         own = Score(accuracy["test"])
     else:
-        accuracy = evaluation.accuracy(outcome.predictions, setup.population, scene.split)
-        own = score(outcome.predictions)
+        accuracy, own = run.figures(scene, outcome.predictions), run.score(scene, outcome.predictions)
     known = outcome.lifetime
     if known is None:
         nobody = setup.options.from_reports is None
@@ -238,12 +230,12 @@ def _repeat(scene: Scene, shared: Path | None, *, keep_graph: bool) -> Repeat:
         for number, settings in enumerate(different):
             with heard(lambda share, done=number: scene.tell("reference", (done + share) / len(different))):  # type: ignore[misc]
                 trained[settings] = run.reference(scene, settings)
-        references = [None if (made := trained[settings]) is None else score(made).test for settings in wanted]
+        references = [None if (made := trained[each]) is None else run.score(scene, made).test for each in wanted]
     started = time.perf_counter()
     nulls = {}
     if setup.options.nulls:
         scene.tell("nulls", None)
-        nulls = {name: score(predictions) for name, predictions in null_models(scene, outcome, shared)}
+        nulls = {name: run.score(scene, predictions) for name, predictions in null_models(scene, outcome, shared)}
     return Repeat(
         outcome=replace(outcome, known=None, reports=None),
         accuracy=accuracy,

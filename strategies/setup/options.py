@@ -27,6 +27,7 @@ from strategies.setup.option_spec import (
 )
 
 GNNS = ("gcn", "sage", "gat")
+NODES, LINKS = "nodes", "links"  # tasks
 AUTO = "auto"  # the feature share is chosen from public facts
 _OWN = "the method's own"
 _SEED_BOUND = 1 << 63
@@ -90,6 +91,13 @@ class RunOptions:
         "hogs", "A method (see `ldpsim methods`).", MODEL, "NAME", common=True, hashed="always", column=False,
         flower=True,
     )  # fmt: skip
+    task: str = option(
+        NODES,
+        "Predict people's classes, or links held out.",
+        MODEL,
+        values=(NODES, LINKS),
+        people=True,
+    )
     dataset: str = option(
         "generated", "A data set (see `ldpsim datasets`) or your own .npz.", POPULATION, "NAME|FILE",
         common=True, hashed="in force", column=False, people=True, flower=True,

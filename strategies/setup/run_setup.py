@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from curator.defences import defended_questions
 from curator.methods.base import Budget, Method, Question
 from devices import datasets
 from devices.collector import CollectorKey
+from devices.data.link_split import LinkSplit
 from devices.data.population import Population
 from devices.enrolment.state import State, foreign_file, is_enrolled
 from devices.facts import Split
@@ -36,11 +37,13 @@ class RepeatSetup:
         seeds: Its four seeds.
         split: Training, validation and test people.
         silent: Devices that never answer (``--dropout``).
+        links: Held-out pairs of ``--task links``; else None.
     """
 
     seeds: Seeds
     split: Split = field(repr=False)
     silent: frozenset[int] = field(repr=False)
+    links: LinkSplit | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,11 @@ class RunSetup:
         """Return the method's questions, with the sampler version of the run, and with the defences in the question."""
         asked = drawn_by(self.method.questions(self.population.facts, split, self.budget, collection), self.sampler)
         return defended_questions(self.options.defences(), asked, collection)
+
+    def of_repeat(self, number: int) -> RunSetup:
+        """Return the set-up with the people of one repeat: their lists without the held-out edges."""
+        links = self.repeats[number].links
+        return self if links is None else replace(self, population=links.without_held_out(self.population))
 
 
 def load_population(options: RunOptions) -> Population:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from curator.learning.link_scorer import LINK_TRAINING
 from curator.learning.training import TrainingSettings
 from curator.methods import Method
 from curator.methods.base import Budget
 from curator.names import nearest
 from curator.tuned import stored
-from strategies.setup.options import RunOptions
+from strategies.setup.options import LINKS, RunOptions
 
 _WHOLE = ("hidden", "epochs", "gat_heads")
 TRAINING = {f.name for f in fields(TrainingSettings)} - {"gnn"}
@@ -60,7 +61,11 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     Raises:
         ValueError: for a parameter that does not exist or does not fit, or nothing stored.
     """
-    gnn = options.gnn or method.default_gnn
+    links = options.task == LINKS
+    if links and (options.tuned or options.gnn is not None):
+        given = "--tuned" if options.tuned else f"--gnn {options.gnn}"
+        raise ValueError(f"{given} with --task {LINKS}: the network is a scorer of pairs, with settings of its own")
+    gnn = LINK_TRAINING["gnn"] if links else options.gnn or method.default_gnn
     values: dict[str, Any] = {}
     provenance: dict[str, str] = {}
     collections, share = 0, None
@@ -82,12 +87,16 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     for key in ("gat_heads", "gat_loops", "gat_weights"):
         if key in values and gnn != "gat":
             raise ValueError(f"--set {key}: a {gnn} has no attention heads (--gnn gat)")
-    if "selection" in values and not method.common_selection:
+    if "selection" in values and (links or not method.common_selection):
         raise ValueError(f"--set selection: {options.method} chooses its epoch by a rule of its own")
     made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})
     chosen = {key: _number(key, value) for key, value in values.items() if key in TRAINING}
-    training = TrainingSettings(gnn=gnn, **{**method.training_defaults, **chosen})
-    reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
+    if links:
+        training = TrainingSettings(**{**LINK_TRAINING, **chosen})
+        reference = TrainingSettings(**LINK_TRAINING)
+    else:
+        training = TrainingSettings(gnn=gnn, **{**method.training_defaults, **chosen})
+        reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
     return Settings(made, training, reference, provenance, collections, share)
 
 

@@ -42,13 +42,13 @@ from curator.linear.factored import product_of
 from curator.linear.packed import PackedBits
 from curator.linear.propagation import bit_strips, mean_matrix, propagate
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
-from curator.links.hogs import ReportedBits, likely_links
+from curator.links.hogs import ReportedBits, likely_links, pair_probability
 from curator.links.similarity import BitRows, Rows, public_rows
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
-from devices.array_types import FloatArray, IntArray
+from devices.array_types import DoubleArray, FloatArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import Mechanism, OneBit, RandomizedResponse
 from devices.query import Ask
@@ -81,6 +81,7 @@ class HoGS(LocalMethod):
     public_scaling: str = "literal"
 
     name: ClassVar[str] = "hogs"
+    link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
     # l, weight decay and dropout: measured better than l 1, 1e-4 and .1 (docs/results/hogs-defaults.md)
@@ -132,17 +133,25 @@ class HoGS(LocalMethod):
         Returns:
             E^, int64 (2, E) in both directions; the weights of eq. 10, float32 CSR (n, n); diagnostics.
         """
-        ones = reports.needed("adjacency")
-        flip = reports.mechanism("adjacency", RandomizedResponse)
-        rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
-        # flip_odds is exactly p_1 / (1 - p_1) of the threshold that the devices used
-        bits = ReportedBits(ones, reports.reported("adjacency"), flip.reporting == "one-end", flip.flip_odds)
+        bits, rows = self._evidence(reports, public)
         links = likely_links(bits, rows, min(self.tau, POTENTIAL) if self.l else self.tau)
         edge, potential = links.at_least(self.tau), links.at_least(POTENTIAL)
         notes = {"edges": len(edge), "potential_links": len(potential), "pairs_compared": links.looked_at,
                  "path": links.path}  # fmt: skip
         weights = link_weights(potential.left, potential.right, potential.probability, reports.facts.n)
         return both_ways(edge.left, edge.right), weights, notes
+
+    def pair_estimates(self, reports: Reports, public: PublicKnowledge, pairs: IntArray) -> DoubleArray | None:
+        """P_ij of eq. 9."""
+        return np.asarray(pair_probability(*self._evidence(reports, public), *pairs), np.float64)
+
+    def _evidence(self, reports: Reports, public: PublicKnowledge) -> tuple[ReportedBits, Rows]:
+        """Return the reported bits, and the rows whose cosines are s_ij."""
+        ones = reports.needed("adjacency")
+        flip = reports.mechanism("adjacency", RandomizedResponse)
+        rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
+        # flip_odds is exactly p_1 / (1 - p_1) of the threshold that the devices used
+        return ReportedBits(ones, reports.reported("adjacency"), flip.reporting == "one-end", flip.flip_odds), rows
 
     def claim(self, budget: Budget) -> Claim:
         """Return Theorem 4, or Lemma 3 for public features."""

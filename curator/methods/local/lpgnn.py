@@ -97,6 +97,7 @@ class LPGNN(LocalMethod):
     adjacency: str = "public"
 
     name: ClassVar[str] = "lpgnn"
+    link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks"
     private: ClassVar[tuple[str, ...]] = ("features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("multi_bit", "laplace", "analytic_gaussian", "grr")

@@ -92,6 +92,7 @@ class Solitude(LocalMethod):
     m: str = "optimal"
 
     name: ClassVar[str] = "solitude"
+    link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "multi_bit", "grr")
     default_gnn: ClassVar[str] = "sage"

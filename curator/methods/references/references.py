@@ -13,6 +13,7 @@ import numpy as np
 
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Question, WithoutReports
+from curator.methods.link_rows import spread_over
 from curator.owned import OwnedGraph
 from curator.privacy.guarantee import Guarantee, open_guarantee
 from devices.facts import PublicFacts
@@ -68,7 +69,12 @@ class Raw(Reference):
     """The chosen GNN on the true graph with the true features."""
 
     name: ClassVar[str] = "raw"
+    link_task: ClassVar[bool] = True
     reads: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
+
+    def link_rows(self, graph: Graph) -> Any:
+        """Spread the features over the graph by personalised PageRank."""
+        return spread_over(graph)
 
 
 @dataclass(frozen=True)
