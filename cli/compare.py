@@ -110,6 +110,7 @@ def _show(
 
     from cli.report.page import verdict
     from strategies.results.levels import shown_levels
+    from strategies.results.scores import AUC
 
     held = list(shown_levels(3))
     match = gathered.match
@@ -117,7 +118,8 @@ def _show(
         held[0] = match["level"]
     screen = console()
     wide = screen.width >= WIDTH
-    headings = [">test %", ">±", *(f">{name.replace('_', ' ')}" for name in held), ">bytes", ">rounds", ">s"]
+    name = rows[0]["score"] if rows[0]["score"] == AUC else "test"
+    headings = [f">{name} %", ">±", *(f">{name.replace('_', ' ')}" for name in held), ">bytes", ">rounds", ">s"]
     taken = len(headings) if wide else 3
     shown = text_table("!method" if wide else "~method", *headings[:taken], gap=1)
     for row in rows:

@@ -20,6 +20,7 @@ from cli.words import TONES, best_guess, count, epsilon, percent, points, share,
 from cli.words import seconds as in_words
 from curator.methods.base import NO_NETWORK
 from curator.privacy.levels import level_spec
+from strategies.results.scores import AUC, score_name, scores_of
 from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, nulls_of, verdict_of
 
 
@@ -51,7 +52,7 @@ def _framed(content: RenderableType, title: str) -> Panel:
 
 def _tables(record: Mapping[str, Any]) -> list[RenderableType]:
     sections = [
-        ("Accuracy", _accuracy(record)),
+        ("Links" if score_name(record) == AUC else "Accuracy", _accuracy(record)),
         ("Privacy", _privacy(record["privacy"], _divided(record["config"]))),
         ("Cost", _cost(record)),
     ]
@@ -98,12 +99,18 @@ def _grid() -> Facts:
 
 
 def _accuracy(record: Mapping[str, Any]) -> RenderableType:
-    accuracy, reference, found = record["accuracy"], record["reference"], verdict_of(record)
+    accuracy, reference, found = scores_of(record), record["reference"], verdict_of(record)
     repeats = len(accuracy["per_repeat"])
     over = f" over {repeats} repeats" if accuracy["std"] is not None else ""
     f1 = f", macro F1 {accuracy['macro_f1']:.3f}" if accuracy["macro_f1"] is not None else ""
-    grid = _grid()
-    grid.add_row("test", f"[bold]{share(accuracy)}[/bold]{over} (validation {percent(accuracy['val'])}{f1})")
+    grid, links = _grid(), record.get("links")
+    if links:
+        f1 = f", average precision {percent(links['test']['average_precision'])}"
+    validation = f"(validation {percent(accuracy['val'])}{f1})"
+    grid.add_row("AUC" if links else "test", f"[bold]{share(accuracy)}[/bold]{over} {validation}")
+    if links:
+        counts = ", ".join(f"{links['pairs'][part]:,} {words}" for part, words in _PARTS.items())
+        grid.add_row("pairs", f"{counts}; half of them links. Score: {links['score']}")
     if found is not None:
         style = TONES[STANDINGS[found["standing"]][1]]
         grid.add_row("compared", f"[{style}]{escape(found['text'])}[/{style}]")
@@ -118,9 +125,12 @@ def _accuracy(record: Mapping[str, Any]) -> RenderableType:
     return grid
 
 
+_PARTS = {"test": "test", "val": "validation"}
+
+
 def _nulls(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield title and text of each null model; one that is above the method says so."""
-    nulls, test, shuffled = nulls_of(record), record["accuracy"]["test"], False
+    nulls, test, shuffled = nulls_of(record), scores_of(record)["test"], False
     if not nulls:
         yield "null models", NOT_TAKEN
     for name, entry in nulls.items():

@@ -18,6 +18,7 @@ from rich.text import Text
 from cli.facts import Facts
 from cli.words import TONES, count, difference, percent, share, size
 from strategies.results.in_words import privacy_in_words
+from strategies.results.scores import about_links, score_name, scores_of
 from strategies.results.shown_nulls import CHANCE, NOT_TAKEN, NULLS, STANDINGS, best_null, nulls_of, verdict_of
 
 _CONTINUED = " \\"
@@ -27,7 +28,7 @@ def verdict(record: Mapping[str, Any]) -> Facts:
     """Return the verdict: accuracy, privacy and cost."""
     shown = Facts(width=8, gap=1)
     for line in _accuracy(record):
-        shown.add_row("" if shown.rows else "accuracy", line)
+        shown.add_row("" if shown.rows else score_name(record), line)
     findings = Table.grid(padding=(0, 1))  # a wrapped finding stays apart from the next one, also without colours
     findings.add_column(width=1)
     findings.add_column(overflow="fold")
@@ -39,7 +40,7 @@ def verdict(record: Mapping[str, Any]) -> Facts:
 
 
 def _accuracy(record: Mapping[str, Any]) -> Iterator[str]:
-    accuracy, chance = record["accuracy"], nulls_of(record).get(CHANCE)
+    accuracy, chance = scores_of(record), nulls_of(record).get(CHANCE)
     repeats = len(accuracy["per_repeat"])
     over = f" over {repeats} repeats" if accuracy["std"] is not None else ""
     clean = record["reference"]["nonprivate_test"]
@@ -82,6 +83,9 @@ def _privacy(record: Mapping[str, Any]) -> Iterator[str]:
         style = f"bold {TONES[found.tone]}" if found.tone else "dim"
         detail = f" ({escape(found.detail)})" if found.detail else ""
         yield f"{escape(found.subject)}: [{style}]{escape(found.word)}[/{style}]{detail}"
+    note = about_links(record)
+    if note is not None:
+        yield f"links: {note}"
 
 
 def _cost(record: Mapping[str, Any]) -> str:

@@ -38,6 +38,11 @@ def opening_level(rows: Sequence[Row], matched: str | None) -> str:
     return WHOLE
 
 
+def score_words(rows: Sequence[Row]) -> str:
+    """Return the name of the score for headings."""
+    return " or ".join(dict.fromkeys(row["score"] for row in rows))
+
+
 def has_curves(rows: Sequence[Row]) -> bool:
     """Return whether some rows lie on one line: a method with several budgets on one data set."""
     lines = [(row["panel"], row["series"]) for row in rows]
@@ -63,6 +68,7 @@ def chart_data(rows: Sequence[Row], panels: Sequence[Mapping[str, Any]], level: 
                    for place, panel in enumerate(panels)],
         "curves": has_curves(rows),
         "level": level,
+        "score": score_words(rows),
         "views": {CLAIMED: _claimed(rows), **{name: _holds(rows, name) for name in shown_levels()}},
         "drawn": DRAWN,
         "notes": {
@@ -105,7 +111,7 @@ def _row(row: Row, *, line: bool, rebuilt: bool, degrees: bool) -> dict[str, Any
         "seconds": row["seconds"],
         "edges": row["edges"] if rebuilt else None,
         "degrees": row["degrees"] if degrees else None,
-        "tip": "\n".join(filter(None, (f"{row['label']}{badge}", f"accuracy {words['accuracy']}{seeds}",
+        "tip": "\n".join(filter(None, (f"{row['label']}{badge}", f"{row['score']} {words['accuracy']}{seeds}",
                                        words["best_null"]))),
         "words": {**{name: words[name] for name in ("bytes", "silo")},
                   **{name: words[name] for name in ("rounds", "rounds_said", "seconds") if line},

@@ -22,7 +22,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cli.report.badges import MEANING
-from cli.report.charts import chart_data, has_curves, opening_level
+from cli.report.charts import chart_data, has_curves, opening_level, score_words
 from cli.report.gather import Gathered
 from cli.report.rows import TRUST
 from cli.report.shown import headline, panels_of, shown_rows
@@ -74,6 +74,7 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
     return environment.get_template("page.html").render(
         rows=rows,
         panels=panels,
+        score=_capital(score_words(rows)),
         lines=_lines(rows) if data["curves"] else [],
         headline=headline(rows, panels),
         results=len(gathered.results),
@@ -100,6 +101,10 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
         library=packed_library(),
         policy=_policy(plotting_library(), script),
     )
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
 from strategies.results.levels import held, shown_levels
+from strategies.results.scores import AUC, about_links, score_name, scores_of
 from strategies.results.shown_nulls import best_null, nulls_of, verdict_of
 
 TRUST = {
@@ -41,7 +42,8 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
     trust = get.text("privacy.trust")
     if trust not in TRUST:
         raise UnreadableRecord(f"privacy.trust: {trust!r} is none of {', '.join(TRUST)}")
-    tests = [number(value) for value in get.sequence("accuracy.per_repeat")]
+    scores = _Reader(_scores(record))
+    tests = [number(value) for value in scores.sequence("accuracy.per_repeat")]
     repeats = max(len(tests), 1)
     down = get.number("communication.downlink_bytes_per_device")
     up = get.number("communication.uplink_bytes_per_device")
@@ -51,11 +53,10 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         "method": get.text("method"),
         "gnn": get.text("gnn"),
         "trust": TRUST[trust][0],
-        "test": get.number("accuracy.test"),
-        "tests": tests if tests and None not in tests else [get.number("accuracy.test")],
-        "std": get.maybe("accuracy.std"),
-        "val": get.maybe("accuracy.val"),
-        "macro_f1": get.maybe("accuracy.macro_f1"),
+        "score": score_name(record),
+        "test": scores.number("accuracy.test"),
+        "tests": tests if tests and None not in tests else [scores.number("accuracy.test")],
+        **{name: scores.maybe(f"accuracy.{name}") for name in ("std", "val", "macro_f1")},
         "nonprivate": get.maybe("reference.nonprivate_test"),
         **_nulls(record),
         "repeats": repeats,
@@ -83,6 +84,14 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _scores(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scores as a record with one section; they are empty if they cannot be read."""
+    try:
+        return {"accuracy": scores_of(record)}
+    except (KeyError, TypeError):
+        return {}
+
+
 def privacy_words(record: Mapping[str, Any]) -> str:
     """Return the privacy of a result in one line of words; empty if the record does not have all that it takes.
 
@@ -94,7 +103,7 @@ def privacy_words(record: Mapping[str, Any]) -> str:
         return ""
     said = [f"{found.subject}: {found.word}{f' ({found.detail})' if found.word == NOT_HIDDEN else ''}"
             for found in findings]  # fmt: skip
-    return text("; ".join(said))
+    return text("; ".join([*said, *filter(None, (about_links(record),))]))
 
 
 def people_of(record: Any) -> dict[str, Any]:
@@ -105,7 +114,8 @@ def people_of(record: Any) -> dict[str, Any]:
     """
     get = _Reader(record)
     sizes = {name: int(get.number(f"dataset.{name}")) for name in ("nodes", "edges", "features", "classes")}
-    return {"name": get.text("dataset.name"), "digest": get.text("dataset.digest"), **sizes,
+    name = get.text("dataset.name") + (", links" if score_name(record) == AUC else "")
+    return {"name": name, "digest": get.text("dataset.digest"), **sizes,
             "homophily": get.maybe("dataset.homophily")}  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def train_links(
             model.train()
             for edge, other in _batches(edges, z.shape[0], rng):
                 above, below = torch.sigmoid(model(z, np.concatenate([edge, other], axis=1))).chunk(2)
-                ((1 - (above - below)) ** 2).sum().backward()
+                ((1 - (above - below)) ** 2).sum().backward()  # type: ignore[no-untyped-call]
                 adam.step()
             found = auc(model.scores(z, pairs[:, :val]))
             observer.tell("val_auc", found, epoch)

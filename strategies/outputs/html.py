@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from strategies.results.in_words import privacy_in_words
 from strategies.results.numbers import bytes_, count, percent, seconds
+from strategies.results.scores import about_links, score_name, scores_of
 from strategies.results.shown_nulls import NULLS, STANDINGS, best_null, nulls_of, verdict_of
 
 if TYPE_CHECKING:
@@ -46,13 +47,15 @@ def _cell(text: str) -> str:
 def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
     """Return a result: verdict, accuracy beside chance and the best null model, privacy in words, cost."""
     verdict, reference = verdict_of(record), record["reference"]["nonprivate_test"]
-    said = [f"{_test(record)} of the test people are right", *_beside(record)]
+    name, note = score_name(record), about_links(record)
+    tested = "of the test people are right" if note is None else f"{name}, links of test pairs"
+    said = [f"{_test(record)} {tested}", *_beside(record)]
     if reference is not None:
         said.append(f"without noise: {percent(reference)}")
     rows = [] if verdict is None else [("verdict", verdict["text"])]
     rows += [
-        ("accuracy", "\n".join(said)),
-        ("privacy", "\n".join(finding.text for finding in privacy_in_words(record))),
+        (name, "\n".join(said)),
+        ("privacy", "\n".join([*(finding.text for finding in privacy_in_words(record)), *filter(None, (note,))])),
         ("cost", _cost(record)),
     ]
     if folder is not None:
@@ -86,7 +89,7 @@ def html_of_graph(graph: GraphArrays) -> str:
 
 
 def _test(record: Mapping[str, Any]) -> str:
-    accuracy = record["accuracy"]
+    accuracy = scores_of(record)
     return percent(accuracy["test"]) + ("" if accuracy["std"] is None else f" ± {percent(accuracy['std'])}")
 
 

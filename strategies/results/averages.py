@@ -42,8 +42,9 @@ def gain(model: Sequence[Score], other: Sequence[Score]) -> Interval | None:
     """Return how much better a model is than another one, paired.
 
     With five repeats or more it is Student's interval of the differences. With one repeat it is the
-    bootstrap over the test people, and a normal interval for the AUC of test pairs. With two to four repeats it is a normal interval, whose standard error
-    is the larger one of the error over repeats and the mean error over the test people of a repeat.
+    bootstrap over the test people (for the AUC of pairs a normal interval). With two to four repeats it is a normal
+    interval, whose standard error is the larger one of the error over repeats and the mean error over the test
+    people of a repeat.
     None without test people, or if one repeat has no prediction of each person.
     """
     pairs = list(zip(model, other, strict=True))

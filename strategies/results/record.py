@@ -97,7 +97,7 @@ def _scores(setup: RunSetup, repeats: Sequence[Repeat]) -> dict[str, Any]:
     over = {"per_repeat": tests, "std": spread(tests)}
     if setup.options.task != LINKS:
         return {"accuracy": {**found, **over}, "nulls": nulls_of(repeats)}
-    nothing = {"test": None, "val": None, "macro_f1": None, "per_repeat": [], "std": None}
+    nothing: dict[str, Any] = {"test": None, "val": None, "macro_f1": None, "per_repeat": [], "std": None}
     links = {
         "test": {"auc": found["test"], "average_precision": found["average_precision"]},
         "val": {"auc": found["val"], "average_precision": found["val_average_precision"]},

@@ -26,8 +26,7 @@ def nulls_of(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     scores = _scores(repeats)
     if CHANCE not in scores:
         return None
-    of_links = COMMON_NEIGHBOURS in scores or PAGERANK in scores
-    graph = (COMMON_NEIGHBOURS, PAGERANK) if of_links else (GRAPH_ALONE,)
+    graph = (COMMON_NEIGHBOURS, PAGERANK) if _of_links(scores) else (GRAPH_ALONE,)
     return {
         CHANCE: {"test": mean([score.test for score in scores[CHANCE]])},
         **{name: _figures(scores.get(name)) for name in graph},
@@ -58,7 +57,7 @@ def verdict_of(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
         "margin": _plain(margin),
         "best_null": None if margin is None else best,
         "bought": {attribute: _plain(found) for attribute, found in bought.items()},
-        "text": " ".join(_sentences(over_chance, best, margin, bought)),
+        "text": " ".join(_sentences(over_chance, best, margin, bought, links=_of_links(scores))),
     }
 
 
@@ -66,6 +65,12 @@ def _scores(repeats: Sequence[Repeat]) -> dict[str, list[Score]]:
     """Return the scores of each null model that every repeat has."""
     names = [name for name in repeats[0].nulls if all(name in repeat.nulls for repeat in repeats)]
     return {name: [repeat.nulls[name] for repeat in repeats] for name in names}
+
+
+def _of_links(scores: dict[str, list[Score]]) -> bool:
+    """Return whether the scores are those of pairs: each has a number of its own, not only right or wrong."""
+    right = scores[CHANCE][0].right
+    return right is not None and right.dtype.kind == "f"
 
 
 def _shuffled(scores: dict[str, list[Score]]) -> list[str]:
@@ -95,11 +100,13 @@ def _plain(found: Interval | None) -> dict[str, float] | None:
 
 
 def _sentences(
-    over_chance: Interval | None, best: str | None, margin: Interval | None, bought: Mapping[str, Interval | None]
-) -> Iterator[str]:
+    over_chance: Interval | None, best: str | None, margin: Interval | None, bought: Mapping[str, Interval | None],
+    *, links: bool,
+) -> Iterator[str]:  # fmt: skip
     if over_chance is not None:
         if over_chance.high < 0:
-            yield f"The method is below chance: always the largest class is {_points(over_chance, -1)} better."
+            blind = "a random order" if links else "always the largest class"
+            yield f"The method is below chance: {blind} is {_points(over_chance, -1)} better."
         else:
             how = "above" if over_chance.low > 0 else "not measurably above"
             yield f"The method is {how} chance: {_points(over_chance)}."

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from devices.facts import IntArray
 from strategies.engines.collect import collect
@@ -37,7 +38,7 @@ def null_models(scene: Scene, outcome: Outcome, shared: Path | None) -> Iterator
     """
     run, known, links = run_of(scene.setup.method, scene.setup.options.task), outcome.known, scene.links
     if known is not None:
-        settings = (scene.seeds.training, scene.setup.options.device)
+        settings: tuple[Any, ...] = (scene.seeds.training, scene.setup.options.device)
         if links is not None:
             settings = (*settings, links.digest)
         for name, predict in run.null_models(scene, known):

@@ -63,8 +63,8 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     """
     links = options.task == LINKS
     if links and (options.tuned or options.gnn is not None):
-        given = "--tuned" if options.tuned else f"--gnn {options.gnn}"
-        raise ValueError(f"{given} with --task {LINKS}: the network is a scorer of pairs, with settings of its own")
+        refused = "--tuned" if options.tuned else f"--gnn {options.gnn}"
+        raise ValueError(f"{refused} with --task {LINKS}: the network is a scorer of pairs, with settings of its own")
     gnn = LINK_TRAINING["gnn"] if links else options.gnn or method.default_gnn
     values: dict[str, Any] = {}
     provenance: dict[str, str] = {}

@@ -127,7 +127,7 @@ function scatter(width, { points, all, panel, strips, title, ticksAs, mark, what
       { type: "symbol", name: "points", from: { data: "rows" }, encode: { enter: { x: { field: "x" }, y: y("y"), shape: { field: "shape" }, size: constant(page.curves ? 60 : narrow ? 85 : 105), fill: { field: "fill" }, stroke: constant("var(--paper)"), strokeWidth: constant(1.2), ...tooltip({ field: "tip" }) } } },
       { type: "text", name: "labels", aria: false, interactive: false, from: { data: "points" }, encode: { enter: { text: { field: "datum.said" }, fill: constant("var(--ink)"), fontSize: constant(narrow ? 12 : 13) } },
         transform: [{ type: "label", size: [inner, height], avoidMarks: [...(page.curves && alone.length ? ["spread"] : []), ...(nulls.length ? ["nulls"] : []), ...(chance ? ["chance"] : []), ...(rule ? ["said"] : []), ...(raw ? ["reference"] : [])], anchor: ["right", "left", "top", "bottom", "top-right", "top-left", "bottom-right", "bottom-left"], offset: [7, 7, 8, 8, 4, 4, 4, 4], padding: 2 }] },
-      { type: "text", aria: false, encode: { enter: { x: constant(-axis + 6), y: constant(-8), text: constant("accuracy, %"), fill: constant("var(--soft)"), fontSize: constant(12), align: constant("left"), baseline: constant("bottom") } } },
+      { type: "text", aria: false, encode: { enter: { x: constant(-axis + 6), y: constant(-8), text: constant(`${page.score}, %`), fill: constant("var(--soft)"), fontSize: constant(12), align: constant("left"), baseline: constant("bottom") } } },
     ],
   };
 }
@@ -143,7 +143,7 @@ function privacyChart(width, panel) {
   });
   return scatter(width, {
     points: ofPanel(all, panel), all, panel, strips: words.strips, title: words.title, ticksAs: "format(datum.value, ',~r')",
-    mark: state.side === "claimed" ? null : page.mark, what: "Test accuracy against epsilon; the table At a glance has the same figures",
+    mark: state.side === "claimed" ? null : page.mark, what: `Test ${page.score} against epsilon; the table At a glance has the same figures`,
   });
 }
 
@@ -159,6 +159,6 @@ function bytesChart(width, panel) {
   return scatter(width, {
     points: ofPanel(all, panel), all, panel, strips: { left: "nothing sent" }, title: "bytes a device, down and up",
     ticksAs: "datum.value >= 1e9 ? datum.value / 1e9 + ' GB' : datum.value >= 1e6 ? datum.value / 1e6 + ' MB' : datum.value >= 1e3 ? datum.value / 1e3 + ' kB' : datum.value + ' B'",
-    mark: null, joined: false, what: "Test accuracy against the bytes that a device sends and receives; the table At a glance has the same figures",
+    mark: null, joined: false, what: `Test ${page.score} against the bytes that a device sends and receives; the table At a glance has the same figures`,
   });
 }
