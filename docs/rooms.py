@@ -39,7 +39,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("links",),
         ("reports",),
         ("defences", "learning", "privacy"),
-        ("defences.__init__", "posterior", "votes"),
+        ("defences.__init__", "pairs", "posterior", "votes"),
         ("methods", "nulls", "teachers"),
         ("methods.federated", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),
         ("methods.__init__",),

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from curator.learning.link_scorer import LINK_TRAINING, train_links
 from curator.learning.tfidf import weighted_rows
 from curator.learning.training import TrainingSettings
 from curator.linear.pagerank import pagerank, walk_matrix
 from curator.linear.propagation import adjacency_matrix
-from curator.links.ranking import auc
 from curator.nulls.known import Known
+from curator.pairs.ranking import auc
+from curator.pairs.scorer import LINK_TRAINING, train_links
 from devices.array_types import DoubleArray, IntArray
 
 _ALPHA = 0.1

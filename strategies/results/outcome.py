@@ -68,7 +68,7 @@ class Score:
     Args:
         test: Share that is right, or the AUC of pairs; None without anybody to test.
         right: bool, for each test person; None without a single network. For pairs it is float64: numbers with the
-            mean ``test`` and its standard error (:func:`curator.links.ranking.placements`).
+            mean ``test`` and its standard error (:func:`curator.pairs.ranking.placements`).
     """
 
     test: float | None

@@ -3,7 +3,7 @@
 held-out edges leave the lists -> devices -> reports -> graph -> score of a pair
 
 The score is the better one, by AUC on the validation pairs, of two: the method's own estimate of a
-pair, if it has one, and a link scorer (:mod:`curator.learning.link_scorer`) that learns the edges of the
+pair, if it has one, and a link scorer (:mod:`curator.pairs.scorer`) that learns the edges of the
 method's graph from the method's features. The curator knows the validation pairs, as it knows
 validation labels in the task of classes.
 """
@@ -17,13 +17,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from curator.graph import Graph
-from curator.learning.link_scorer import TrainedLinks, train_links
 from curator.learning.training import TrainingSettings
-from curator.links.ranking import auc, average_precision, placements
 from curator.methods import Method, Reference, find
-from curator.methods.link_rows import undirected
 from curator.nulls import links as nulls
 from curator.nulls.known import Known
+from curator.pairs.ranking import auc, average_precision, placements
+from curator.pairs.rows import undirected
+from curator.pairs.scorer import TrainedLinks, train_links
 from curator.reports.reports import Reports
 from strategies.people.owned_graph import own
 from strategies.results.outcome import Predictions, Score

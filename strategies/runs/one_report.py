@@ -30,8 +30,8 @@ from strategies.runs.run import ALL, Others, Run, Scene
 from strategies.setup.run_setup import RunSetup
 
 if TYPE_CHECKING:
-    from curator.learning.link_scorer import TrainedLinks
     from curator.learning.training import TrainedNetwork
+    from curator.pairs.scorer import TrainedLinks
 
 
 class OneReportRun(Run):

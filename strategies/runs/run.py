@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from curator.learning.training import TrainingSettings
-from curator.methods import Method, Question
+from curator.methods import Method, Question, Reference, find
 from curator.nulls.known import Known
 from curator.nulls.models import chance, features_alone, graph_alone
 from curator.observer import Observer
@@ -27,11 +27,11 @@ from devices.enrolment.state import State
 from devices.facts import IntArray, Split
 from devices.policy.policy import Mode, Policy, policy_for
 from devices.query import ATTRIBUTES
+from strategies.people.owned_graph import own
 from strategies.progress import Progress
 from strategies.results import evaluation
 from strategies.results.outcome import Outcome, Predictions, Score
 from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE, GRAPH_ALONE
-from strategies.runs.reference import without_noise
 from strategies.setup.options import RunOptions, Seeds
 from strategies.setup.run_setup import RunSetup
 
@@ -200,6 +200,20 @@ class Run:
             predictions = self.work(other).predictions
         if predictions is not None:
             yield ALL, predictions
+
+
+def without_noise(setup: RunSetup, split: Split, seed: int, settings: TrainingSettings) -> IntArray:
+    """Train the run's network on the true graph and return everybody's class, int64 (n,)."""
+    raw = find("raw")()
+    assert isinstance(raw, Reference)
+    trained = raw.train(
+        raw.from_owned(own(setup.population, split, trust="none")),
+        settings=settings,
+        classes=setup.population.facts.classes,
+        seed=seed,
+        device=setup.options.device,
+    )
+    return trained.predictions
 
 
 ALL = "all"  # all private attributes are shuffled

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from curator.learning.link_scorer import LINK_TRAINING
 from curator.learning.training import TrainingSettings
 from curator.methods import Method
 from curator.methods.base import Budget
 from curator.names import nearest
+from curator.pairs.scorer import LINK_TRAINING
 from curator.tuned import stored
 from strategies.setup.options import LINKS, RunOptions
 

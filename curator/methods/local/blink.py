@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from curator.links.beta_model import fit_beta_model
 from curator.links.blink import LinkPosterior, PairOdds
 from curator.methods.base import Budget, Graph, Grid
-from curator.methods.link_rows import spread_over
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
+from curator.pairs.rows import spread_over
 from curator.reports.reports import Reports
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge

@@ -13,8 +13,8 @@ import numpy as np
 
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Question, WithoutReports
-from curator.methods.link_rows import spread_over
 from curator.owned import OwnedGraph
+from curator.pairs.rows import spread_over
 from curator.privacy.guarantee import Guarantee, open_guarantee
 from devices.facts import PublicFacts
 

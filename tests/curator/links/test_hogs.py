@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from curator.links import hogs as hogs_topology
-from curator.links.hogs import ReportedBits, likely_links, posterior
+from curator.links.hogs import ReportedBits, likely_links, pair_probability, posterior
 from curator.links.similarity import BitRows, Rows, public_rows
 
 
@@ -112,3 +112,10 @@ def test_near_duplicates_are_looked_for_without_looking_at_all_pairs() -> None:
     links = likely_links(bits, BitRows(packed), 0.5)
     assert (links.path, links.looked_at) == ("pairs", 1)
     assert (links.left.tolist(), links.right.tolist(), links.probability.tolist()) == ([7], [1900], [1.0])
+
+
+def test_a_list_of_pairs_has_the_probability_of_the_search() -> None:
+    bits, _, _, rows = _case(1)
+    links = likely_links(bits, rows, 1e-6)
+    found = pair_probability(bits, rows, links.left, links.right)
+    assert len(links) and np.array_equal(found, links.probability)

@@ -26,7 +26,7 @@ from curator import observer
 from curator.learning.adam import Adam
 from curator.learning.threads import threads_for
 from curator.learning.training import TrainingSettings, choose_device
-from curator.links.ranking import auc
+from curator.pairs.ranking import auc
 from curator.steps import counted
 from devices.array_types import DoubleArray, IntArray
 
