@@ -21,7 +21,7 @@ from cli.words import seconds as in_words
 from curator.methods.base import NO_NETWORK
 from curator.privacy.levels import level_spec
 from strategies.results.scores import AUC, score_name, scores_of
-from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, nulls_of, verdict_of
+from strategies.results.shown_nulls import NOT_TAKEN, STANDINGS, nulls_of, spec_of, verdict_of
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Group:
@@ -134,7 +134,7 @@ def _nulls(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not nulls:
         yield "null models", NOT_TAKEN
     for name, entry in nulls.items():
-        spec, said = NULLS[name], share(entry)
+        spec, said = spec_of(name, links=bool(record.get("links"))), share(entry)
         if entry["test"] > test:
             style = TONES["bad"]
             said = f"[bold {style}]{said}, {points(entry['test'] - test)} points above the method[/bold {style}]"

@@ -41,7 +41,8 @@ from cli.words import (
 )
 from devices.atomic_files import write_atomically
 from strategies.results.levels import CLOSE, shown_levels
-from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
+from strategies.results.scores import AUC
+from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, spec_of
 
 _SAME = 1e-6  # relative: losses that differ by rounding only are equal
 _SCRIPTS = ("base.js", "scatter.js", "bars.js", "degrees.js", "page.js")
@@ -81,7 +82,11 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
         views=data["views"],
         notes=data["notes"],
         levels=shown_levels(),
-        nulls={name: spec for name, spec in NULLS.items() if any(name in row["nulls"] for row in rows)},
+        nulls={
+            name: spec_of(name, links=score_words(rows) == AUC)
+            for name in NULLS
+            if any(name in row["nulls"] for row in rows)
+        },
         not_taken=NOT_TAKEN,
         standings=STANDINGS,
         above=ABOVE,

@@ -41,7 +41,7 @@ class NullSpec:
 
 
 NULLS = {
-    CHANCE: NullSpec("chance", "always the largest class; of links: any order"),
+    CHANCE: NullSpec("chance", "always the largest class"),
     GRAPH_ALONE: NullSpec(
         "graph alone", "labels spread over the curator's graph", "labels spread over the graph alone"
     ),
@@ -65,6 +65,14 @@ NULLS = {
         "shuffled all", "the same run with somebody else's data throughout", "results with private data of other people"
     ),
 }
+
+_OF_LINKS = NullSpec("chance", "any order of the pairs")
+
+
+def spec_of(name: str, *, links: bool) -> NullSpec:
+    """Return the words of a null model; chance has other words in the task of links."""
+    return _OF_LINKS if links and name == CHANCE else NULLS[name]
+
 
 # Standing of a method among its null models: words, and whether that is good, open or bad.
 STANDINGS = {
