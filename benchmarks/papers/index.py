@@ -81,7 +81,7 @@ LINES = (
               r"^Of (\d+) rows (\d+) are contradicted", "{2} of {1} rows are contradicted; each is explained",
               "python -m benchmarks.audits.run"),
     IndexLine("links.md", "Link prediction on Cora: `privge` beside re-runs, and four other methods",
-              r"^(\d+) of (\d+) rows are measurably above", "{1} of {2} rows are measurably above their best null model",
+              r"^(\d+) of (\d+) rows are measurably above", "{1} of {2} rows are measurably above their best null",
               "python -m benchmarks.papers.links"),
     IndexLine("generated.md", "The generated graphs beside real ones",
               r"^\| generated \|(?:[^|]*\|){4} ([\d.]+) \| ([\d.]+) \| ([\d.]+) ",

@@ -113,7 +113,8 @@ def _interval(row: Mapping[str, str], name: str) -> str:
 
 def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
     heads = ("method", "epsilon", "seeds", "AUC", "average precision", "common neighbours", "pagerank",
-             "features alone", "shuffled all", "margin over the best null", "private data bought", "epsilon of an edge")  # fmt: skip
+             "features alone", "shuffled all", "margin over the best null", "private data bought",
+             "epsilon of an edge")  # fmt: skip
     yield f"| {' | '.join(heads)} |"
     yield "|" + " --- |" * len(heads)
     for row in rows:
