@@ -38,7 +38,12 @@ def auc(scores: DoubleArray) -> float:
     >>> auc(np.array([3.0, 1.0, 2.0, 0.0]))
     0.75
     """
-    return float(np.mean(_share_below(*halves(scores))))
+    return auc_between(*halves(scores))
+
+
+def auc_between(above: DoubleArray, below: DoubleArray) -> float:
+    """Return the chance that a score of the first list is larger than one of the second; a tie counts half."""
+    return float(np.mean(_share_below(above, below))) if len(above) and len(below) else 0.5
 
 
 def average_precision(scores: DoubleArray) -> float:

@@ -1,4 +1,4 @@
-"""PrivGE (Li et al., CIKM 2024, https://arxiv.org/abs/2310.11060), from the authors' code: node classification.
+"""PrivGE (Li et al., CIKM 2024, https://arxiv.org/abs/2310.11060), from the authors' code.
 
 On the devices (HDS): m of the d features are drawn without replacement, and each is reported by the
 square wave with epsilon / m. The graph and the labels are public.
@@ -11,6 +11,8 @@ The entries are biased: the square wave shrinks t by kappa, and only m of d feat
 undoes neither, which is ``debias=false``. By default the entries are the unbiased estimates, over the known standard
 deviation of one. On validation nodes that is as good at epsilon 1. At epsilon 8 it is far better with few drawn
 features: the code's entry of a feature at ``low`` is then nearly 0, and such a report names nobody.
+
+Links (``--task links``): Z over the edges that are not held out, and the scorer of :mod:`curator.pairs.scorer`.
 
 m is a hyper-parameter of the code, 1 to 50 by data set, and it waits for 50 epochs; ``--tuned`` has its values. The
 default 1 has the smallest variance up to epsilon 3.
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PrivGE(PublicGraphMethod):
-    """PrivGE, node classification.
+    """PrivGE.
 
     Args:
         m: Number of drawn features.
@@ -67,6 +69,7 @@ class PrivGE(PublicGraphMethod):
     paper: ClassVar[str] = "Li et al., Privacy-Preserving Graph Embedding based on Local Differential Privacy (PrivGE)"
     mechanisms: ClassVar[tuple[str, ...]] = ("window", "grr")
     default_gnn: ClassVar[str] = "mlp"
+    link_task: ClassVar[bool] = True
     training_defaults: ClassVar[Mapping[str, Any]] = {
         "hidden": 128, "weight_decay": 5e-4, "gnn_dropout": 0.7, "epochs": 1000,
     }  # fmt: skip

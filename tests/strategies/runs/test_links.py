@@ -32,7 +32,7 @@ def edges_of(people: Population) -> set[tuple[int, int]]:
 
 @pytest.fixture(scope="module")
 def records() -> Iterator[dict[str, dict[str, Any]]]:
-    yield {name: simulate(options(name)).record for name in ("hogs", "blink", "lpgnn", "solitude", "raw")}
+    yield {name: simulate(options(name)).record for name in ("hogs", "blink", "lpgnn", "solitude", "privge", "raw")}
 
 
 def test_no_device_has_a_held_out_edge_and_no_public_graph(tmp_path: Path) -> None:
@@ -63,6 +63,7 @@ def test_the_record_has_links_beside_their_null_models(records: dict[str, dict[s
         assert {"common_neighbours", "pagerank", "features_alone", "shuffled"} < set(links["nulls"])
         assert set(links["nulls"]["shuffled"]) == {
             "hogs": {"adjacency", "features", "all"}, "blink": {"adjacency", "all"}, "lpgnn": {"features", "all"},
+            "privge": {"features", "all"},
             "solitude": {"adjacency", "features", "all"}, "raw": set(),
         }[name]  # fmt: skip
         assert record["verdict"]["text"] and scores_of(record)["per_repeat"] == links["per_repeat"]
