@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -35,6 +36,19 @@ StatedLaw = Annotated[
 ]
 Event = Annotated[str | None, o.in_panel(_THEIRS, "--event", "Report -> what is counted.", "module:function")]
 TimeLimit = Annotated[float, o.in_panel(_THEIRS, "--time-limit", "Seconds for the trials; it cuts them.", "S")]
+_RELEASED = "Published models (METHOD --released-model)"
+Released = Annotated[
+    bool, o.in_panel(_RELEASED, "--released-model", "Attack the model that a run of the method publishes.")
+]
+Shadows = Annotated[int, o.in_panel(_RELEASED, "--shadows", "Runs of a method; one half attacks the other.", "N")]
+People = Annotated[str, o.in_panel(_RELEASED, "--dataset", "Data; on others than generated, one run.", "NAME|FILE")]
+Clients = Annotated[
+    int | None, o.in_panel(_RELEASED, "--clients", "Number of devices.", "N", show_default="generated: 120")
+]
+Epsilon = Annotated[float | None, o.in_panel(_RELEASED, "--epsilon", "Budget, in the method's own sense.", "X")]
+Settings = Annotated[
+    list[str] | None, o.in_panel(_RELEASED, "--set", "A parameter of the method or the training.", "KEY=VALUE")
+]
 Workers = Annotated[int, o.plain_option("--workers", "Number of processes.", "N", show_default="cores")]
 
 
@@ -51,6 +65,12 @@ def audit(
     law: StatedLaw = None,
     event: Event = None,
     time_limit: TimeLimit = 300.0,
+    released_model: Released = False,
+    shadows: Shadows = 32,
+    dataset: People = "generated",
+    clients: Clients = None,
+    epsilon: Epsilon = None,
+    settings: Settings = None,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -66,8 +86,21 @@ def audit(
     given = {"--domain": domain, "--claims": claims, "--law": law, "--event": event, "--delta": delta or None}
     if not theirs and (named := [option for option, value in given.items() if value is not None]):
         raise ValueError(f"{named[0]}: only for a function, audited as module:function")
+    of_runs = {"--dataset": dataset != "generated", "--clients": clients, "--epsilon": epsilon, "--set": settings}
+    if not released_model and (named := [option for option, value in of_runs.items() if value]):
+        raise ValueError(f"{named[0]}: only with --released-model")
     with working(silent=quiet or as_json) as progress:
-        if theirs:
+        rows: Sequence[Any]
+        if released_model:
+            from strategies.experiments.released_model import ReleasedOptions, audit_released
+
+            rows = audit_released(
+                ReleasedOptions(methods=tuple(dict.fromkeys(names or ())), shadows=shadows, dataset=dataset,
+                                clients=clients, epsilon=epsilon, settings=o.pairs("--set", settings),
+                                confidence=confidence, seed=seed),
+                progress=progress,
+            )  # fmt: skip
+        elif theirs:
             if names is None or len(names) > 1 or domain is None or claims is None:
                 raise ValueError("module:function is audited alone, and needs --domain and --claims")
             from strategies.audit.randomiser import RandomiserOptions, audit_named
@@ -84,15 +117,46 @@ def audit(
             asked = AuditOptions(names=tuple(dict.fromkeys(names or ())), trials=trials, confidence=confidence,
                                  seed=seed, workers=workers or cores())  # fmt: skip
             rows = run(asked, progress=progress)
-    wrong = [row for row in rows if not row.passed]
+    wrong = [row for row in rows if row.passed is False]
     if as_json:
         print_json({"rows": [row.to_dict() for row in rows], "passed": not wrong})
     elif not quiet:
-        console().print(view(rows, trials=trials, confidence=confidence, theirs=theirs))
+        shown = (
+            attacks(rows, confidence)
+            if released_model
+            else view(rows, trials=trials, confidence=confidence, theirs=theirs)
+        )
+        console().print(shown)
     if wrong:
         first = wrong[0]
         said = f"first {first.name}, {first.level}: {first.detail}"
         raise Failure(f"{len(wrong)} of {len(rows)} rows FAIL, {said}", FAILED)
+
+
+def attacks(rows: Any, confidence: float) -> Any:
+    """Return the text to print of attacks on released models: a table of 80 columns and its explanation."""
+    from rich.console import Group
+    from rich.markup import escape
+
+    from cli.words import points
+    from curator.privacy.levels import LEVELS
+
+    verdicts = {True: "[green]pass[/green]", False: "[bold red]FAIL[/bold red]", None: "[dim]no bound[/dim]"}
+    shown = text_table("method", "what changes", ">claimed", ">attack shows", ">AUC %", ">TPR %", ">at most", "", gap=1)
+    for row in rows:
+        most = row.largest_true_positives
+        shown.add_row(escape(row.name), LEVELS[row.level].heading, _figure(row.claimed), _figure(row.lower_bound),
+                      points(row.auc), points(row.true_positives), points(most), verdicts[row.passed])  # fmt: skip
+    wrong = [f"[red]{escape(row.name)}, {escape(row.level)}: {escape(row.detail)}[/red]"
+             for row in rows if row.passed is False]  # fmt: skip
+    said = (
+        "[dim]attack shows: a lower bound on epsilon from the share of right guesses; all bounds hold together with "
+        f"confidence {confidence:.7g}, and only they decide. TPR: share of the values that are in which the attack "
+        f"finds, where it takes {points(rows[0].false_positives, 0)} % of the others for them; at most: what the "
+        "guarantee allows. AUC and TPR have the error of few trials. A weak attack proves nothing: only the claim "
+        "bounds a better one.[/dim]"
+    )
+    return Group(shown, "", *wrong, said)
 
 
 def cores() -> int:

@@ -25,7 +25,7 @@ class AuditRow:
         lower_bound: Lower bound from trials, None without trials.
         confidence: Confidence with which all lower bounds of the audit hold together.
         trials: Number of trials on each side.
-        passed: Whether neither figure exceeds the claim.
+        passed: Whether neither figure exceeds the claim; None where nothing bounds it.
         detail: Way in which the exact figure was found, or the fault.
     """
 
@@ -36,7 +36,7 @@ class AuditRow:
     lower_bound: float | None
     confidence: float
     trials: int
-    passed: bool
+    passed: bool | None
     detail: str = ""
 
     def to_dict(self) -> dict[str, Any]:

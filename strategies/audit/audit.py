@@ -100,4 +100,4 @@ def audit_one(name: str, effort: Effort) -> list[AuditRow]:
 
 def failed(rows: Sequence[AuditRow]) -> list[AuditRow]:
     """Return the rows that did not pass."""
-    return [row for row in rows if not row.passed]
+    return [row for row in rows if row.passed is False]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.special import log_softmax
 from torch import nn
 
 from curator.linear.propagation import adjacency_matrix, gcn_matrix
+from curator.methods.federated.fedavg import Federated
 from devices.data.population import Population
 from devices.facts import IntArray
 from devices.network import FloatArray, Shape
@@ -40,11 +44,22 @@ def scaled_features(population: Population, scaling: str) -> Any:
 
 def predict(weights: FloatArray, task: Task, population: Population) -> IntArray:
     """Return everybody's class, int64 (n,): of its own features, or with its neighbours as in training."""
-    w1, b1, w2, b2 = task.shape.parts(weights)
-    inputs = scaled_features(population, task.scaling)
-    if task.sees == "own":
-        return (np.maximum(inputs @ w1 + b1, 0) @ w2 + b2).argmax(axis=1).astype(np.int64)
+    found = _scores(task.shape.parts(weights), task.sees, task.scaling, population)
+    return np.asarray(found.argmax(axis=1), np.int64)
+
+
+def log_probabilities(model: TwoLayers, method: Federated, population: Population) -> NDArray[np.float64]:
+    """float64 (n, classes): logarithms of everybody's probabilities, as :func:`predict` applies the network."""
+    parts = [tensor.detach().numpy() for tensor in model.state_dict().values()]
+    return np.asarray(log_softmax(_scores(parts, method.sees, method.scaling, population), axis=1), np.float64)
+
+
+def _scores(parts: Sequence[Any], sees: str, scaling: str, population: Population) -> Any:
+    w1, b1, w2, b2 = parts
+    inputs = scaled_features(population, scaling)
+    if sees == "own":
+        return np.maximum(inputs @ w1 + b1, 0) @ w2 + b2
     edges = population.edges
     spread = gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
     hidden = np.maximum(spread @ (inputs @ w1) + b1, 0)
-    return (spread @ (hidden @ w2) + b2).argmax(axis=1).astype(np.int64)
+    return spread @ (hidden @ w2) + b2

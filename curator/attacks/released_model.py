@@ -1,0 +1,143 @@
+"""Inference from a released model: was this value in, or the other one?
+
+LiRA (Carlini et al. 2022, https://arxiv.org/abs/2112.03570), the likelihood-ratio form of the attack with shadow
+models (Shokri et al. 2017, https://arxiv.org/abs/1610.05820). In every shadow run a coin decides for each target
+whether its value is the true one (in) or another one (out). The attacker knows everything else. A run's published
+model gives one signal a target. The signals of one half of the runs give each target a normal law in and out; the
+variance is one for all targets, as few runs cannot tell more. The other half is attacked with the ratio of both laws.
+
+A loss of epsilon for one target makes every single guess right with probability e^eps / (1 + e^eps) at most, however
+the guesses of one run depend on one another (Steinke et al. 2023, https://arxiv.org/abs/2305.08846, with delta 0). So
+the number of right guesses is at most binomial, and Clopper and Pearson's lower limit of the share that is right is a
+lower bound on epsilon. How many guesses to make is decided on the first half of the runs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curator.attacks.audit_row import AuditRow, Effort
+from curator.attacks.bounds import clopper_pearson
+from curator.pairs.ranking import auc_between
+from devices.array_types import BoolArray, DoubleArray
+
+FALSE_POSITIVES = 0.05  # rate at which the true positives are stated
+_SHARES = (1.0, 0.5, 0.25, 0.1)  # of the targets, the most certain ones: how many are guessed
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class InferenceRow(AuditRow):
+    """Row of an attack on released models; ``passed`` is None where nothing bounds the attack.
+
+    Args:
+        auc: Chance that a target that is in gets a larger ratio than one that is out.
+        true_positives: Share of the targets that are in above the threshold of ``false_positives``.
+        false_positives: Share of the targets that are out above the threshold.
+        largest_true_positives: What the guarantee allows at these false positives; None without one.
+        right: Share of the guesses that are right.
+        largest_right: What the guarantee allows, (1 + tanh(epsilon / 2)) / 2; None without one.
+        guesses: Number of guesses that the lower bound counts.
+    """
+
+    auc: float = 0.5
+    true_positives: float = 0.0
+    false_positives: float = FALSE_POSITIVES
+    largest_true_positives: float | None = None
+    right: float | None = None
+    largest_right: float | None = None
+    guesses: int = 0
+
+
+def largest_true_positives(false: float, epsilon: float, delta: float = 0.0) -> float:
+    """Return the largest true positive rate at a false positive rate, under (epsilon, delta).
+
+    >>> round(largest_true_positives(0.05, 1.0), 4), largest_true_positives(0.05, 0.0)
+    (0.1359, 0.05)
+    """
+    grown = math.exp(min(epsilon, 700.0))
+    return min(grown * false + delta, 1 - (1 - delta - false) / grown, 1.0)
+
+
+def ratios(signals: DoubleArray, inside: BoolArray, attacked: DoubleArray) -> DoubleArray:
+    """float64 (attacked runs, targets): log of the likelihood of in over that of out.
+
+    Args:
+        signals: float64 (runs, targets), of the runs that the attacker made.
+        inside: bool, same shape: whether the value was in.
+        attacked: float64 (runs, targets), of the runs to attack.
+    """
+    means = [_mean(signals, where) for where in (inside, ~inside)]
+    left = np.where(inside, signals - means[0], signals - means[1])
+    variance = float(np.mean(left**2)) + _TINY
+    return np.asarray((means[0] - means[1]) * (attacked - (means[0] + means[1]) / 2) / variance, np.float64)
+
+
+def inference_row(
+    name: str, level: str, signals: DoubleArray, inside: BoolArray, effort: Effort, *,
+    claimed: float | None, delta: float = 0.0, detail: str = "",
+) -> InferenceRow:  # fmt: skip
+    """Attack the second half of the runs with the first half, and compare with the guarantee.
+
+    Args:
+        name: The method.
+        level: What differs between in and out.
+        signals: float64 (runs, targets).
+        inside: bool (runs, targets): the coins.
+        effort: Confidence; its trials are not used.
+        claimed: Loss that the guarantee allows; None if nothing bounds it.
+        delta: Its delta. Above 0 no lower bound is compared.
+        detail: Words about the run.
+    """
+    half = len(signals) // 2
+    made, coins = signals[:half], inside[:half]
+    others = [np.arange(half) != run for run in range(half)]  # a run would recognise its own part of the means
+    known = np.concatenate([ratios(made[rest], coins[rest], made[~rest]) for rest in others])
+    found, truth = ratios(made, coins, signals[half:]), inside[half:]
+    share = max(_SHARES, key=lambda share: _bound(*_guesses(known, coins, share), effort.error))
+    right, guesses = _guesses(found, truth, share)
+    bound = _bound(right, guesses, effort.error)
+    judged = claimed is not None and math.isfinite(claimed) and not delta
+    return InferenceRow(
+        name, level, claimed, None, bound, effort.confidence, found.size,
+        bound <= claimed if judged and claimed is not None else None,
+        detail, auc_between(found[truth], found[~truth]), true_positives(found[truth], found[~truth]), FALSE_POSITIVES,
+        None if claimed is None else largest_true_positives(FALSE_POSITIVES, claimed, delta),
+        right / guesses if guesses else None,
+        None if claimed is None else (1 + math.tanh(claimed / 2)) / 2, guesses,
+    )  # fmt: skip
+
+
+def true_positives(inside: DoubleArray, outside: DoubleArray) -> float:
+    """Return the share of ``inside`` above the threshold that ``FALSE_POSITIVES`` of ``outside`` are above."""
+    if not len(inside) or not len(outside):
+        return 0.0
+    falling = np.sort(outside)[::-1]
+    return float(np.mean(inside > falling[int(FALSE_POSITIVES * len(falling))]))
+
+
+def _mean(signals: DoubleArray, where: BoolArray) -> NDArray[np.float64]:
+    """float64 (targets,): mean over the runs in which a target is so; over all of them if it never is."""
+    count = where.sum(axis=0)
+    return np.where(count > 0, (signals * where).sum(axis=0) / np.maximum(count, 1), signals.mean(axis=0))
+
+
+def _guesses(found: DoubleArray, truth: BoolArray, share: float) -> tuple[int, int]:
+    """Return the numbers of right guesses and of all, about the targets of each run that are most certain."""
+    right = count = 0
+    for ratio, coins in zip(found, truth, strict=True):
+        chosen = np.argsort(-np.abs(ratio), kind="stable")[: max(1, round(share * len(ratio)))]
+        chosen = chosen[ratio[chosen] != 0]
+        right += int(np.sum((ratio[chosen] > 0) == coins[chosen]))
+        count += len(chosen)
+    return right, count
+
+
+def _bound(right: int, guesses: int, error: float) -> float:
+    """Return a lower bound on epsilon from right guesses; wrong with probability at most ``error``."""
+    lower = clopper_pearson(right, guesses, error)[0] if guesses else 0.0
+    return max(0.0, math.log(lower / (1 - lower))) if lower > 0 else 0.0
