@@ -34,7 +34,7 @@ from devices.array_types import DoubleArray, IntArray
 LINK_TRAINING: Mapping[str, Any] = {"gnn": "mlp", "hidden": 64, "gnn_dropout": 0.3, "weight_decay": 5e-4, "epochs": 500}
 PATIENCE = 50
 BATCH = 128
-MOST_EDGES = 20_000  # of one epoch
+MOST_EDGES = 5_000  # of one epoch: a noisy graph may have a million
 _AT_ONCE = 8192
 _MOST_OF_ALL = 0.9  # share of all pairs: beyond it, hardly a pair is left that is no edge
 

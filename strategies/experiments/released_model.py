@@ -20,7 +20,7 @@ the probability of the true class. In are training people, out are test people: 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -261,7 +261,7 @@ def _published(outcome: Outcome, setup: RunSetup, people: Population) -> np.ndar
     if isinstance(model, TwoLayers):
         assert isinstance(setup.method, Federated)
         return log_probabilities(model, setup.method, people)
-    predictions: Sequence[int] | Any = outcome.predictions
+    predictions = outcome.predictions
     if predictions is None:
         raise ValueError(f"{setup.method.name} publishes no single model")
     found = np.full((len(people), classes), np.log((1 - _SURE) / max(1, classes - 1)))
