@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from curator.learning.tfidf import weighted_rows
 from curator.learning.training import TrainingSettings
 from curator.linear.pagerank import pagerank, walk_matrix
 from curator.linear.propagation import adjacency_matrix
+from curator.linear.tfidf import weighted_rows
 from curator.nulls.known import Known
 from curator.pairs.ranking import auc
 from curator.pairs.scorer import LINK_TRAINING, train_links
