@@ -15,7 +15,7 @@ from pathlib import Path
 from curator.methods.base import Question
 from devices.client_app import release_states
 from devices.collector import CollectorKey
-from strategies.engines.grids import DirectGrid, LocalGrid
+from strategies.engines.grids import Around, DirectGrid, LocalGrid
 from strategies.engines.pool import processes
 from strategies.engines.process_grid import ProcessGrid, allow_open_files, worker_processes
 from strategies.engines.ray_grid import RayGrid
@@ -45,6 +45,7 @@ def collect(
     silent: frozenset[int] = frozenset(),
     stages: Stages | None = None,
     collector: CollectorKey | None = None,
+    around: Around | None = None,
 ) -> Collected:
     """Ask the devices of a state folder and return their reports.
 
@@ -58,6 +59,7 @@ def collect(
         silent: Devices that never answer.
         stages: Makes the questions of later stages; required for a query of several stages.
         collector: The key that signs the questions.
+        around: Puts another Grid around that of the devices (``local`` and ``ray``).
 
     Raises:
         FlowerFailed: if Flower's runtime brought no collection.
@@ -71,7 +73,7 @@ def collect(
         )
     strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages, collector=collector)
     with quiet_flower(), grid_for(folder, devices, engine=chosen, workers=workers, ray_address=ray_address) as grid:
-        return run_collection(strategy, grid)
+        return run_collection(strategy, wrapped(grid, folder, around))
 
 
 @contextmanager
@@ -92,6 +94,11 @@ def grid_for(
         yield LocalGrid(folder, devices)
     finally:
         release_states()
+
+
+def wrapped(grid: DirectGrid, folder: Path, around: Around | None) -> DirectGrid:
+    """Return the Grid that stands around this one, itself for None."""
+    return grid if around is None else around(grid, folder)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ this process. :class:`strategies.engines.process_grid.ProcessGrid` and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from flwr.app import Context, Message, RecordDict, UserConfig
@@ -22,6 +22,8 @@ from devices.fleet import Fleet
 from strategies.engines.flower_internals import assume_identity, set_message_id
 
 RUN_ID = 1
+# Puts another Grid around that of the devices (or silos) of a folder.
+Around = Callable[["DirectGrid", Path], "DirectGrid"]
 
 
 class DirectGrid(Grid):

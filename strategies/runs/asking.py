@@ -61,6 +61,8 @@ def ask_devices(scene: Scene) -> tuple[tuple[Question, ...], Collected]:
     more: dict[str, Any] = {"stages": Stages(setup.method, people.facts, scene.home)} if last else {}
     if setup.collector is not None:
         more["collector"] = setup.collector
+    if scene.around is not None:
+        more["around"] = scene.around
 
     def ask(asked: Sequence[Question]) -> Collected:
         return setup.collect(scene.home, asked, devices=len(people), silent=scene.silent, **more)

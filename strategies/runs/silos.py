@@ -79,8 +79,8 @@ class SiloRun(InRounds):
         started = time.perf_counter()
         with engines.quiet_flower(), seeded(seeds.training), watched(scene.watch):
             trimmed = trimmed_updates(setup)
-            grid = TrainingGrid(SiloGrid(rooms, method.silos), train=sample, dropping=method.dropping, seed=seeds.split,
-                                trimmed=trimmed)  # fmt: skip
+            inner = engines.wrapped(SiloGrid(rooms, method.silos), rooms, scene.around)
+            grid = TrainingGrid(inner, train=sample, dropping=method.dropping, seed=seeds.split, trimmed=trimmed)
             exchanged = 0.0
             if found is None and method.sums:
                 tell("exchange", None)

@@ -1,0 +1,152 @@
+"""Worst response for each mechanism: the bytes of an edited app that say a false record as loudly as possible.
+
+:data:`RESPONSES` has one function for each mechanism. It returns a report that the mechanism's own
+``encode`` writes, and that the real decoder reads. A mechanism of another package has no entry: its worst
+response is its exact value, without noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from devices.array_types import BoolArray, IntArray
+from devices.data.population import Record
+from devices.mechanisms import (
+    GRR,
+    GRRFS,
+    AnalyticGaussian,
+    ClearAdjacency,
+    ClearFeatures,
+    ClearLabel,
+    Degree,
+    GradedVote,
+    GroupDegrees,
+    Laplace,
+    MultiBit,
+    NeighbourhoodVote,
+    NoisyRow,
+    OneBit,
+    OwnFeaturesVote,
+    RandomizedResponse,
+)
+from devices.mechanisms.base import Grouping, Mechanism
+
+LARGEST = (1 << 31) - 1  # of the integers that the curator keeps; larger ones are refused
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What a lying device says about one mechanism.
+
+    Args:
+        device: Its number.
+        false: The record that it claims.
+        true: Its own record.
+        grouping: Public group of every node, where the question has one.
+        honest: Bytes of its honest report.
+        adds: Whether ones are added to the honest row; otherwise the claim takes its place.
+    """
+
+    device: int
+    false: Record = field(repr=False)
+    true: Record = field(repr=False)
+    grouping: Grouping = field(repr=False)
+    honest: bytes = field(repr=False)
+    adds: bool = False
+
+    def value(self, mechanism: Mechanism, record: Record | None = None) -> Any:
+        """Return the part of the false record (or of another one) that the mechanism reads."""
+        return mechanism.value_of(record or self.false, device=self.device, grouping=self.grouping)
+
+
+def _row(mechanism: Any, said: Said) -> BoolArray:
+    """bool (targets,): the claimed people, without noise."""
+    row: BoolArray = said.value(mechanism)
+    return row | mechanism.decode(said.honest, device=said.device) if said.adds else row
+
+
+def _ends_of_row(mechanism: NoisyRow, said: Said) -> IntArray:
+    """int64 (targets,): the format's largest numbers; with ``adds`` they replace the claimed entries alone."""
+    row = said.value(mechanism)
+    others = mechanism.decode(said.honest, device=said.device) if said.adds else -LARGEST
+    return np.where(row, LARGEST, others)
+
+
+def _number(mechanism: Degree, said: Said) -> int:
+    return int(said.value(mechanism))
+
+
+def _one_group(mechanism: GroupDegrees, said: Said) -> IntArray:
+    """int64 (groups,): the claimed number of people, all of them in the group that has most of them."""
+    counts = said.value(mechanism)
+    report = np.zeros_like(counts)
+    report[counts.argmax()] = counts.sum()
+    return report
+
+
+def _candidate(mechanism: NeighbourhoodVote, said: Said) -> int:
+    """Return the candidate that the claim speaks for; where the truth does as well, the next one."""
+    false, true = (said.value(mechanism, record) for record in (said.false, said.true))
+    return int(false.answer if false.answer != true.answer else (true.answer + 1) % true.values)
+
+
+def _second(mechanism: GradedVote, said: Said) -> int:
+    """Return the candidate that the true list speaks against."""
+    return int(said.value(mechanism, said.true) > 0)
+
+
+def _class(mechanism: OwnFeaturesVote, said: Said) -> int:
+    false, true = (said.value(mechanism, record) for record in (said.false, said.true))
+    return int(false if false != true else (true + 1) % mechanism.classes)
+
+
+def _high(mechanism: Any, said: Said) -> BoolArray:
+    """bool (d,): features in the upper half of the range."""
+    high: BoolArray = np.asarray(said.value(mechanism)) > (mechanism.low + mechanism.high) / 2
+    return high
+
+
+def _chosen(mechanism: MultiBit, said: Said) -> np.ndarray:
+    """int8 (d,): the m features that are largest in the claim, in place of a random set; equal ones by number."""
+    report = np.zeros(mechanism.d, np.int8)
+    most = np.argsort(-np.asarray(said.value(mechanism)), kind="stable")[: mechanism.m]
+    report[most] = np.where(_high(mechanism, said)[most], 1, -1)
+    return report
+
+
+def _far_steps(mechanism: Any, said: Said) -> IntArray:
+    """int64 (d,): the format's largest numbers; additive noise has no end that a decoder could check."""
+    return np.where(_high(mechanism, said), LARGEST, -LARGEST)
+
+
+def _exact(mechanism: Mechanism, said: Said) -> Any:
+    return said.value(mechanism)
+
+
+RESPONSES: Mapping[type[Mechanism], Callable[[Any, Said], Any]] = {
+    RandomizedResponse: _row,
+    ClearAdjacency: _row,
+    NoisyRow: _ends_of_row,
+    Degree: _number,
+    GroupDegrees: _one_group,
+    NeighbourhoodVote: _candidate,
+    GradedVote: _second,
+    OwnFeaturesVote: _class,
+    OneBit: _high,
+    MultiBit: _chosen,
+    GRRFS: _exact,
+    Laplace: _far_steps,
+    AnalyticGaussian: _far_steps,
+    ClearFeatures: _exact,
+    GRR: _exact,
+    ClearLabel: _exact,
+}
+
+
+def response(mechanism: Mechanism, said: Said) -> bytes:
+    """Return the bytes of the worst response."""
+    return mechanism.encode(RESPONSES.get(type(mechanism), _exact)(mechanism, said))

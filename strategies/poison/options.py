@@ -1,0 +1,194 @@
+"""Options of ``ldpsim poison``, and the cells that they mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from curator.methods import find
+from curator.methods.federated.fedavg import Federated
+from curator.names import nearest
+from curator.reports.question import Question
+from devices.facts import Split
+from strategies.experiments.compare import cells_of
+from strategies.liars.attacks import ATTACKS, SILENT, Attack, find_attack
+from strategies.liars.plan import GOALS, KNOWLEDGE, LIES
+from strategies.runs.set_up import run_of
+from strategies.setup.options import MOST_EPSILON, RunOptions
+from strategies.setup.run_setup import RunSetup
+
+NONE = "none"
+SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoisonOptions:
+    """Options of a measurement.
+
+    Args:
+        methods: Names, in the order of display.
+        run: Options of every run, as in ``compare``.
+        epsilons: Total budgets; empty: the one of ``run``.
+        attacks: Names; empty: all that fit a method's reports.
+        lies: Some of ``input`` and ``response``.
+        goal: One of :data:`strategies.liars.plan.GOALS`; None: each attack's own.
+        knowledge: One of :data:`strategies.liars.plan.KNOWLEDGE`.
+        targets: Number of chosen people, honest test people.
+        target_class: The chosen class.
+        fakes: Number of people that ``fakes`` adds to a row.
+        shares: Shares of all people who lie, 0 first.
+        defences: Names; ``none`` is always among them.
+        false_alarm: Share of honest people that a defence may flag.
+
+    Raises:
+        ValueError: one line, for options that do not fit.
+    """
+
+    methods: tuple[str, ...]
+    run: RunOptions
+    epsilons: tuple[float, ...] = ()
+    attacks: tuple[str, ...] = ()
+    lies: tuple[str, ...] = LIES
+    goal: str | None = None
+    knowledge: str = "all"
+    targets: int = 20
+    target_class: int = 0
+    fakes: int = 50
+    shares: tuple[float, ...] = SHARES
+    defences: tuple[str, ...] = (NONE,)
+    false_alarm: float = 1e-3
+    workers: int | None = None
+    runs: Mapping[str, RunOptions] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in self.attacks:
+            if name != SILENT:
+                find_attack(name)
+        for option, given, known in (
+            ("lie", self.lies, LIES), ("goal", (self.goal,) if self.goal else (), GOALS),
+            ("knowledge", (self.knowledge,), KNOWLEDGE), ("defence", self.defences, known_defences()),
+        ):  # fmt: skip
+            for name in given:
+                if name not in known:
+                    raise ValueError(f"--{option} {name}: must be one of {', '.join(known)}{nearest(name, known)}")
+        for share in self.shares:
+            if not 0 <= share < 1:
+                raise ValueError(f"--shares {share:g}: a share of all people, 0 or more and below 1")
+        if not any(self.shares):
+            raise ValueError("--shares 0: at least one share above 0 is needed; share 0 is always run")
+        for epsilon in self.epsilons:
+            if not 0 < epsilon <= MOST_EPSILON:
+                raise ValueError(f"--epsilon {epsilon:g}: must be a number above 0 and at most {MOST_EPSILON:,.0f}")
+        for option, number in (("targets", self.targets), ("fakes", self.fakes), ("target-class", self.target_class)):
+            if number < 0:
+                raise ValueError(f"--{option} {number}: must be 0 or more")
+        if not (math.isfinite(self.false_alarm) and 0 < self.false_alarm < 1):
+            raise ValueError(f"--false-alarm {self.false_alarm:g}: must lie between 0 and 1, both excluded")
+        if self.run.engine == "flower":
+            raise ValueError("--engine flower: lying devices run on the engines local and ray")
+        if self.run.dropout:
+            raise ValueError(f"--dropout {self.run.dropout:g}: silent devices are the control of this command")
+        if self.run.state is not None or self.run.from_reports is not None:
+            raise ValueError("--state and --from-reports: each cell needs devices of its own")
+        object.__setattr__(self, "shares", tuple(sorted({0.0, *self.shares})))
+        object.__setattr__(self, "defences", tuple(dict.fromkeys((NONE, *self.defences))))
+        own = cells_of(self.methods, self.run, {})  # checks the names and --set
+        object.__setattr__(self, "runs", {cell.label: replace(cell.options, engine=self.run.engine) for cell in own})
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training among lying devices.
+
+    Args:
+        options: The run, with its epsilon and defence, without a folder.
+        number: The repeat, from 0.
+        attack: Name of the attack; ``none`` at share 0.
+        lie: ``input`` or ``response``; empty for ``none`` and ``silent``.
+        goal: The goal.
+        share: Share of the people who lie.
+        defence: Name of the defence.
+        asked: The whole measurement.
+    """
+
+    options: RunOptions
+    number: int
+    attack: str
+    lie: str
+    goal: str
+    share: float
+    defence: str
+    asked: PoisonOptions = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Name of the cell in its folder."""
+        epsilon = NONE if self.options.epsilon is None else f"{self.options.epsilon:g}"
+        parts = (self.options.method, epsilon, self.attack, self.lie or NONE, self.goal, f"{self.share:g}",
+                 self.defence, str(self.number))  # fmt: skip
+        return "_".join(parts)
+
+
+def known_defences() -> tuple[str, ...]:
+    """Return the names of the defences."""
+    return (NONE,)
+
+
+def fitting(setup: RunSetup, split: Split) -> list[Attack]:
+    """Return the attacks that are about a method's reports or updates."""
+    run, method = run_of(setup.method), setup.method
+    questions: Sequence[Question] = run.questions(setup, split, "fit")
+    asked = [mechanism for question in questions for stage in question.query.plan for ask in stage
+             for mechanism in ask.mechanisms]  # fmt: skip
+    trained = isinstance(method, Federated)
+    return [attack for attack in ATTACKS.values()
+            if any(map(attack.fits, asked)) or (attack.trains and trained)]  # fmt: skip
+
+
+def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack]) -> Iterator[Cell]:
+    """Yield the cells of a method at one budget, the smallest shares first.
+
+    Raises:
+        ValueError: where no attack that was asked for fits.
+    """
+    wanted = [attack for attack in fits if not asked.attacks or attack.name in asked.attacks]
+    if not wanted and set(asked.attacks) != {SILENT}:
+        names = ", ".join(attack.name for attack in fits) or NONE
+        raise ValueError(f"--attack {', '.join(asked.attacks) or 'all'}: fits no report of {options.method} "
+                         f"(these do: {names})")  # fmt: skip
+    for number in range(options.repeats):
+        for share in asked.shares:
+            for defence in asked.defences:
+                made = with_defence(options, defence, asked.false_alarm)
+                if not share:
+                    first = replace(made, nulls=options.nulls and defence == NONE and not number)
+                    yield Cell(first, number, NONE, "", "untargeted", 0.0, defence, asked)
+                    continue
+                lies = replace(made, nulls=False)
+                if defence == NONE:
+                    yield Cell(lies, number, SILENT, "", "untargeted", share, NONE, asked)
+                for attack in wanted:
+                    for lie in attack.lies:
+                        if lie in asked.lies:
+                            yield Cell(lies, number, attack.name, lie, asked.goal or attack.goal, share, defence, asked)
+
+
+def with_defence(options: RunOptions, defence: str, false_alarm: float) -> RunOptions:
+    """Return the options with a defence in force."""
+    return options
+
+
+def budgets(asked: PoisonOptions, method: str) -> list[RunOptions]:
+    """Return the options of a method at each budget; a method whose answers have no budget runs once."""
+    options = replace(asked.runs[method], out=None)
+    kind = find(method)
+    if not asked.epsilons or not kind.mechanisms:
+        return [options]
+    return [replace(options, epsilon=epsilon) for epsilon in asked.epsilons]
+
+
+def paths(out: Path) -> Path:
+    """Return the folder of the finished cells."""
+    return out / "cells"
