@@ -14,10 +14,10 @@ from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.federated.batched_steps import Stack
 from devices.federated.local_steps import Inputs, class_of, scaled
-from devices.federated.wire import WEIGHTS, read_round, read_weights, weights_record
+from devices.federated.wire import WEIGHTS, read_round, weights_record
+from devices.mechanisms.analytic_gaussian import UNIT
 from devices.network import Shape
 from devices.training_task import STEPS, Task
-from devices.mechanisms.analytic_gaussian import UNIT
 from strategies.liars.plan import Plan
 
 TIMES = 10.0

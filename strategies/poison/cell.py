@@ -133,8 +133,10 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 
 def _nulls(scene: Scene, outcome: Outcome) -> dict[str, float]:
+    """Return what asking nobody gives: the null models that need no further devices."""
     test, labels = scene.split.test, scene.setup.population.labels
-    return {name: float(np.mean(found[test] == labels[test])) for name, found in null_models(scene, outcome, None)}
+    alone = null_models(replace(scene, state=None), outcome, None)
+    return {name: float(np.mean(found[test] == labels[test])) for name, found in alone}
 
 
 def flagged_in(outcome: Outcome, n: int) -> list[int] | None:

@@ -93,8 +93,8 @@ def _bits(reports: Reports, people: Population, plan: Plan | None, lies: Any, co
         if plan.lie == "input":
             spread += float(mechanism.variance(high)[columns].sum()) / len(columns) ** 2
     width = (mechanism.high - mechanism.low) / (1 - 2 * mechanism.flip_probability)
-    return {"bits": {"mean": mean, "reports": int(who.sum()), "range": _worth(plan, width), "liars": int(lies.sum()) if about else 0,
-                     "shift": shift, "variance": spread}}  # fmt: skip
+    return {"bits": {"mean": mean, "reports": int(who.sum()), "range": _worth(plan, width),
+                     "liars": int(lies.sum()) if about else 0, "shift": shift, "variance": spread}}  # fmt: skip
 
 
 def _worth(plan: Plan | None, span: float) -> float:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from curator.methods import find
 from curator.methods.federated.fedavg import Federated
+from curator.methods.federated.silos import Silos
+from curator.methods.owner.owner import OwnerMethod
 from curator.names import nearest
 from curator.reports.question import Question
 from devices.facts import Split
@@ -21,6 +23,7 @@ from strategies.setup.run_setup import RunSetup
 
 NONE = "none"
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+OF_EDGES = ("connect", "influence", "hide")  # goals that only a reconstructed graph shows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +161,9 @@ def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack])
         names = ", ".join(attack.name for attack in fits) or NONE
         raise ValueError(f"--attack {', '.join(asked.attacks) or 'all'}: fits no report of {options.method} "
                          f"(these do: {names})")  # fmt: skip
+    method = find(options.method)
+    edges = not issubclass(method, Federated) and not method.public_graph
+    raw = issubclass(method, (Silos, OwnerMethod))  # a record in clear: an input lie is a response at once
     for number in range(options.repeats):
         for share in asked.shares:
             for defence in asked.defences:
@@ -170,9 +176,10 @@ def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack])
                 if defence == NONE:
                     yield Cell(lies, number, SILENT, "", "untargeted", share, NONE, asked)
                 for attack in wanted:
-                    for lie in attack.lies:
+                    goal = asked.goal or (attack.goal if edges or attack.goal not in OF_EDGES else "untargeted")
+                    for lie in ("input",) if raw and "input" in attack.lies else attack.lies:
                         if lie in asked.lies:
-                            yield Cell(lies, number, attack.name, lie, asked.goal or attack.goal, share, defence, asked)
+                            yield Cell(lies, number, attack.name, lie, goal, share, defence, asked)
 
 
 def with_defence(options: RunOptions, defence: str, false_alarm: float) -> RunOptions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,18 +145,21 @@ def _std(values: Sequence[float]) -> float | None:
 def breakdown(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Return, for each kind of lie, the smallest share that costs 5 points more than silence; None: no such share."""
     found: dict[str, float | None] = {}
-    kind: Callable[[Mapping[str, Any]], str] = lambda row: " ".join(
-        part for part in (row["method"], named(row["epsilon"]), row["attack"], row["lie"],
-                          "" if row["defence"] == NONE else row["defence"]) if part
-    )  # fmt: skip
     for row in rows:
         if row["attack"] in (NONE, SILENT):
             continue
-        name = kind(row)
+        name = kind_of(row)
         found.setdefault(name, None)
         if row["vs_silent"] is not None and row["vs_silent"] <= -BREAKDOWN:
             found[name] = min(row["share"], found[name] or 1.0)
     return found
+
+
+def kind_of(row: Mapping[str, Any]) -> str:
+    """Return a row's method, budget, attack, lie and defence in one line."""
+    defence = "" if row["defence"] == NONE else row["defence"]
+    parts = (row["method"], named(row["epsilon"]), row["attack"], row["lie"], defence)
+    return " ".join(part for part in parts if part)
 
 
 def named(epsilon: float | None) -> str:

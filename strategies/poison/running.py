@@ -113,9 +113,7 @@ def all_cells(asked: PoisonOptions) -> list[Cell]:
             setup = set_up_cell(probe)
             classes = setup.population.facts.classes
             if asked.target_class >= max(classes, 1):
-                raise ValueError(
-                    f"--target-class {asked.target_class}: there are {classes} classes, 0 to {classes - 1}"
-                )
+                raise ValueError(f"--target-class {asked.target_class}: the classes are 0 to {classes - 1}")
             found += cells_for(asked, options, fitting(setup, setup.repeats[0].split))
     # the first repeat of everything comes first, so that a table of all methods is there early
     return sorted(found, key=lambda cell: cell.number)

@@ -1,0 +1,1 @@
+"""Measurement of lying devices on Cora, and the page of its results."""

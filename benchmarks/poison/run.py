@@ -1,0 +1,29 @@
+"""Measure lying devices on Cora, cell by cell; a stopped measurement goes on where it was.
+
+    python -m benchmarks.poison.run [--folder FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks.poison.sets import passes
+from strategies.poison.running import poison
+
+FOLDER = Path("runs") / "poison-page"
+
+
+def main() -> None:
+    """Run the cells that have no result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    folder = parser.parse_args().folder
+    for entry, repeats in passes():
+        result = poison(entry.options(repeats), folder)
+        print(f"{entry.method} {entry.epsilon} {','.join(entry.attacks)} x{repeats}: {result.seconds:.0f} s",
+              *(f"{name}: {line}" for name, line, _ in result.failures), sep="\n", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
