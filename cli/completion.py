@@ -68,7 +68,26 @@ def _faults() -> Iterable[str]:
     return (*STRIKING, "help")
 
 
+def _attacks() -> Iterable[str]:
+    from strategies.liars.attacks import DESCRIPTIONS
+
+    return (*DESCRIPTIONS, "help")
+
+
+def _goals() -> Iterable[str]:
+    from strategies.liars.plan import GOALS
+
+    return GOALS
+
+
+def _defences() -> Iterable[str]:
+    from strategies.poison.options import known_defences
+
+    return known_defences()
+
+
 methods, datasets, audited = from_names(_methods), from_names(_datasets), from_names(_audited)
 levels, caps = from_names(_levels), from_names(lambda: ("bit", "vector", "user"), end="=")
 adversaries, faults = from_names(_adversaries), from_names(_faults)
+attacks, goals, defences = from_names(_attacks), from_names(_goals), from_names(_defences)
 OF_A_RUN = {"method": methods, "dataset": datasets, "caps": caps}  # option of a run -> its completion

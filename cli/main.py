@@ -18,6 +18,7 @@ from cli.errors import OneLineErrors
 from cli.import_data import import_data
 from cli.ledger import ledger
 from cli.methods import methods
+from cli.poison import poison
 from cli.report.command import report
 from cli.run import run
 from cli.stress import stress
@@ -81,7 +82,7 @@ SIMULATE, READ, ATTACK, DEVICES = "Simulate", "Look up", "Attack and account", "
 for panel, commands in (
     (SIMULATE, (run, compare, sweep, tune)),
     (READ, (report, methods, datasets, import_data, doctor)),
-    (ATTACK, (stress, audit, epsilon)),
+    (ATTACK, (stress, poison, audit, epsilon)),
 ):
     for command in commands:
         app.command(RESERVED.get(command.__name__), rich_help_panel=panel)(command)

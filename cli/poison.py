@@ -1,0 +1,214 @@
+"""``ldpsim poison``: the damage that lying devices do, and what a check saves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import completion
+from cli import options as o
+from cli.errors import FAILED, Failure
+from cli.output import WIDTH, console, print_json, text_table, working
+from cli.words import NONE, points
+from strategies.setup.option_spec import RUNNING
+from strategies.setup.options import RunOptions
+
+if TYPE_CHECKING:
+    from strategies.poison.running import PoisonResult
+
+LYING = "Lying devices"
+_ATTACK = o.in_panel(LYING, "--attack", "Attack; repeatable, `help` lists them.", "NAME", show_default="all that fit",
+                     autocompletion=completion.attacks)  # fmt: skip
+_LIE = o.in_panel(LYING, "--lie", "False data, or any bytes; repeatable.", "input|response", show_default="both")
+_GOAL = o.in_panel(LYING, "--goal", "What the liars want.", "NAME", show_default="the attack's own",
+                   autocompletion=completion.goals)  # fmt: skip
+_SHARES = o.in_panel(LYING, "--shares", "Shares of all people who lie; 0 is always run.", "P,P,...")
+_DEFENCE = o.in_panel(LYING, "--defence", "Defence to run beside none; repeatable, or all.", "NAME",
+                      show_default="none", autocompletion=completion.defences)  # fmt: skip
+_EPSILON = o.in_panel(None, "--epsilon", "Total budgets, in each method's own sense.", "X,X,...",
+                      show_default="each method's own")  # fmt: skip
+
+
+@o.with_run_options(
+    leave_out=("method", "epsilon", "reference", "engine", "state", "from_reports", "save_reports", "dropout", "caps",
+               "on_requery", "collector_key", "defence"),
+    after={"epsilon": "data_dir", "engine": "repeats_vary", "as_json": "out"},
+)  # fmt: skip
+def poison(
+    methods: Annotated[
+        list[str],
+        typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).", autocompletion=completion.methods),
+    ],
+    attack: Annotated[list[str] | None, _ATTACK] = None,
+    lie: Annotated[list[str] | None, _LIE] = None,
+    goal: Annotated[str | None, _GOAL] = None,
+    knowledge: Annotated[
+        str, o.in_panel(LYING, "--knowledge", "What the liars know.", "none|own|neighbours|all")
+    ] = "all",
+    targets: Annotated[int, o.in_panel(LYING, "--targets", "Number of chosen people.", "N")] = 20,
+    target_class: Annotated[int, o.in_panel(LYING, "--target-class", "The chosen class.", "C")] = 0,
+    fakes: Annotated[int, o.in_panel(LYING, "--fakes", "People that `fakes` adds to a row.", "K")] = 50,
+    shares: Annotated[str, _SHARES] = "0,0.01,0.02,0.05,0.1,0.2",
+    defence: Annotated[list[str] | None, _DEFENCE] = None,
+    *,
+    epsilon: Annotated[str | None, _EPSILON] = None,
+    options: RunOptions,
+    engine: Annotated[
+        str, o.in_panel(RUNNING, "--engine", "Where the devices of a cell run.", "auto|local|ray")
+    ] = "auto",
+    as_json: o.AsJson = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Let a share of the devices lie, and measure what it costs the honest ones.
+
+    ldpsim poison hogs rgnn --dataset cora --shares 0,0.05,0.2
+    """
+    if attack and "help" in attack:
+        from strategies.liars.attacks import DESCRIPTIONS
+
+        for name, words in DESCRIPTIONS.items():
+            typer.echo(f"{name:<16} {words}")
+        return
+    from strategies.liars.plan import LIES
+    from strategies.poison.options import PoisonOptions
+
+    asked = PoisonOptions(
+        methods=tuple(methods),
+        run=replace(options, reference=False, engine=engine),
+        epsilons=numbers("--epsilon", epsilon) if epsilon is not None else (),
+        attacks=tuple(dict.fromkeys(attack or ())), lies=tuple(dict.fromkeys(lie or LIES)), goal=goal,
+        knowledge=knowledge, targets=targets, target_class=target_class, fakes=fakes,
+        shares=numbers("--shares", shares), defences=tuple(defence or ()), false_alarm=options.false_alarm,
+        workers=options.workers,
+    )  # fmt: skip
+    if options.out is None:
+        raise ValueError("poison needs a folder to write to")
+    with working(silent=quiet or as_json) as progress:
+        from strategies.poison.writing import run_and_write
+
+        result, folder = run_and_write(asked, options.out, progress=progress)
+    if as_json:
+        print_json({**result.record()["poison"], "folder": str(folder.absolute())})
+    elif quiet:
+        typer.echo(str(folder / "result.json"))
+    else:
+        show(result, folder)
+    if debug:
+        for name, _, trace in result.failures:
+            if trace:
+                typer.echo(f"{name}:\n{trace}", err=True)
+    if result.failures:
+        name, line, _ = result.failures[0]
+        raise Failure(f"{len(result.failures)} cells failed; {name}: {line}", FAILED)
+    if not result.passed:
+        wrong = next(row for row in result.rows if row["passed"] is False)
+        raise Failure(
+            f"{wrong['method']} under {wrong['attack']} at {wrong['share']:g}: {', '.join(wrong['failed_laws'])} "
+            "is not what theory says", FAILED,
+        )  # fmt: skip
+
+
+def numbers(option: str, text: str) -> tuple[float, ...]:
+    """Read ``0,0.01,0.2``; ValueError that names the option for anything else."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"{option} {text}: numbers joined by commas are needed, for example 0,0.05,0.2") from None
+
+
+def show(result: PoisonResult, folder: Path) -> None:
+    """Print the table: all columns at 80, the accuracy alone on a narrow terminal."""
+    from rich.markup import escape
+
+    screen = console()
+    wide = screen.width >= WIDTH
+    for title, rows in _by_method(result.rows).items():
+        screen.print(f"[bold]{escape(title)}[/bold]{_nulls(rows)}")
+        headings = (">share", ">acc %", ">vs silent", ">goal", ">fakes", ">found", ">alarms", ">theory")
+        shown = text_table("~attack", *headings[: len(headings) if wide else 3], gap=1)
+        last = ""
+        for row in rows:
+            name = _name(row)
+            cells = (f"{100 * row['share']:g} %", _accuracy(row), _difference(row), _goal(row),
+                     _number(row["fakes_accepted"]), _share(row["found"]), _share(row["false_alarms"]), _theory(row))  # fmt: skip
+            shown.add_row("" if name == last else escape(name), *cells[: len(headings) if wide else 3])
+            last = name
+        screen.print(shown)
+    screen.print(
+        "[dim]acc: honest test people. vs silent: points more or less than if the liars\ndid not answer. goal: its "
+        "measure, and at share 0. fakes: false pairs kept, a\nliar. theory: ok within six deviations of a law, - "
+        "where there is none.[/dim]" if wide else
+        "[dim]acc: honest test people. vs silent: points more or less than with silent liars. The file has more."
+        "[/dim]"
+    )  # fmt: skip
+    for name, share in result.record()["poison"]["breakdown"].items():
+        if share is not None:
+            screen.print(f"{escape(name)}: 5 points less than silence from {100 * share:g} % on.")
+    for name, line, _ in result.failures:
+        screen.print(f"[red]{escape(name)} failed[/red]: {escape(line)}")
+    verdict = "[green]as theory says[/green]" if result.passed else "[red]NOT as theory says (marked !)[/red]"
+    screen.print(f"Every row with a law is {verdict}. {result.seconds:,.0f} seconds.")
+    screen.print(f"Written to {escape(str(folder))}: result.json, table.csv, poison.png", soft_wrap=True)
+
+
+def _by_method(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    from strategies.poison.rows import named
+
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        title = " ".join(part for part in (row["method"], named(row["epsilon"])) if part)
+        found.setdefault(title, []).append(row)
+    return {
+        title: sorted(group, key=lambda row: (row["attack"] != "none", row["attack"], row["lie"], row["defence"]))
+        for title, group in found.items()
+    }
+
+
+def _nulls(rows: Sequence[Mapping[str, Any]]) -> str:
+    from strategies.results.shown_nulls import NULLS
+
+    found = next((row["nulls"] for row in rows if row["nulls"]), {})
+    words = ", ".join(f"{NULLS[name].heading} {points(value)}" for name, value in found.items())
+    return f"  [dim]asking nobody: {words}[/dim]" if words else ""
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    if row["attack"] == "none":
+        return "nobody lies" + ("" if row["defence"] == "none" else f" + {row['defence']}")
+    lie = f" {row['lie']}" if row["lie"] else ""
+    return row["attack"] + lie + ("" if row["defence"] == "none" else f" + {row['defence']}")
+
+
+def _accuracy(row: Mapping[str, Any]) -> str:
+    if row["accuracy"] is None:
+        return NONE
+    return points(row["accuracy"]) + ("" if row["std"] is None else f" ±{points(row['std'])}")
+
+
+def _difference(row: Mapping[str, Any]) -> str:
+    value = row["vs_silent"]
+    return NONE if value is None or row["attack"] == "silent" else f"{100 * value + 0.0:+.1f}"
+
+
+def _goal(row: Mapping[str, Any]) -> str:
+    if row["goal"] == "untargeted" or row["goal_value"] is None:
+        return NONE
+    clean = "" if row["goal_clean"] is None else f" ({points(row['goal_clean'])})"
+    return points(row["goal_value"]) + clean
+
+
+def _number(value: float | None) -> str:
+    return NONE if value is None else f"{value:.1f}"
+
+
+def _share(value: float | None) -> str:
+    return NONE if value is None else points(value)
+
+
+def _theory(row: Mapping[str, Any]) -> str:
+    return NONE if row["passed"] is None else "ok" if row["passed"] else "[red]![/red]"
