@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from strategies.poison.running import PoisonResult
 
 LYING = "Lying devices"
+_ORDER = {"none": 0, "silent": 1}  # of the rows of a table
 _ATTACK = o.in_panel(LYING, "--attack", "Attack; repeatable, `help` lists them.", "NAME", show_default="all that fit",
                      autocompletion=completion.attacks)  # fmt: skip
 _LIE = o.in_panel(LYING, "--lie", "False data, or any bytes; repeatable.", "input|response", show_default="both")
@@ -164,7 +165,8 @@ def _by_method(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str,
         title = " ".join(part for part in (row["method"], named(row["epsilon"])) if part)
         found.setdefault(title, []).append(row)
     return {
-        title: sorted(group, key=lambda row: (row["attack"] != "none", row["attack"], row["lie"], row["defence"]))
+        title: sorted(group, key=lambda row: (_ORDER.get(row["attack"], 2), row["attack"], row["lie"],
+                                              row["defence"] != "none", row["defence"], row["share"]))
         for title, group in found.items()
     }
 
@@ -178,10 +180,9 @@ def _nulls(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    if row["attack"] == "none":
-        return "nobody lies" + ("" if row["defence"] == "none" else f" + {row['defence']}")
-    lie = f" {row['lie']}" if row["lie"] else ""
-    return row["attack"] + lie + ("" if row["defence"] == "none" else f" + {row['defence']}")
+    if row["defence"] != "none":
+        return f"  + {row['defence']}"  # below the same lies without it
+    return "nobody lies" if row["attack"] == "none" else f"{row['attack']} {row['lie']}".rstrip()
 
 
 def _accuracy(row: Mapping[str, Any]) -> str:

@@ -19,8 +19,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=FOLDER)
     folder = parser.parse_args().folder
-    for entry, repeats in passes():
-        result = poison(entry.options(repeats), folder)
+    for entry, repeats, shares in passes():
+        result = poison(entry.options(repeats, shares), folder)
         print(f"{entry.method} {entry.epsilon} {','.join(entry.attacks)} x{repeats}: {result.seconds:.0f} s",
               *(f"{name}: {line}" for name, line, _ in result.failures), sep="\n", flush=True)  # fmt: skip
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from strategies.liars.plan import LIES
 from strategies.poison.options import PoisonOptions
 from strategies.setup.options import RunOptions
 
 SHARES = (0.0, 0.01, 0.05, 0.1, 0.2)
+REPEATED = (0.0, 0.05, 0.2)  # of the second repeat and the third
 REPEATS = 3
 SEED = 4000
 
@@ -24,41 +26,54 @@ class Measured:
         epsilon: Total budget; None: the method's own.
         attacks: Attacks that fit it, by importance.
         settings: Parameters that differ from the defaults.
+        lies: Kinds of lies.
+        defences: Defences beside none.
     """
 
     method: str
     epsilon: float | None
     attacks: tuple[str, ...]
     settings: tuple[tuple[str, str], ...] = ()
+    lies: tuple[str, ...] = LIES
+    defences: tuple[str, ...] = ()
 
-    def options(self, repeats: int, defences: tuple[str, ...] = ()) -> PoisonOptions:
+    def options(self, repeats: int, shares: tuple[float, ...] = SHARES) -> PoisonOptions:
         """Return the options of ``ldpsim poison`` for the first repeats."""
         data = os.environ.get("LDPSIM_DATA")
         run = RunOptions(dataset="cora", data_dir=None if data is None else Path(data), seed=SEED, repeats=repeats,
                          epsilon=self.epsilon, reference=False, settings=dict(self.settings))  # fmt: skip
-        return PoisonOptions(methods=(self.method,), run=run, attacks=self.attacks, shares=SHARES, workers=1,
-                             defences=defences)  # fmt: skip
+        return PoisonOptions(methods=(self.method,), run=run, attacks=self.attacks, shares=shares, workers=1,
+                             defences=self.defences, lies=self.lies)  # fmt: skip
 
 
+_ROUNDS = (("rounds", "20"),)
 SETS = (
     Measured("hogs", 8.0, ("fakes",)),
     Measured("blink", 8.0, ("degree-cap",)),
     Measured("rgnn", 8.0, ("one-label",)),
     Measured("solitude", 8.0, ("fakes",)),
     Measured("lpgnn", 8.0, ("one-label",)),
-    Measured("fedavg-mlp", None, ("same-direction",), (("rounds", "20"),)),
+    Measured("fedavg-mlp", None, ("same-direction",), _ROUNDS),
     Measured("hogs", 4.0, ("fakes",)),
     Measured("blink", 4.0, ("degree-cap",)),
-    Measured("rgnn", 8.0, ("extreme-feature",)),
+)
+MORE = (
     Measured("hogs", 8.0, ("mimic",)),
-    Measured("blink", 8.0, ("fakes",)),
-    Measured("fedavg-mlp", None, ("flip-label",), (("rounds", "20"),)),
-    Measured("hogs", 8.0, ("extreme-bit",)),
+    Measured("rgnn", 8.0, ("extreme-feature",), lies=("response",)),
+    Measured("fedavg-mlp", None, ("flip-label",), _ROUNDS),
+    Measured("hogs", 8.0, ("extreme-bit",), lies=("response",)),
+    Measured("lpgnn", 8.0, ("extreme-feature",), lies=("response",)),
+)
+DEFENDED = (
+    Measured("hogs", 8.0, ("fakes",), lies=("response",), defences=("both-ends", "weight", "disagreement")),
+    Measured("blink", 8.0, ("degree-cap",), lies=("response",), defences=("degree",)),
 )
 
 
-def passes() -> Iterator[tuple[Measured, int]]:
-    """Yield what to run: the first repeat of everything, then the second, and so on."""
+def passes() -> Iterator[tuple[Measured, int, tuple[float, ...]]]:
+    """Yield what to run: the first repeat of everything, then two more of the shares that are repeated."""
     for repeats in range(1, REPEATS + 1):
         for entry in SETS:
-            yield entry, repeats
+            yield entry, repeats, SHARES if repeats == 1 else REPEATED
+        for entry in (*DEFENDED, *MORE):
+            yield entry, repeats, REPEATED

@@ -125,7 +125,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         "reports_sha256": outcome.collected.reports_sha256,
         "predictions": packed(outcome.predictions),
         "nulls": nulls,
-        "flagged": flagged_in(outcome, len(people)),
+        "flagged": flagged_in(outcome),
         "seconds": time.process_time() - started,
         **_edges(cell, setup, outcome, liars),
         **_reports(cell, setup, heard, plan, liars),
@@ -139,9 +139,10 @@ def _nulls(scene: Scene, outcome: Outcome) -> dict[str, float]:
     return {name: float(np.mean(found[test] == labels[test])) for name, found in alone}
 
 
-def flagged_in(outcome: Outcome, n: int) -> list[int] | None:
+def flagged_in(outcome: Outcome) -> list[int] | None:
     """Return the people whom the defence flagged; None without a defence."""
-    return None
+    section = outcome.extra.get("defence")
+    return None if section is None else [int(person) for person in section["flagged"]]
 
 
 def _edges(cell: Cell, setup: RunSetup, outcome: Outcome, liars: IntArray) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def draw(rows: Sequence[Row], path: Path, *, about: str) -> None:
     panels = _panels(rows)
     across = min(_ACROSS, max(1, len(panels)))
     down = -(-len(panels) // across) or 1
-    figure = Figure(figsize=(3.4 * across + 0.4, 2.6 * down + 1.1), layout="constrained")
+    figure = Figure(figsize=(max(3.4 * across + 0.4, 7.2), 2.6 * down + 1.1), layout="constrained")
     FigureCanvasAgg(figure)
     axes = list(figure.subplots(down, across, squeeze=False).flat)
     found: dict[str, Any] = {}
@@ -95,10 +95,20 @@ def _panel(axis: Any, title: str, goal: str, rows: Sequence[Row]) -> dict[str, A
             lines["bound of the estimated share"] = line
     axis.set_title(title, fontsize=9)
     axis.set_xticks(list(at.values()), [f"{100 * share:g} %" for share in shares], fontsize=7)
-    axis.set_ylim(-0.03, 1.04) if goal != "accuracy" else axis.set_ylim(0, 1)
-    axis.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"], fontsize=7)
+    _frame(axis, [value for line in axis.get_lines() for value in line.get_ydata()])
     axis.grid(alpha=0.25)
     return lines
+
+
+def _frame(axis: Any, values: Sequence[float]) -> None:
+    """Show the values and at least a fifth of the range from 0 to 1, so that noise does not look like damage."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    room = max(0.03, (0.2 - (high - low)) / 2)
+    low, high = max(-0.03, low - room), min(1.04, high + room)
+    step = 0.05 if high - low < 0.3 else 0.1 if high - low < 0.55 else 0.25
+    ticks = [step * k for k in range(21) if low <= step * k <= high]
+    axis.set_ylim(low, high)
+    axis.set_yticks(ticks, [f"{100 * tick:.0f} %" for tick in ticks], fontsize=7)
 
 
 def _look(attack: str, lie: str, defence: str) -> dict[str, Any]:

@@ -165,6 +165,12 @@ def _binomial(name: str, measured: Mapping[str, Any], size: str) -> dict[str, An
     return _law(name, measured["found"], trials * chance, float(np.sqrt(trials * chance * (1 - chance))), None)
 
 
+def at_most(name: str, found: int, expected: float) -> dict[str, Any]:
+    """Return the law of a count of rare events whose mean is at most this."""
+    law = _law(name, found, expected, float(np.sqrt(expected)), None)
+    return {**law, "passed": bool(found <= expected or law["passed"])}
+
+
 def _law(name: str, found: float, expected: float, sd: float, bound: float | None) -> dict[str, Any]:
     # one event is allowed beside the six deviations: where the mean is far below 1, the law is far from normal
     slack = SIGMAS * sd + (1.0 if bound is None else 1e-9)

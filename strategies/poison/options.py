@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from curator.defences import ALL, DEFENCES
 from curator.methods import find
 from curator.methods.federated.fedavg import Federated
 from curator.methods.federated.silos import Silos
@@ -136,7 +137,7 @@ class Cell:
 
 def known_defences() -> tuple[str, ...]:
     """Return the names of the defences."""
-    return (NONE,)
+    return (NONE, ALL, *DEFENCES)
 
 
 def fitting(setup: RunSetup, split: Split) -> list[Attack]:
@@ -184,7 +185,7 @@ def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack])
 
 def with_defence(options: RunOptions, defence: str, false_alarm: float) -> RunOptions:
     """Return the options with a defence in force."""
-    return options
+    return replace(options, defence=defence, false_alarm=false_alarm)
 
 
 def budgets(asked: PoisonOptions, method: str) -> list[RunOptions]:

@@ -11,7 +11,7 @@ import numpy as np
 from devices.array_types import IntArray
 from strategies.liars.attacks import SILENT
 from strategies.poison.cell import liars_of, set_up_cell, targets_of, unpacked
-from strategies.poison.laws import laws_of
+from strategies.poison.laws import at_most, laws_of
 from strategies.poison.options import NONE, Cell
 
 BREAKDOWN = 0.05  # of accuracy less than with silent liars
@@ -106,6 +106,7 @@ def _row(cells: Sequence[Cell], results: Results) -> dict[str, Any]:
     laws = [laws_of(part.now["reports"], part.clean["reports"], first.asked.target_class)
             for part in repeats if "reports" in part.now and "reports" in part.clean]  # fmt: skip
     main = [found[0] for found in laws if found]
+    laws += [[law] for part in repeats if (law := _alarms(part)) is not None]
     alarms = [part.flagged() for part in repeats]
     clean = [part.accuracy(part.clean) for part in repeats]
     silent = [(part.accuracy(part.now) - part.accuracy(part.silent)) for part in repeats if part.silent is not None]
@@ -131,6 +132,14 @@ def _row(cells: Sequence[Cell], results: Results) -> dict[str, Any]:
         "failed_laws": sorted({law["law"] for law in all_laws if not law["passed"]}),
         "nulls": repeats[0].now["nulls"] if repeats else {},
     }  # fmt: skip
+
+
+def _alarms(part: _Repeat) -> dict[str, Any] | None:
+    """Return the law of false alarms: an honest population raises no more than is stated."""
+    if part.now["flagged"] is None or part.cell.share:
+        return None  # where somebody lies, honest people differ from what others say as well
+    defences = part.cell.options.defences()
+    return at_most("false alarms", len(part.now["flagged"]), part.cell.options.false_alarm * len(defences))
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
