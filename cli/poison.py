@@ -136,7 +136,8 @@ def show(result: PoisonResult, folder: Path) -> None:
         for row in rows:
             name = _name(row)
             cells = (f"{100 * row['share']:g} %", _accuracy(row), _difference(row), _goal(row),
-                     _number(row["fakes_accepted"]), _share(row["found"]), _share(row["false_alarms"]), _theory(row))  # fmt: skip
+                     _number(row["fakes_accepted"]), _share(row["found"]), _share(row["false_alarms"]),
+                     _theory(row))  # fmt: skip
             shown.add_row("" if name == last else escape(name), *cells[: len(headings) if wide else 3])
             last = name
         screen.print(shown)

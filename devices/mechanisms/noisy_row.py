@@ -72,12 +72,16 @@ class NoisyRow(NoisyCounts):
     def perturb(self, value: BoolArray, noise: NoiseStream) -> np.ndarray:
         return super().perturb(self.grid * value.astype(np.int64), noise)
 
+    def decode(self, data: bytes, *, device: int) -> Any:
+        report = super().decode(data, device=device)
+        if report.max(initial=0) >= 1 << 31 or report.min(initial=0) < -(1 << 31):
+            raise ValueError("a number beyond 32 bits")
+        return report
+
     def stack(self, rows: DataOf, n: int) -> Any:
         """int32 (n, n), in steps; 0 where a device does not report about a node."""
         into = np.zeros((n, n), np.int32)
         for device, report in decoded(rows, self.decode):
-            if abs(report).max(initial=0) >= 1 << 31:
-                raise ValueError(f"device {device} reported a number beyond 32 bits")
             into[device, self.nodes(device, np.arange(len(report)))] = report
         return into
 

@@ -16,6 +16,7 @@ from devices.facts import PublicKnowledge, Split
 from strategies.people.owned_graph import own
 from strategies.progress import quiet
 from strategies.results import evaluation
+from strategies.rounds.reading import read_reports
 from strategies.runs.asking import ask_devices, public_knowledge
 from strategies.runs.set_up import set_scene, set_up
 from strategies.setup.options import RunOptions
@@ -103,4 +104,4 @@ def _ask(setup: RunSetup, repeat: int) -> tuple[Reports, str]:
         scene = set_scene(setup, repeat, Path(folder), Path(folder) / "state", quiet)
         questions, collected = ask_devices(scene)
         scene.end_collection()
-    return Reports.from_bytes(setup.population.facts, questions, collected.answers), collected.reports_sha256
+    return read_reports(setup.population.facts, questions, collected), collected.reports_sha256

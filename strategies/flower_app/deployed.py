@@ -29,6 +29,7 @@ from devices.policy.policy import OnRequery, Policy, policy_for
 from strategies.results import folder as run_folder
 from strategies.rounds.batches import ask_in_batches
 from strategies.rounds.collect_once import Collected
+from strategies.rounds.reading import read_reports
 from strategies.rounds.stages import Stages, at_stage, stages_of
 from strategies.setup.options import Seeds
 
@@ -158,7 +159,6 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
         Refused: if no device reported.
     """
     from curator.learning.training import TrainingSettings
-    from curator.reports.reports import Reports
     from strategies.runs.simulate import Refused
 
     seeds = Seeds.derive(int(config.get("seed") or 0))
@@ -184,7 +184,7 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
     if not collected.reported + collected.replayed:
         raise Refused(f"none of {collected.asked:,} devices reported ({dict(collected.refused)})")
     folder.mkdir(parents=True, exist_ok=True)
-    reports = Reports.from_bytes(public.facts, questions, collected.answers)
+    reports = read_reports(public.facts, questions, collected)
     reports.save(folder / "reports")
     graph = method.reconstruct(reports, known)
     settings = TrainingSettings(gnn=kind.default_gnn)

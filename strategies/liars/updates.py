@@ -74,5 +74,5 @@ def _without_noise(record: Record, task: Task, weights: FloatArray, mu: float) -
     nothing = np.zeros(task.hidden, weights.dtype)
     inputs = Inputs(np.array([0, len(columns)]), columns, values, np.ones(1, weights.dtype), nothing, nothing,
                     class_of(record, task))  # fmt: skip
-    trained: FloatArray = Stack([inputs], task).trained(weights, mu=mu)[0]
-    return trained
+    (trained,) = Stack([inputs], task).trained(weights, mu=mu)
+    return trained.copy()

@@ -18,15 +18,17 @@ import numpy as np
 
 from curator.methods.base import Budget, Method, Question
 from curator.reports.reports import Reports
+from curator.reports.unreadable import unreadable
 from devices.array_types import BoolArray
 from devices.atomic_files import write_atomically
-from devices.facts import PublicKnowledge
+from devices.facts import PublicFacts, PublicKnowledge
 from devices.raw_record import read_question
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import stages_of
 
 MOST_BATCHES = 64
 _SUMS = ("rounds", "messages", "downlink_bytes", "uplink_bytes", "seconds")
+_Batches = Sequence[tuple[Sequence[Question], Collected]]
 _COUNTS = ("asked", "reported", "replayed", "refused", "silent", "failed")
 
 
@@ -67,7 +69,7 @@ def ask_in_batches(
         questions += batch
         if not _joined(batches).reports:
             return tuple(questions), batches[-1][1]  # nobody answered: the caller says why
-        earlier = Reports.from_bytes(public.facts, questions, _joined(batches).answers)
+        earlier = _read(public.facts, questions, batches)
     for attribute, wanted in people.items():
         if np.any(wanted != seen.get(attribute, ~wanted)):
             raise ValueError(f"{method.name}: its batches do not ask the planned people about {attribute}")
@@ -126,6 +128,19 @@ def _check(method: str, batch: Sequence[Question], seen: dict[str, BoolArray], n
                 problem = "somebody again" if who.any() else "nobody"
                 raise ValueError(f"{method}: a batch asks {problem} about {attribute}")
             before |= who
+
+
+def _read(facts: PublicFacts, questions: Sequence[Question], batches: _Batches) -> Reports:
+    """Return the reports of all batches; the last one loses the devices whose bytes cannot be read."""
+    try:
+        return Reports.from_bytes(facts, questions, _joined(batches).answers)
+    except ValueError:
+        last, collected = batches[-1]
+        wrong = unreadable(last, collected.answers)
+        if not wrong:
+            raise
+    collected.drop(wrong)
+    return Reports.from_bytes(facts, questions, _joined(batches).answers)
 
 
 def _joined(batches: Sequence[tuple[Sequence[Question], Collected]]) -> Collected:

@@ -21,6 +21,7 @@ from flwr.serverapp.strategy import Strategy
 
 from curator.methods.base import Question
 from curator.reports.reports import AnswersByDevice
+from curator.reports.unreadable import unreadable
 from devices.collector import CollectorKey
 from devices.device import Refusal, Report, reports_digest, unpack_report
 from devices.enrolment.state import SHARD
@@ -78,6 +79,16 @@ class Collected:
     def reports_sha256(self) -> str:
         """Digest of all report bytes in device order."""
         return self.digest or reports_digest(self.reports)
+
+    def drop(self, devices: Sequence[int]) -> None:
+        """Count the answers of devices as failed: their bytes cannot be read, and nothing of them is kept."""
+        for device in devices:
+            self.answers.pop(device, None)
+            self.reports.pop(device, None)
+        replayed = max(0, len(devices) - self.reported)
+        self.reported -= len(devices) - replayed
+        self.replayed -= replayed
+        self.failed += len(devices)
 
 
 class ReportStrategy(Strategy):
@@ -145,13 +156,26 @@ class CollectOnce(ReportStrategy):
         if server_round > 1 and self._stages is not None:
             if not self._node_of:
                 return []  # no device is left
-            self.questions = self._stages.advance(self.questions, collected.answers, server_round - 1)
+            self.questions = self._advanced(self._stages, server_round - 1)
             collected.grouping = self.questions[0].query.grouping
         collected.rounds += 1
         self._before, self._node_of = self._node_of, {}
         collected.reported = collected.replayed = 0
         self._batches = {}
         return list(self._messages(server_round, together=self.roster and getattr(grid, "takes_batches", False)))
+
+    def _advanced(self, stages: Stages, stage: int) -> Sequence[Question]:
+        """Return the questions of the next stage; a device whose bytes cannot be read is not asked again."""
+        try:
+            return stages.advance(self.questions, self.collected.answers, stage)
+        except ValueError:
+            wrong = unreadable(self.questions, self.collected.answers)
+            if not wrong:
+                raise
+        for device in wrong:
+            del self._node_of[device]
+        self.collected.drop(wrong)
+        return stages.advance(self.questions, self.collected.answers, stage)
 
     def _messages(self, server_round: int, *, together: bool) -> Iterator[Message]:
         collected = self.collected

@@ -25,6 +25,7 @@ from strategies.results import evaluation
 from strategies.results.outcome import Outcome, Predictions
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.kept_reports import read
+from strategies.rounds.reading import read_reports
 from strategies.runs.asking import ask_devices, public_knowledge
 from strategies.runs.run import ALL, Others, Run, Scene
 from strategies.setup.run_setup import RunSetup
@@ -151,7 +152,7 @@ class OneReportRun(Run):
             collected, reports = read(scene.kept)
         else:
             questions, collected = ask_devices(scene)
-            reports = Reports.from_bytes(facts, questions, collected.answers)
+            reports = read_reports(facts, questions, collected)
             collected.answers.clear()
         if options.save_reports:
             reports.save(scene.place("reports"))

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from curator.methods import Question
-from curator.reports.reports import Reports
 from devices.atomic_files import exclusive_lock
 from devices.enrolment.state import State
 from strategies.progress import Progress
 from strategies.rounds.kept_reports import are_kept, keep
+from strategies.rounds.reading import read_reports
 from strategies.rounds.stages import stages_of
 from strategies.runs.asking import ask_devices
 from strategies.runs.run import Scene
@@ -83,7 +83,7 @@ def _collect(scene: Scene, kept: Path) -> None:
     """Ask the devices and keep their reports."""
     scene.tell("collect", None)
     questions, collected = ask_devices(scene)
-    keep(kept, collected, Reports.from_bytes(scene.setup.population.facts, questions, collected.answers))
+    keep(kept, collected, read_reports(scene.setup.population.facts, questions, collected))
     scene.end_collection()
 
 

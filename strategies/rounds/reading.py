@@ -1,0 +1,27 @@
+"""Reports of a collection: bytes that no decoder reads count as a failed answer, and do not end the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from curator.reports.question import Question
+from curator.reports.reports import Reports
+from curator.reports.unreadable import unreadable
+from devices.facts import PublicFacts
+from strategies.rounds.collect_once import Collected
+
+
+def read_reports(facts: PublicFacts, questions: Sequence[Question], collected: Collected) -> Reports:
+    """Return the decoded reports; devices whose bytes are malformed are counted as failed and dropped.
+
+    Raises:
+        ValueError: for answers that are wrong in another way.
+    """
+    try:
+        return Reports.from_bytes(facts, questions, collected.answers)
+    except ValueError:
+        wrong = unreadable(questions, collected.answers)
+        if not wrong:
+            raise
+    collected.drop(wrong)
+    return Reports.from_bytes(facts, questions, collected.answers)

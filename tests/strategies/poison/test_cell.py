@@ -1,0 +1,79 @@
+"""A cell: share 0 is a plain run, silence is a dropout, and lies leave the honest alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from strategies.poison import cell as cells_module
+from strategies.poison.cell import liars_of, run_cell, set_up_cell, targets_of, unpacked
+from strategies.poison.options import Cell
+from strategies.runs import set_up as set_up_module
+from strategies.runs.simulate import simulate
+
+Cells = Callable[..., dict[tuple[str, str, float], Cell]]
+
+
+@pytest.mark.parametrize("method", ["hogs", "fedavg-mlp"])
+def test_share_0_is_the_run(cells: Cells, method: str) -> None:
+    """The reports are the same bytes as those of `ldpsim run` with the same options."""
+    settings = {"rounds": "2"} if method == "fedavg-mlp" else {"epochs": "3"}
+    cell = cells(method, run={"settings": settings})["none", "", 0.0]
+    run = simulate(replace(cell.options, out=None, nulls=False), keep_graph=False)
+    assert run_cell(cell)["reports_sha256"] == run.record["devices"]["reports_sha256"]
+
+
+def test_silence_is_a_dropout_of_the_same_devices(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = cells()["silent", "", 0.2]
+    found = run_cell(cell)
+    liars = frozenset(liars_of(cell, 60).tolist())
+    assert len(liars) == 12
+    monkeypatch.setattr(set_up_module, "silent_devices", lambda *_: liars)
+    run = simulate(replace(cell.options, dropout=0.2, out=None), keep_graph=False)
+    assert found["reports_sha256"] == run.record["devices"]["reports_sha256"]
+    assert unpacked(found["predictions"]).tolist() == _predictions(cell, liars).tolist()
+
+
+def _predictions(cell: Cell, silent: frozenset[int]) -> np.ndarray:
+    return unpacked(run_cell(cell)["predictions"])
+
+
+def test_a_defence_names_whom_it_flagged(cells: Cells) -> None:
+    cell = cells(attacks=("all-ones",))["all-ones", "response", 0.2]
+    assert run_cell(cell)["flagged"] is None
+    guarded = replace(cell, options=replace(cell.options, defence="weight"), defence="weight")
+    assert run_cell(guarded)["flagged"] == liars_of(cell, 60).tolist()
+
+
+def test_chosen_people_are_honest_at_every_share(cells: Cells) -> None:
+    found = cells(attacks=("fakes",), shares=(0.0, 0.1, 0.4))
+    chosen = [targets_of(cell, set_up_cell(cell)).tolist() for cell in found.values()]
+    assert chosen.count(chosen[0]) == len(chosen) and len(chosen[0]) == 4
+    most = set(liars_of(found["fakes", "input", 0.4], 60).tolist())
+    assert not most & set(chosen[0])
+
+
+def test_measures(cells: Cells) -> None:
+    found = cells(attacks=("fakes", "extreme-bit"))
+    clean, lied = run_cell(found["none", "", 0.0]), run_cell(found["fakes", "response", 0.2])
+    assert set(clean["edges"]) == {"0", "0.2"} and set(lied["edges"]) == {"0.2"}
+    assert lied["reports"]["both_ends"]["liars"] == 12
+    assert "both_ends" not in clean["reports"]
+    assert lied["reports"]["bits"]["liars"] == 0  # the attack is about rows
+    assert run_cell(found["extreme-bit", "input", 0.2])["reports"]["bits"]["liars"] == 12
+
+
+def test_nobodys_accuracy_is_a_mistake(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = cells()["none", "", 0.0]
+
+    class Silent(type(set_up_module.run_of(set_up_cell(cell).method))):  # type: ignore[misc]
+        def work(self, scene: Any) -> Any:
+            return replace(super().work(scene), predictions=None)
+
+    monkeypatch.setattr(cells_module, "run_of", lambda _: Silent())
+    with pytest.raises(ValueError, match="publishes no class of each person"):
+        run_cell(cell)
