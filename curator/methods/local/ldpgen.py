@@ -153,7 +153,10 @@ def generated_links(reports: Reports, graph: str) -> ReconstructedLinks:
         groups = similar_people(reports, vectors.shape[1])
         links = draw_links(directed_probabilities(vectors, grouping, groups), groups, _coins(reports))
         return links, None, {"groups": len(np.unique(groups)), "edges": links.shape[1]}
-    model = BlockModel.from_degrees(vectors, grouping)
+    # Nobody has more than n - 1 neighbours. A larger number is noise or a lie, and one lie could ask for more edges
+    # than the memory holds.
+    most = reports.facts.n - 1
+    model = BlockModel.from_degrees(np.clip(vectors, -most, most), grouping)
     left, right = model.sample(_coins(reports))
     notes = {"expected_edges": float(model.edges.sum()), "groups": len(np.unique(grouping)), "edges": len(left)}
     return both_ways(left, right), None, notes
