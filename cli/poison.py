@@ -175,7 +175,7 @@ def _by_method(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str,
 def _nulls(rows: Sequence[Mapping[str, Any]]) -> str:
     from strategies.results.shown_nulls import NULLS
 
-    found = next((row["nulls"] for row in rows if row["nulls"]), {})
+    found: Mapping[str, float] = next((row["nulls"] for row in rows if row["nulls"]), {})
     words = ", ".join(f"{NULLS[name].heading} {points(value)}" for name, value in found.items())
     return f"  [dim]asking nobody: {words}[/dim]" if words else ""
 

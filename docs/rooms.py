@@ -57,7 +57,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("__init__", "experiments", "flower_app"),
         ("poison", "server_app"),
     ),
-    "benchmarks": (("__init__",), ("audits", "mutants", "paired", "speed"), ("papers",)),
+    "benchmarks": (("__init__",), ("audits", "mutants", "paired", "poison", "speed"), ("papers",)),
 }
 
 

@@ -1,4 +1,4 @@
-"""What is measured: methods, budgets and attacks, on Cora."""
+"""Methods, budgets and attacks that are measured on Cora."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ about stay honest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,47 +18,9 @@ from devices.array_types import IntArray
 from devices.data.population import Record
 from devices.mechanisms import MultiBit, OneBit, RandomizedResponse
 from devices.mechanisms.base import Grouping, Mechanism
-from strategies.liars.plan import LIES, Plan
+from strategies.liars.plan import Attack, Plan
 
-Claims = Callable[[Plan, int, Mechanism | None, Grouping], Record]
 SILENT = "silent"  # the control: the liars do not answer
-
-
-@dataclass(frozen=True, eq=False)
-class Attack:
-    """One attack.
-
-    Args:
-        name: Its name.
-        description: One line about it.
-        goal: Its goal, unless another one is asked for.
-        fields: Arrays of the reports that it is about.
-        claims: Returns the claimed record.
-        lies: Kinds of lies that it has.
-        adds: Whether a response adds ones to the honest report.
-        kinds: Mechanisms that it is about, of those with these fields; empty for all.
-        trains: Whether it is about the updates of a training, too.
-        handed_over: Attribute of a record that is handed over raw, and that it changes; empty for none.
-    """
-
-    name: str
-    description: str
-    goal: str
-    fields: frozenset[str]
-    claims: Claims = field(repr=False)
-    lies: tuple[str, ...] = LIES
-    adds: bool = False
-    kinds: tuple[type[Mechanism], ...] = ()
-    trains: bool = False
-    handed_over: str = ""
-
-    def fits(self, mechanism: Mechanism) -> bool:
-        """Return whether the attack is about the reports of a mechanism."""
-        if mechanism.name == "handed_over":
-            return self.handed_over in mechanism.attributes
-        if self.name == "extreme-feature" and isinstance(mechanism, OneBit):
-            return False
-        return mechanism.field in self.fields and (not self.kinds or isinstance(mechanism, self.kinds))
 
 
 def _with_neighbours(record: Record, people: IntArray) -> Record:

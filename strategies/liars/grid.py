@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flwr.app import Message
 
-from strategies.engines.grids import DirectGrid, SiloGrid
+from strategies.engines.grids import Around, DirectGrid, SiloGrid
 from strategies.liars.app import LyingApp, answer_all
 from strategies.liars.plan import Plan
 
@@ -34,7 +34,7 @@ class LyingGrid(DirectGrid):
         yield from self._inner.deliver([m for m in messages if m.metadata.dst_node_id not in self._nodes])
 
 
-def among(plan: Plan | None, silos: Plan | None = None) -> object:
+def among(plan: Plan | None, silos: Plan | None = None) -> Around:
     """Return what puts the liars of a plan among the devices, or those of another plan among the silos."""
 
     def around(grid: DirectGrid, folder: Path) -> DirectGrid:

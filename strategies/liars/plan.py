@@ -7,19 +7,16 @@ one. People, splits, honest secrets and honest noise are therefore the same in e
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from devices.array_types import IntArray
 from devices.data.population import Population, Record
+from devices.mechanisms import OneBit
 from devices.mechanisms.base import Grouping, Mechanism
-
-if TYPE_CHECKING:
-    from strategies.liars.attacks import Attack
 
 LIES = ("input", "response")
 KNOWLEDGE = ("none", "own", "neighbours", "all")
@@ -31,6 +28,43 @@ GOALS = {
     "inflate": "the share of the chosen class rises",
     "hide": "the liars' own edges vanish",
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """One attack.
+
+    Args:
+        name: Its name.
+        description: One line about it.
+        goal: Its goal, unless another one is asked for.
+        fields: Arrays of the reports that it is about.
+        claims: Returns the claimed record.
+        lies: Kinds of lies that it has.
+        adds: Whether a response adds ones to the honest report.
+        kinds: Mechanisms that it is about, of those with these fields; empty for all.
+        trains: Whether it is about the updates of a training, too.
+        handed_over: Attribute of a record that is handed over raw, and that it changes; empty for none.
+    """
+
+    name: str
+    description: str
+    goal: str
+    fields: frozenset[str]
+    claims: Callable[[Plan, int, Mechanism | None, Grouping], Record] = field(repr=False)
+    lies: tuple[str, ...] = LIES
+    adds: bool = False
+    kinds: tuple[type[Mechanism], ...] = ()
+    trains: bool = False
+    handed_over: str = ""
+
+    def fits(self, mechanism: Mechanism) -> bool:
+        """Return whether the attack is about the reports of a mechanism."""
+        if mechanism.name == "handed_over":
+            return self.handed_over in mechanism.attributes
+        if self.name == "extreme-feature" and isinstance(mechanism, OneBit):
+            return False
+        return mechanism.field in self.fields and (not self.kinds or isinstance(mechanism, self.kinds))
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,8 @@ def bent(answer: Message, message: Message, plan: Plan, false: Record | None) ->
         return answer
     sent = answer.content.array_records["arrays"][WEIGHTS].numpy().astype(np.float64)
     told = message.content.array_records["arrays"][WEIGHTS].numpy()
-    change, norm = sent - told, plan.norm
+    change: FloatArray = sent - told
+    norm = plan.norm
     shape = None
     if false is not None:
         asked = read_round(message)

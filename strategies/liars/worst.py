@@ -40,7 +40,7 @@ LARGEST = (1 << 31) - 1  # of the integers that the curator keeps; larger ones a
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What a lying device says about one mechanism.
+    """Claim of a lying device about one mechanism.
 
     Args:
         device: Its number.
@@ -149,4 +149,5 @@ RESPONSES: Mapping[type[Mechanism], Callable[[Any, Said], Any]] = {
 
 def response(mechanism: Mechanism, said: Said) -> bytes:
     """Return the bytes of the worst response."""
-    return mechanism.encode(RESPONSES.get(type(mechanism), _exact)(mechanism, said))
+    worst: Callable[[Any, Said], Any] = RESPONSES.get(type(mechanism), _exact)
+    return mechanism.encode(worst(mechanism, said))

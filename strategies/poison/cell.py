@@ -27,7 +27,7 @@ from strategies.liars.grid import among
 from strategies.liars.plan import Plan, choose_targets, draw
 from strategies.poison.edges import edge_measures, rank_of
 from strategies.poison.laws import report_measures
-from strategies.poison.options import NONE, Cell
+from strategies.poison.options import NONE, PoisonCell
 from strategies.progress import quiet
 from strategies.results.outcome import Outcome
 from strategies.rounds.collect_once import Collected
@@ -46,7 +46,7 @@ def people_of(dataset: str, data_dir: Path | None, clients: int | None, seed: in
     return load_population(options)
 
 
-def set_up_cell(cell: Cell, heard: list[tuple[Sequence[Question], Collected]] | None = None) -> RunSetup:
+def set_up_cell(cell: PoisonCell, heard: list[tuple[Sequence[Question], Collected]] | None = None) -> RunSetup:
     """Return the set-up of a cell's run; ``heard`` keeps the answers of each collection."""
     options = cell.options
     people = people_of(options.dataset, options.data_dir, options.clients, options.seeds_of(0).population)
@@ -60,19 +60,19 @@ def set_up_cell(cell: Cell, heard: list[tuple[Sequence[Question], Collected]] | 
     return set_up(options, listen, population=people)
 
 
-def liars_of(cell: Cell, people: int, *, share: float | None = None) -> IntArray:
+def liars_of(cell: PoisonCell, people: int, *, share: float | None = None) -> IntArray:
     """int64, sorted: the people who lie in a repeat, at the cell's share or another."""
     return draw(people, cell.share if share is None else share, cell.options.seeds_of(cell.number).split)
 
 
-def targets_of(cell: Cell, setup: RunSetup) -> IntArray:
+def targets_of(cell: PoisonCell, setup: RunSetup) -> IntArray:
     """int64, sorted: the chosen people of a repeat, who are honest at every share."""
     most = liars_of(cell, len(setup.population), share=max(cell.asked.shares))
     test = setup.repeats[cell.number].split.test
     return choose_targets(test, most, cell.asked.targets, setup.repeats[cell.number].seeds.population)
 
 
-def plan_of(cell: Cell, setup: RunSetup, liars: IntArray) -> Plan | None:
+def plan_of(cell: PoisonCell, setup: RunSetup, liars: IntArray) -> Plan | None:
     """Return the lies of a cell; None where nobody lies."""
     if cell.attack not in ATTACKS:
         return None
@@ -84,14 +84,14 @@ def plan_of(cell: Cell, setup: RunSetup, liars: IntArray) -> Plan | None:
     )  # fmt: skip
 
 
-def silos_of(cell: Cell, setup: RunSetup, plan: Plan | None) -> Plan | None:
+def silos_of(cell: PoisonCell, setup: RunSetup, plan: Plan | None) -> Plan | None:
     """Return the lies of the silos: where the attack is one of a party, the same share of the silos lies."""
     if plan is None or plan.attack.name != "same-direction" or not isinstance(setup.method, Silos):
         return None
     return replace(plan, liars=draw(setup.method.silos, cell.share, setup.repeats[cell.number].seeds.split))
 
 
-def run_cell(cell: Cell) -> dict[str, Any]:
+def run_cell(cell: PoisonCell) -> dict[str, Any]:
     """Run one cell and return its figures (a worker's task).
 
     Raises:
@@ -145,7 +145,7 @@ def flagged_in(outcome: Outcome) -> list[int] | None:
     return None if section is None else [int(person) for person in section["flagged"]]
 
 
-def _edges(cell: Cell, setup: RunSetup, outcome: Outcome, liars: IntArray) -> dict[str, Any]:
+def _edges(cell: PoisonCell, setup: RunSetup, outcome: Outcome, liars: IntArray) -> dict[str, Any]:
     """Return the measures of the reconstructed graph; for share 0 those of the liars of every share."""
     if outcome.graph is None or setup.method.knows_graph() or isinstance(setup.method, Federated):
         return {}
@@ -157,7 +157,7 @@ def _edges(cell: Cell, setup: RunSetup, outcome: Outcome, liars: IntArray) -> di
 
 
 def _reports(
-    cell: Cell, setup: RunSetup, heard: Sequence[tuple[Sequence[Question], Collected]], plan: Plan | None,
+    cell: PoisonCell, setup: RunSetup, heard: Sequence[tuple[Sequence[Question], Collected]], plan: Plan | None,
     liars: IntArray,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the measures of the reports as they came; those of a collection in batches are not taken."""

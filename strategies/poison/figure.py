@@ -15,7 +15,7 @@ from strategies.liars.attacks import ATTACKS, SILENT
 from strategies.poison.options import NONE
 from strategies.poison.rows import named
 
-Row = Mapping[str, Any]
+LieRow = Mapping[str, Any]
 _COLOURS = ("#0b5394", "#b3261e", "#3a7d2c", "#a05a00", "#6a3d9a", "#00747a", "#8c2d62", "#4d4d4d", "#7a6a00",
             "#1f4e3d", "#c2410c")  # fmt: skip
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*")
@@ -25,7 +25,7 @@ _TITLES = {"misclassify": "chosen people in the class", "connect": "chosen pairs
            "inflate": "people predicted as the class", "hide": "own edges gone"}  # fmt: skip
 
 
-def draw(rows: Sequence[Row], path: Path, *, about: str) -> None:
+def draw(rows: Sequence[LieRow], path: Path, *, about: str) -> None:
     """Draw the figure as a small PNG with a palette of 64 colours."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -50,9 +50,9 @@ def draw(rows: Sequence[Row], path: Path, *, about: str) -> None:
     Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def _panels(rows: Sequence[Row]) -> list[tuple[str, str, list[Row]]]:
+def _panels(rows: Sequence[LieRow]) -> list[tuple[str, str, list[LieRow]]]:
     """Return (title, goal, rows) of each panel: the accuracy of each method and budget, then the other goals."""
-    together: dict[tuple[str, float | None], list[Row]] = {}
+    together: dict[tuple[str, float | None], list[LieRow]] = {}
     for row in rows:
         together.setdefault((row["method"], row["epsilon"]), []).append(row)
     first, second = [], []
@@ -66,7 +66,7 @@ def _panels(rows: Sequence[Row]) -> list[tuple[str, str, list[Row]]]:
     return first + second
 
 
-def _panel(axis: Any, title: str, goal: str, rows: Sequence[Row]) -> dict[str, Any]:
+def _panel(axis: Any, title: str, goal: str, rows: Sequence[LieRow]) -> dict[str, Any]:
     """Draw one panel and return its lines by name."""
     lines: dict[str, Any] = {}
     shares = sorted({row["share"] for row in rows} | {0.0})

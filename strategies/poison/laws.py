@@ -60,15 +60,16 @@ def _expected_labels(mechanism: GRR, people: Population, plan: Plan | None, lies
     """Return the sums over the liars of the expected shift and of its variance, by class."""
     shift = np.zeros(mechanism.categories)
     spread = np.zeros(mechanism.categories)
-    about = plan is not None and plan.attack.fits(mechanism)
-    for device in np.flatnonzero(lies).tolist() if about and plan is not None else ():
-        truth, told = int(people.labels[device]), plan.record(device, mechanism).label
-        expected = mechanism.estimate(told) if plan.lie == "response" else _one_hot(told, mechanism.categories)
+    lying = plan if plan is not None and plan.attack.fits(mechanism) else None
+    for device in np.flatnonzero(lies).tolist() if lying is not None else ():
+        assert lying is not None
+        truth, told = int(people.labels[device]), lying.record(device, mechanism).label
+        expected = mechanism.estimate(told) if lying.lie == "response" else _one_hot(told, mechanism.categories)
         shift += expected - _one_hot(mechanism.category(truth), mechanism.categories)
         spread += mechanism.variance(truth)
-        if plan.lie == "input":
+        if lying.lie == "input":
             spread += mechanism.variance(told)
-    return {"liars": int(lies.sum()) if about else 0, "shift": shift.tolist(), "variance": spread.tolist()}
+    return {"liars": 0 if lying is None else int(lies.sum()), "shift": shift.tolist(), "variance": spread.tolist()}
 
 
 def _one_hot(label: int, classes: int) -> FloatArray:
@@ -83,18 +84,19 @@ def _bits(reports: Reports, people: Population, plan: Plan | None, lies: Any, co
     bits = np.unpackbits(reports.features[who], axis=1, count=mechanism.d)[:, columns].view(np.bool_)
     mean = float(mechanism.estimate(bits.mean(axis=0)).mean()) if who.any() else 0.0
     shift = spread = 0.0
-    about = plan is not None and plan.attack.fits(mechanism) and plan.attack.name == "extreme-bit"
-    for device in np.flatnonzero(lies).tolist() if about and plan is not None else ():
+    lying = plan if plan is not None and plan.attack.name == "extreme-bit" else None
+    for device in np.flatnonzero(lies).tolist() if lying is not None else ():
+        assert lying is not None
         truth = dense_features(people.record(device), mechanism.d)
         high = np.full(mechanism.d, mechanism.high, np.float32)
-        told = mechanism.estimate(np.ones(1, bool))[0] if plan.lie == "response" else mechanism.high
+        told = mechanism.estimate(np.ones(1, bool))[0] if lying.lie == "response" else mechanism.high
         shift += float(told - truth[columns].mean(dtype=np.float64))
         spread += float(mechanism.variance(truth)[columns].sum()) / len(columns) ** 2
-        if plan.lie == "input":
+        if lying.lie == "input":
             spread += float(mechanism.variance(high)[columns].sum()) / len(columns) ** 2
     width = (mechanism.high - mechanism.low) / (1 - 2 * mechanism.flip_probability)
     return {"bits": {"mean": mean, "reports": int(who.sum()), "range": _worth(plan, width),
-                     "liars": int(lies.sum()) if about else 0, "shift": shift, "variance": spread}}  # fmt: skip
+                     "liars": 0 if lying is None else int(lies.sum()), "shift": shift, "variance": spread}}  # fmt: skip
 
 
 def _worth(plan: Plan | None, span: float) -> float:

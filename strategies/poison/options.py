@@ -16,8 +16,8 @@ from curator.names import nearest
 from curator.reports.question import Question
 from devices.facts import Split
 from strategies.experiments.compare import cells_of
-from strategies.liars.attacks import ATTACKS, SILENT, Attack, find_attack
-from strategies.liars.plan import GOALS, KNOWLEDGE, LIES
+from strategies.liars.attacks import ATTACKS, SILENT, find_attack
+from strategies.liars.plan import GOALS, KNOWLEDGE, LIES, Attack
 from strategies.runs.set_up import run_of
 from strategies.setup.options import MOST_EPSILON, RunOptions
 from strategies.setup.run_setup import RunSetup
@@ -103,7 +103,7 @@ class PoisonOptions:
 
 
 @dataclass(frozen=True)
-class Cell:
+class PoisonCell:
     """One training among lying devices.
 
     Args:
@@ -151,7 +151,7 @@ def fitting(setup: RunSetup, split: Split) -> list[Attack]:
             if any(map(attack.fits, asked)) or (attack.trains and trained)]  # fmt: skip
 
 
-def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack]) -> Iterator[Cell]:
+def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack]) -> Iterator[PoisonCell]:
     """Yield the cells of a method at one budget, the smallest shares first.
 
     Raises:
@@ -171,16 +171,16 @@ def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack])
                 made = with_defence(options, defence, asked.false_alarm)
                 if not share:
                     first = replace(made, nulls=options.nulls and defence == NONE and not number)
-                    yield Cell(first, number, NONE, "", "untargeted", 0.0, defence, asked)
+                    yield PoisonCell(first, number, NONE, "", "untargeted", 0.0, defence, asked)
                     continue
                 lies = replace(made, nulls=False)
                 if defence == NONE:
-                    yield Cell(lies, number, SILENT, "", "untargeted", share, NONE, asked)
+                    yield PoisonCell(lies, number, SILENT, "", "untargeted", share, NONE, asked)
                 for attack in wanted:
                     goal = asked.goal or (attack.goal if edges or attack.goal not in OF_EDGES else "untargeted")
                     for lie in ("input",) if raw and "input" in attack.lies else attack.lies:
                         if lie in asked.lies:
-                            yield Cell(lies, number, attack.name, lie, goal, share, defence, asked)
+                            yield PoisonCell(lies, number, attack.name, lie, goal, share, defence, asked)
 
 
 def with_defence(options: RunOptions, defence: str, false_alarm: float) -> RunOptions:

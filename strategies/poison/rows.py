@@ -12,17 +12,17 @@ from devices.array_types import IntArray
 from strategies.liars.attacks import SILENT
 from strategies.poison.cell import liars_of, set_up_cell, targets_of, unpacked
 from strategies.poison.laws import at_most, laws_of
-from strategies.poison.options import NONE, Cell
+from strategies.poison.options import NONE, PoisonCell
 
 BREAKDOWN = 0.05  # of accuracy less than with silent liars
-Results = Mapping[str, Mapping[str, Any]]
+CellResults = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Repeat:
     """One cell of a row, with what it is compared with."""
 
-    cell: Cell
+    cell: PoisonCell
     now: Mapping[str, Any]
     clean: Mapping[str, Any]
     silent: Mapping[str, Any] | None
@@ -67,25 +67,25 @@ class _Repeat:
         return None if found is None else float(found), float(np.isin(self.others, who).mean())
 
 
-def rows_of(cells: Sequence[Cell], results: Results) -> list[dict[str, Any]]:
+def rows_of(cells: Sequence[PoisonCell], results: CellResults) -> list[dict[str, Any]]:
     """Return a row for each kind of cell that has a result, in the order of the cells."""
-    together: dict[tuple[Any, ...], list[Cell]] = {}
+    together: dict[tuple[Any, ...], list[PoisonCell]] = {}
     for cell in cells:
         if cell.name in results:
             together.setdefault(_key(cell), []).append(cell)
     return [_row(group, results) for group in together.values()]
 
 
-def _key(cell: Cell) -> tuple[Any, ...]:
+def _key(cell: PoisonCell) -> tuple[Any, ...]:
     return (cell.options.method, cell.options.epsilon, cell.attack, cell.lie, cell.goal, cell.share, cell.defence)
 
 
-def _beside(cell: Cell, attack: str, share: float) -> str:
+def _beside(cell: PoisonCell, attack: str, share: float) -> str:
     """Return the name of the cell of the same people without these lies and without a defence."""
-    return Cell(cell.options, cell.number, attack, "", "untargeted", share, NONE, cell.asked).name
+    return PoisonCell(cell.options, cell.number, attack, "", "untargeted", share, NONE, cell.asked).name
 
 
-def _repeat(cell: Cell, results: Results) -> _Repeat | None:
+def _repeat(cell: PoisonCell, results: CellResults) -> _Repeat | None:
     clean = results.get(_beside(cell, NONE, 0.0))
     if clean is None:
         return None
@@ -99,7 +99,7 @@ def _repeat(cell: Cell, results: Results) -> _Repeat | None:
     )  # fmt: skip
 
 
-def _row(cells: Sequence[Cell], results: Results) -> dict[str, Any]:
+def _row(cells: Sequence[PoisonCell], results: CellResults) -> dict[str, Any]:
     repeats = [found for cell in cells if (found := _repeat(cell, results)) is not None]
     first = cells[0]
     accuracies = [part.accuracy(part.now) for part in repeats]

@@ -15,7 +15,7 @@ from devices.atomic_files import write_atomically
 from strategies.engines.pool import processes
 from strategies.experiments.failures import Failed, failure, outcomes_of
 from strategies.poison.cell import run_cell, set_up_cell
-from strategies.poison.options import Cell, PoisonOptions, budgets, cells_for, fitting
+from strategies.poison.options import PoisonCell, PoisonOptions, budgets, cells_for, fitting
 from strategies.poison.rows import breakdown, rows_of
 from strategies.progress import Progress, noted_if_interrupted, quiet
 from strategies.results import folder as run_folder
@@ -90,7 +90,7 @@ def poison(asked: PoisonOptions, folder: Path, *, progress: Progress = quiet) ->
     return PoisonResult(rows_of(cells, results), settings_of(asked), failures, time.perf_counter() - started, earlier)
 
 
-def _run(cells: Sequence[Cell], workers: int | None) -> Any:
+def _run(cells: Sequence[PoisonCell], workers: int | None) -> Any:
     """Yield (cell, result or reason) as cells end; with one worker in this process."""
     if workers == 1 or len(cells) < 2:
         for cell in cells:
@@ -104,12 +104,12 @@ def _run(cells: Sequence[Cell], workers: int | None) -> Any:
             yield cells[number], outcome
 
 
-def all_cells(asked: PoisonOptions) -> list[Cell]:
+def all_cells(asked: PoisonOptions) -> list[PoisonCell]:
     """Return all cells; ValueError where options do not fit a method, or no attack does."""
-    found: list[Cell] = []
+    found: list[PoisonCell] = []
     for method in asked.methods:
         for options in budgets(asked, method):
-            probe = Cell(options, 0, "none", "", "untargeted", 0.0, "none", asked)
+            probe = PoisonCell(options, 0, "none", "", "untargeted", 0.0, "none", asked)
             setup = set_up_cell(probe)
             classes = setup.population.facts.classes
             if asked.target_class >= max(classes, 1):

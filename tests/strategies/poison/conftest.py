@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strategies.poison.options import Cell, PoisonOptions
+from strategies.poison.options import PoisonCell, PoisonOptions
 from strategies.poison.running import all_cells
 from strategies.setup.options import RunOptions
 
@@ -28,10 +28,10 @@ def asked() -> Callable[..., PoisonOptions]:
 
 
 @pytest.fixture(scope="session")
-def cells(asked: Callable[..., PoisonOptions]) -> Callable[..., dict[tuple[str, str, float], Cell]]:
+def cells(asked: Callable[..., PoisonOptions]) -> Callable[..., dict[tuple[str, str, float], PoisonCell]]:
     """Return cells by attack, lie and share."""
 
-    def found(*methods: str, **given: Any) -> dict[tuple[str, str, float], Cell]:
+    def found(*methods: str, **given: Any) -> dict[tuple[str, str, float], PoisonCell]:
         return {(cell.attack, cell.lie, cell.share): cell for cell in all_cells(asked(*methods, **given))
                 if cell.defence == "none"}  # fmt: skip
 

@@ -11,11 +11,11 @@ import pytest
 
 from strategies.poison import cell as cells_module
 from strategies.poison.cell import liars_of, run_cell, set_up_cell, targets_of, unpacked
-from strategies.poison.options import Cell
+from strategies.poison.options import PoisonCell
 from strategies.runs import set_up as set_up_module
 from strategies.runs.simulate import simulate
 
-Cells = Callable[..., dict[tuple[str, str, float], Cell]]
+Cells = Callable[..., dict[tuple[str, str, float], PoisonCell]]
 
 
 @pytest.mark.parametrize("method", ["hogs", "fedavg-mlp"])
@@ -38,7 +38,7 @@ def test_silence_is_a_dropout_of_the_same_devices(cells: Cells, monkeypatch: pyt
     assert unpacked(found["predictions"]).tolist() == _predictions(cell, liars).tolist()
 
 
-def _predictions(cell: Cell, silent: frozenset[int]) -> np.ndarray:
+def _predictions(cell: PoisonCell, silent: frozenset[int]) -> np.ndarray:
     return unpacked(run_cell(cell)["predictions"])
 
 

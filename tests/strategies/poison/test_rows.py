@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from strategies.poison.cell import liars_of, packed, set_up_cell
-from strategies.poison.options import Cell, PoisonOptions
+from strategies.poison.options import PoisonCell, PoisonOptions
 from strategies.poison.rows import breakdown, kind_of, rows_of
 from strategies.poison.running import all_cells
 
 
-def result(cell: Cell, predictions: np.ndarray, **more: Any) -> dict[str, Any]:
+def result(cell: PoisonCell, predictions: np.ndarray, **more: Any) -> dict[str, Any]:
     return {"cell": cell.name, "predictions": packed(predictions), "flagged": None, "nulls": {}, **more}
 
 
 @pytest.fixture
-def made(asked: Callable[..., PoisonOptions]) -> tuple[list[Cell], dict[str, Any]]:
+def made(asked: Callable[..., PoisonOptions]) -> tuple[list[PoisonCell], dict[str, Any]]:
     """Return cells and results: everybody right without lies, half wrong with responses."""
     cells = all_cells(asked(attacks=("copy",), goal="inflate", target_class=1))
     labels = set_up_cell(cells[0]).population.labels
@@ -34,7 +34,7 @@ def made(asked: Callable[..., PoisonOptions]) -> tuple[list[Cell], dict[str, Any
     return cells, results
 
 
-def test_rows(made: tuple[list[Cell], dict[str, Any]]) -> None:
+def test_rows(made: tuple[list[PoisonCell], dict[str, Any]]) -> None:
     cells, results = made
     rows = {(row["attack"], row["lie"]): row for row in rows_of(cells, results)}
     assert set(rows) == {("none", ""), ("silent", ""), ("copy", "input"), ("copy", "response")}
@@ -52,7 +52,7 @@ def test_rows(made: tuple[list[Cell], dict[str, Any]]) -> None:
     assert rows["none", ""]["honest_test"] == len(setup.repeats[0].split.test)
 
 
-def test_cells_without_a_result_have_no_row(made: tuple[list[Cell], dict[str, Any]]) -> None:
+def test_cells_without_a_result_have_no_row(made: tuple[list[PoisonCell], dict[str, Any]]) -> None:
     cells, results = made
     some = {name: found for name, found in results.items() if "copy" not in name}
     assert [row["attack"] for row in rows_of(cells, some)] == ["none", "silent"]

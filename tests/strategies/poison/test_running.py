@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from strategies.poison import running
-from strategies.poison.options import Cell, PoisonOptions
+from strategies.poison.options import PoisonCell, PoisonOptions
 from strategies.poison.running import digest_of, poison, settings_of
 
 Asked = Callable[..., PoisonOptions]
@@ -20,7 +20,7 @@ def test_a_stopped_measurement_goes_on(asked: Asked, tmp_path: Path, monkeypatch
     done: list[str] = []
     real = running.run_cell
 
-    def counted(cell: Cell) -> dict:
+    def counted(cell: PoisonCell) -> dict:
         if len(done) == 2:
             raise KeyboardInterrupt
         done.append(cell.name)
@@ -44,7 +44,7 @@ def test_a_stopped_measurement_goes_on(asked: Asked, tmp_path: Path, monkeypatch
 def test_a_failed_cell_is_told(asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = running.run_cell
 
-    def failing(cell: Cell) -> dict:
+    def failing(cell: PoisonCell) -> dict:
         if cell.attack == "silent":
             raise ValueError("no device answered")
         return real(cell)

@@ -1,0 +1,99 @@
+"""``ldpsim poison``: what is printed at 80 and at 40 columns, JSON, and mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli import poison as command
+from cli.main import app
+from cli.poison import numbers, show
+from strategies.poison.running import PoisonResult
+
+SMALL = ["poison", "hogs", "--clients", "60", "--shares", "0,0.2", "--workers", "1", "--no-nulls", "--set", "epochs=3",
+         "--attack", "fakes", "--lie", "response"]  # fmt: skip
+
+
+def row(attack: str, **given: object) -> dict:
+    return {"method": "hogs", "epsilon": 8.0, "attack": attack, "lie": "", "goal": "untargeted", "share": 0.2,
+            "defence": "none", "accuracy": 0.8, "std": 0.01, "vs_silent": None, "goal_value": 0.8, "goal_clean": 0.8,
+            "fakes_accepted": None, "found": None, "false_alarms": None, "passed": None, "failed_laws": [],
+            "nulls": {}, **given}  # fmt: skip
+
+
+def result(*rows: dict) -> PoisonResult:
+    return PoisonResult(list(rows), {"dataset": "cora"}, [], 12.0)
+
+
+def test_a_small_measurement(tmp_path: Path) -> None:
+    found = CliRunner().invoke(app, [*SMALL, "--out", str(tmp_path), "--json"])
+    assert found.exit_code == 0, found.output
+    document = json.loads(found.stdout)
+    assert [entry["attack"] for entry in document["rows"]] == ["none", "silent", "fakes"]
+    assert set(document["rows"][0]) >= {"method", "attack", "goal", "share", "defence", "accuracy", "target_success",
+                                        "bound", "honest_rejected"}  # fmt: skip
+    assert document["passed"] and Path(document["folder"], "poison.png").is_file()
+
+
+def test_the_table_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        row("none", share=0.0, nulls={"chance": 0.3}), row("silent"),
+        row("fakes", lie="response", vs_silent=-0.07, fakes_accepted=12.25, passed=True),
+        row("fakes", lie="response", vs_silent=-0.01, defence="both-ends", found=0.5, false_alarms=0.001, passed=True),
+        row("one-label", lie="input", goal="inflate", goal_value=0.4, goal_clean=0.2, vs_silent=0.0),
+    ]  # fmt: skip
+    show(result(*rows), Path("runs/poison-cora"))
+    text = capsys.readouterr().out
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("hogs eps 8") and "asking nobody: chance 30.0" in lines[0]
+    assert "nobody lies" in text and "+ both-ends" in text and "40.0 (20.0)" in text and "12.2" in text
+    assert "hogs eps 8 fakes response: 5 points less than silence from 20 % on." in text
+    assert "as theory says" in text
+
+
+def test_the_table_at_40_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.console import Console
+
+    monkeypatch.setattr(command, "console", lambda: Console(width=40, highlight=False))
+    show(result(row("none", share=0.0), row("fakes", lie="response", vs_silent=-0.01)), Path("runs/x"))
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines()[:4])) <= 40 and "80.0 ±1.0" in out and "response" in out
+
+
+def test_a_row_against_theory_is_exit_1(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    wrong = row("fakes", lie="input", passed=False, failed_laws=["grr shift"])
+    from strategies.poison import writing
+
+    monkeypatch.setattr(writing, "run_and_write", lambda *_, **__: (result(wrong), tmp_path))
+    found = CliRunner().invoke(app, [*SMALL, "--out", str(tmp_path)])
+    assert found.exit_code == 1
+    assert "hogs under fakes at 0.2: grr shift is not what theory says" in found.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        (["--attack", "fake"], "did you mean fakes"),
+        (["--shares", "0,x"], "--shares 0,x: numbers joined by commas are needed"),
+        (["--shares", "1.5"], "--shares 1.5: a share of all people"),
+        (["--attack", "one-label"], "fits no report of hogs"),
+        (["--epsilon", "a"], "--epsilon a: numbers joined by commas"),
+    ],
+)
+def test_mistakes(wrong: list[str], line: str, tmp_path: Path) -> None:
+    found = CliRunner().invoke(app, ["poison", "hogs", "--clients", "60", *wrong, "--out", str(tmp_path / "runs")])
+    assert found.exit_code == 2 and line in " ".join(found.stderr.split())
+    assert not list(tmp_path.glob("runs/*/result.json"))
+
+
+def test_help_lists_the_attacks() -> None:
+    found = CliRunner().invoke(app, ["poison", "hogs", "--attack", "help"])
+    assert found.exit_code == 0 and "mimic" in found.stdout and "silent" in found.stdout
+
+
+def test_numbers() -> None:
+    assert numbers("--shares", "0,0.05,0.2") == (0.0, 0.05, 0.2)
