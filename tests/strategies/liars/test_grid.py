@@ -80,7 +80,7 @@ def test_a_liar_refuses_as_its_device_does(enrolled: Callable[..., State], ask: 
     folder = enrolled(on_requery="refuse").folder
     given = {"devices": len(population), "engine": "local", "around": among(plan(population))}
     collect(folder, ask(), **given)
-    again = collect(folder, ask(), **given)
+    again = collect(folder, ask("second"), **given)
     assert again.refused["REPORT_COLLECTED"] == len(population)
 
 
