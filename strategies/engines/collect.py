@@ -1,8 +1,9 @@
 """One collection on one of three engines.
 
-``local`` is a fleet in this process. ``ray`` sends batches to Ray actors, on this machine or
-a cluster. ``flower`` is Flower's own simulation runtime. The same ClientApp, strategy and seed
-give byte-identical reports on all three. ``auto`` is ``local`` for fewer than 100,000 devices.
+``local`` is a fleet in this process, and in one for each core where there are many devices. ``ray`` sends
+batches to Ray actors, on this machine or a cluster. ``flower`` is Flower's own simulation runtime. The same
+ClientApp, strategy and seed give byte-identical reports on all three. ``auto`` is ``ray`` where a cluster is
+named, else ``local``.
 """
 
 from __future__ import annotations
@@ -22,16 +23,12 @@ from strategies.engines.ray_grid import RayGrid
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.stages import Stages
 
-# One process answers for about ten thousand devices a second. Ray and its actors take several
-# seconds to start (benchmarks/speed/bench_collection.py). From this number on, Ray is faster.
-RAY_PAYS_FROM = 100_000
 
-
-def choose(engine: str, devices: int, ray_address: str | None) -> str:
-    """Return the engine that ``auto`` means for this many devices."""
+def choose(engine: str, ray_address: str | None) -> str:
+    """Return the engine that ``auto`` means: ``ray`` where a cluster is named."""
     if engine != "auto":
         return engine
-    return "ray" if ray_address or devices >= RAY_PAYS_FROM else "local"
+    return "ray" if ray_address else "local"
 
 
 def collect(
@@ -54,7 +51,7 @@ def collect(
         questions: The queries, and the devices that each one is for.
         devices: Number of enrolled devices.
         engine: ``auto``, ``local``, ``ray`` or ``flower``.
-        workers: Number of Ray actors (``ray`` and ``flower``); None for one per core.
+        workers: Number of processes or Ray actors; None for one per core.
         ray_address: Address of a Ray cluster (``ray``).
         silent: Devices that never answer.
         stages: Makes the questions of later stages; required for a query of several stages.
@@ -64,7 +61,7 @@ def collect(
     Raises:
         FlowerFailed: if Flower's runtime brought no collection.
     """
-    chosen = choose(engine, devices, ray_address)
+    chosen = choose(engine, ray_address)
     if chosen == "flower":
         from strategies.engines.flower_runtime import collect_with_flower
 
@@ -81,7 +78,7 @@ def grid_for(
     folder: Path, devices: int, *, engine: str, workers: int | None, ray_address: str | None
 ) -> Iterator[DirectGrid]:
     """Open the Grid of the devices of a state folder: in this process, in several of this machine, or on Ray."""
-    if choose(engine, devices, ray_address) == "ray":
+    if choose(engine, ray_address) == "ray":
         with closing(RayGrid(folder, devices, workers=workers, address=ray_address)) as grid:
             yield grid
         return

@@ -30,7 +30,7 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
     options, population, settings = setup.options, setup.population, setup.settings
     first, last = setup.repeats[0], repeats[-1]
     asked = last.seeded is not None
-    engine = engines.choose(options.engine, len(population), options.ray_address) if asked else options.engine
+    engine = engines.choose(options.engine, options.ray_address) if asked else options.engine
     collections = len(repeats) + settings.collections
     parts = last.outcome.guarantee.to_dict()
     return {

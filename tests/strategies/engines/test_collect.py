@@ -16,17 +16,16 @@ from devices.data.splits import make_split
 from devices.datasets.generated import generate
 from devices.enrolment.state import SHARD, State, enrol
 from devices.policy.policy import policy_for
-from strategies.engines.collect import RAY_PAYS_FROM, choose, collect
+from strategies.engines.collect import choose, collect
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
 
 
-def test_auto_is_local_until_ray_pays() -> None:
-    assert choose("auto", 3000, None) == "local"
-    assert choose("auto", RAY_PAYS_FROM, None) == "ray"
-    assert choose("auto", 10, "ray://somewhere:10001") == "ray"
-    assert choose("flower", 10, None) == "flower"
+def test_auto_is_local_unless_a_cluster_is_named() -> None:
+    assert choose("auto", None) == "local"
+    assert choose("auto", "ray://somewhere:10001") == "ray"
+    assert choose("flower", None) == "flower"
 
 
 @pytest.mark.usefixtures("ray_here")
