@@ -71,6 +71,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--drawn", action="store_true", help="draw the reports instead of asking devices")
     parser.add_argument("--nulls", action="store_true", help="with null models and references")
+    parser.add_argument("--panels", type=Path, help="folder for what a terminal would show of each run")
     parser.add_argument("--kept", type=Path, default=KEPT, help="file of the figures")
     parser.add_argument("--page", action="store_true", help="only write the page")
     parser.add_argument("--compare", type=Path, metavar="BASE", help="only show what moved since this file")
@@ -84,6 +85,9 @@ def main() -> None:
             chosen = ["--method", method, "--people", str(people), "--graph", given.graph]
             chosen += ["--epochs", str(given.epochs)]
             chosen += [f"--{name}" for name in ("drawn", "nulls") if getattr(given, name)]
+            if given.panels:
+                given.panels.mkdir(parents=True, exist_ok=True)
+                chosen += ["--panel", str(given.panels.resolve() / f"{method}-{people}.txt")]
             run = measure(chosen)
             kept = {"machine": machine(), "runs": merged(kept["runs"], run)}
             given.kept.write_text(json.dumps(kept, indent=1) + "\n")

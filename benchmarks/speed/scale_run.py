@@ -10,18 +10,23 @@ device is asked: then the curator's work alone is measured.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from rich.console import Console
+
 from benchmarks.speed.drawn_reports import drawn_reports
 from benchmarks.speed.phases import Phases
+from cli.output import WIDTH
+from cli.summary import summary
 from curator.learning.threads import limit_threads
 from devices.datasets.generated_kinds import arxiv_like
 from devices.datasets.npz_file import write_npz_file
@@ -38,8 +43,10 @@ _APART = (
 )
 
 
-def measured(method: str, people: int, graph: str, epochs: int, *, drawn: bool, nulls: bool) -> dict[str, Any]:
-    """Make a run and return its phases, test accuracy, bytes and digest."""
+def measured(
+    method: str, people: int, graph: str, epochs: int, *, drawn: bool, nulls: bool, panel: Path | None = None
+) -> dict[str, Any]:
+    """Make a run and return its phases, test accuracy and bytes; write what a terminal would show to ``panel``."""
     limit_threads(1)
     folder = Path(tempfile.mkdtemp(prefix="ldpsim-scale-", dir=Path.cwd()))
     try:
@@ -60,6 +67,8 @@ def measured(method: str, people: int, graph: str, epochs: int, *, drawn: bool, 
                 stack.enter_context(mock.patch(place, _apart(phases, name, place, after)))
             record = simulate(options, progress=phases, keep_graph=False).record
         found = phases.done()
+        if panel is not None:
+            panel.write_text(_shown(record))
         state = folder / "state"
         return {
             "method": method, "people": people, "graph": graph, "epochs": epochs, "drawn": drawn, "nulls": nulls,
@@ -73,6 +82,12 @@ def measured(method: str, people: int, graph: str, epochs: int, *, drawn: bool, 
         }  # fmt: skip
     finally:
         shutil.rmtree(folder)
+
+
+def _shown(record: Mapping[str, Any]) -> str:
+    screen = Console(width=WIDTH, file=io.StringIO(), record=True)
+    screen.print(summary(record, folder=None))
+    return screen.export_text()
 
 
 def _drawn(options: RunOptions, folder: Path) -> Path:
@@ -106,9 +121,10 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--drawn", action="store_true", help="draw the reports instead of asking devices")
     parser.add_argument("--nulls", action="store_true", help="with null models and references")
+    parser.add_argument("--panel", type=Path, help="file for what a terminal would show")
     given = parser.parse_args()
     print(json.dumps(measured(given.method, given.people, given.graph, given.epochs, drawn=given.drawn,
-                              nulls=given.nulls)))  # fmt: skip
+                              nulls=given.nulls, panel=given.panel)))  # fmt: skip
 
 
 if __name__ == "__main__":
