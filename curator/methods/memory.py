@@ -70,6 +70,7 @@ class MemoryLaw:
         rows: Dense feature matrices while the network is trained.
         codes: Bytes of a feature's report.
         pairs: Bytes of a pair of people.
+        tables: Bytes of a person and class: tables of class probabilities.
     """
 
     report: float = 5.0
@@ -78,6 +79,7 @@ class MemoryLaw:
     rows: float = 2.0
     codes: float = 0.125
     pairs: float = 0.0
+    tables: float = 0.0
 
 
 _AN_END = 60.0  # bytes of an end of an edge: int64 ends, the matrix, its transpose and what makes them
@@ -85,7 +87,7 @@ _LISTED = MemoryLaw(work=16.0, trained=_AN_END)  # every reported one is an edge
 LAWS: Mapping[str, MemoryLaw] = {
     "hogs": MemoryLaw(work=6.0),
     "noisy": _LISTED,
-    "sbp": MemoryLaw(work=6.0),
+    "sbp": MemoryLaw(work=6.0, tables=440.0),
     "lp-and": MemoryLaw(work=6.0, rows=0.0, codes=0.0),
     "lpgnn": MemoryLaw(rows=1.0, codes=0.1),
     "rgnn": MemoryLaw(rows=2.0, codes=1.0),
@@ -120,11 +122,12 @@ def memory_by_phase(method: str, sizes: Sizes) -> dict[str, float] | None:
     kept = min(rows, 1.0) * sizes.dense  # features of the reconstructed graph
     reports = law.report * sizes.ones + law.codes * entries
     ends = 2 * sizes.edges if not law.trained else sizes.ones
+    own = law.pairs * n * n + law.tables * n * sizes.classes
     return {
         "population": _A_PERSON * n,
-        "reconstruct": held + reports + law.work * sizes.ones + law.pairs * n * n + kept + 4 * sizes.strip,
+        "reconstruct": held + reports + law.work * sizes.ones + own + kept + 4 * sizes.strip,
         "train": held + rows * sizes.dense + sizes.passes + (law.trained or _AN_END) * ends,
-        "evaluate": held + kept + 7 * max(sizes.strip, 0.0) + 16 * ends,
+        "evaluate": held + kept + 7 * sizes.strip + 16 * ends,
     }
 
 

@@ -33,3 +33,19 @@ def test_a_method_with_a_number_for_each_pair_cannot_have_a_million_people() -> 
 def test_a_million_people_need_less_than_8_gb_beside_their_devices(method: str) -> None:
     phases = memory_by_phase(method, _sizes(10**6, ones=3.42e8 if method in ("hogs", "sbp") else 0.0))
     assert phases is not None and PROCESS + max(phases.values()) < 8e9
+
+
+@pytest.mark.parametrize(
+    ("method", "sizes", "measured"),
+    [
+        ("hogs", Sizes(n=300_000, d=256, classes=5, edges=1_050_000, ones=32_268_688), 1241),
+        ("rgnn", Sizes(n=300_000, d=256, classes=5, edges=1_050_000), 1220),
+        ("lpgnn", Sizes(n=300_000, d=256, classes=5, edges=1_050_000), 1232),
+        ("hogs", Sizes(n=169_343, d=128, classes=40, edges=1_166_243, ones=11_948_178), 1086),
+        ("sbp", Sizes(n=169_343, d=128, classes=40, edges=1_166_243, ones=11_948_178), 3495),
+    ],
+)
+def test_the_law_is_within_a_quarter_of_what_was_measured(method: str, sizes: Sizes, measured: float) -> None:
+    needed = peak_bytes(method, sizes)
+    assert needed is not None
+    assert 0.8 < needed / (measured * 2**20) < 1.25
