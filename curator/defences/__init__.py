@@ -30,12 +30,12 @@ from devices.array_types import BoolArray
 from devices.facts import PublicKnowledge
 
 NONE, ALL = "none", "all"
-PUBLIC_SAMPLING, TRIM = "public-sampling", "trim"
+DUPLICATES, PUBLIC_SAMPLING, TRIM = "duplicates", "public-sampling", "trim"
 
 # In the order in which they are applied: colluders who send one list would move other people's counts.
 _ALL = (
-    Defence("duplicates", "Rows or features that more people share than chance allows are excluded.",
-            ("rows", "features"), judge=duplicated),
+    Defence(DUPLICATES, "Rows, features or noisy updates that more people share than chance allows are excluded.",
+            ("rows", "features", "updates under noise"), judge=duplicated, rounds=True),
     Defence("weight", "Rows with more or fewer ones than an honest row can hold are excluded.", ("rows",),
             judge=overweight),
     Defence("degree", "Degrees that their row contradicts are excluded; degrees are clipped and joined with the rows.",

@@ -18,13 +18,14 @@ from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
+from devices.array_types import FloatArray
 from devices.device import Refusal
 from devices.federated.wire import RECEIVE_TYPE, WEIGHTS, read_sender
 from devices.wire import read_reply
 from strategies.rounds.collect_once import Collected
-from strategies.rounds.trimmed import TrimmedUpdates
 
 Sampler = Callable[[int], Sequence[int]]
+Defend = Callable[[FloatArray, Sequence[Message]], list[Message]]
 
 
 def draw_nodes(nodes: Sequence[int], share: float, seed: Sequence[int]) -> Sequence[int]:
@@ -112,16 +113,16 @@ class TrainingGrid(Grid):
         dropping: Probability that a node stays silent in a round.
         seed: Seed of these dropouts.
         silent: Nodes that never answer.
-        trimmed: Puts a robust mean into the replies of a training round; None: they stay.
+        defences: Steps that the replies of a training round go through, with the weights that were sent out.
     """
 
     def __init__(
         self, inner: Grid, *, train: Sampler, evaluate: Sampler = lambda r: (), dropping: float = 0.0, seed: int = 0,
-        silent: frozenset[int] = frozenset(), trimmed: TrimmedUpdates | None = None,
+        silent: frozenset[int] = frozenset(), defences: Sequence[Defend] = (),
     ) -> None:  # fmt: skip
         self.inner, self.tally = inner, RoundTally()
         self._samplers = {MessageType.TRAIN: train, MessageType.EVALUATE: evaluate}
-        self._dropping, self._seed, self._silent, self._trimmed = dropping, seed, silent, trimmed
+        self._dropping, self._seed, self._silent, self._defences = dropping, seed, silent, defences
         self._round, self._next = 1, MessageType.TRAIN
         self.accuracy: float | None = None
 
@@ -152,8 +153,8 @@ class TrainingGrid(Grid):
             self.accuracy = _accuracy(replies)
         elif replies:
             self.tally.rounds_answered += 1
-            if self._trimmed is not None:
-                self._trimmed(asked[0].content.array_records["arrays"][WEIGHTS].numpy(), replies)
+            for defend in self._defences:
+                replies = defend(asked[0].content.array_records["arrays"][WEIGHTS].numpy(), replies)
         return replies
 
     def exchange(self, messages: Sequence[Message], phase: str, number: int = 0) -> list[Message]:

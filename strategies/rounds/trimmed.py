@@ -38,15 +38,16 @@ class TrimmedUpdates:
     def __init__(self, cut: float = CUT, reach: float = REACH) -> None:
         self.cut, self.reach, self.updates, self.clipped = cut, reach, 0, 0
 
-    def __call__(self, weights: FloatArray, replies: Sequence[Message]) -> None:
-        """Put the robust mean into each reply that has an update; the others stay."""
+    def __call__(self, weights: FloatArray, replies: Sequence[Message]) -> list[Message]:
+        """Put the robust mean into each reply that has an update, and return all replies."""
         heard = [reply for reply in replies if "arrays" in reply.content]
         if not heard:
-            return
+            return list(replies)
         mean = self.mean(weights, [reply.content.array_records["arrays"][WEIGHTS].numpy() for reply in heard])
         record = weights_record(mean)
         for reply in heard:
             reply.content["arrays"] = record
+        return list(replies)
 
     def mean(self, weights: FloatArray, new: Sequence[FloatArray]) -> FloatArray:
         """Return the weights plus the robust mean of the updates."""

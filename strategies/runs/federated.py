@@ -33,7 +33,6 @@ from strategies.runs.federated_training import Training
 from strategies.runs.run import Refused, Run, Scene
 from strategies.setup.checks import check_federated_run
 from strategies.setup.run_setup import RunSetup
-from strategies.setup.trimming import trim_section
 
 
 class InRounds(Run):
@@ -120,7 +119,7 @@ class FederatedRun(InRounds):
             collected=collected,
             lifetime=lifetime,
             phases={name: phase.to_dict() for name, phase in tally.phases.items()},
-            extra={"federated": section, **trim_section(setup.options, training.trimmed)},
+            extra={"federated": section, **training.defences.section()},
         )
 
 

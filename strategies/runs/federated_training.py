@@ -28,7 +28,7 @@ from strategies.rounds.feature_sums import exchange_sums
 from strategies.rounds.fedavg import strategy_for
 from strategies.rounds.training_grid import TrainingGrid, draw_nodes
 from strategies.runs.run import Refused, RunFailed, Scene
-from strategies.setup.trimming import trimmed_updates
+from strategies.setup.round_defences import round_defences
 
 log = logging.getLogger("ldpsim")
 
@@ -60,9 +60,9 @@ class Training:
         self.notes: dict[str, Any] = {}
         self.exchange_seconds = 0.0
         silent = frozenset(device + 1 for device in scene.silent)
-        self.trimmed = trimmed_updates(setup)
+        self.defences = round_defences(setup, task.noise)
         self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, dropping=method.dropping,
-                                 seed=scene.seeds.split, silent=silent, trimmed=self.trimmed)  # fmt: skip
+                                 seed=scene.seeds.split, silent=silent, defences=self.defences.steps)  # fmt: skip
 
     def _start(self, found: Standing | None) -> Standing:
         """Return the state of the checkpoint, or a new one."""

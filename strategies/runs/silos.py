@@ -35,8 +35,8 @@ from strategies.runs.asking import ask_devices
 from strategies.runs.federated import InRounds, checkpoint_of, label_counts, phase_seconds
 from strategies.runs.federated_network import TwoLayers
 from strategies.runs.run import RunFailed, Scene
+from strategies.setup.round_defences import round_defences
 from strategies.setup.run_setup import RunSetup
-from strategies.setup.trimming import trim_section, trimmed_updates
 
 
 class SiloRun(InRounds):
@@ -78,9 +78,10 @@ class SiloRun(InRounds):
             start.again += 1  # silos have no ledger, so it is not known whether they had answered; nothing is promised
         started = time.perf_counter()
         with engines.quiet_flower(), seeded(seeds.training), watched(scene.watch):
-            trimmed = trimmed_updates(setup)
+            defences = round_defences(setup)
             inner = engines.wrapped(SiloGrid(rooms, method.silos), rooms, scene.around)
-            grid = TrainingGrid(inner, train=sample, dropping=method.dropping, seed=seeds.split, trimmed=trimmed)
+            grid = TrainingGrid(inner, train=sample, dropping=method.dropping, seed=seeds.split,
+                                defences=defences.steps)  # fmt: skip
             exchanged = 0.0
             if found is None and method.sums:
                 tell("exchange", None)
@@ -120,7 +121,7 @@ class SiloRun(InRounds):
             model=TwoLayers(weights, task.shape),
             collected=collected,
             phases={name: phase.to_dict() for name, phase in {"handover": handover, **between}.items()},
-            extra={"federated": section, **trim_section(setup.options, trimmed)},
+            extra={"federated": section, **defences.section()},
         )
 
 
