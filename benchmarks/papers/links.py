@@ -132,7 +132,7 @@ def _beside(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
         known = AGAIN.get((row["method"], row["epsilon"]))
         if known is not None:
             yield _pair(row["method"], row["epsilon"], row, "auc", known)
-    for row in rows[:1]:
+    for row in (row for row in rows if (row["method"], row["epsilon"]) == ("privge", "1")):
         for name, known in NULLS_AGAIN.items():
             yield _pair(name.replace("_", " "), row["epsilon"] if "shuffled" in name else "-", row, name, known)
 
