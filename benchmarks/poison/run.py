@@ -1,6 +1,6 @@
 """Measure lying devices on Cora, cell by cell; a stopped measurement goes on where it was.
 
-    python -m benchmarks.poison.run [--folder FOLDER]
+python -m benchmarks.poison.run [--folder FOLDER]
 """
 
 from __future__ import annotations

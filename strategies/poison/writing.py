@@ -43,9 +43,10 @@ def run_and_write(asked: PoisonOptions, out: Path, *, progress: Progress = quiet
         ValueError: one line: options that do not fit, or a folder that cannot be written.
     """
     run = asked.run
-    with run_folder.hold_folder(
-        out, method="poison", dataset=run.dataset, digest=digest_of(asked), seed=run.seed
-    ) as (folder, _):
+    with run_folder.hold_folder(out, method="poison", dataset=run.dataset, digest=digest_of(asked), seed=run.seed) as (
+        folder,
+        _,
+    ):
         result = poison(asked, folder, progress=progress)
         progress("drawing", None)
         draw(result.rows, folder / "poison.png", about=str(result.settings["dataset"]))
