@@ -32,6 +32,7 @@ from devices.mechanisms import (
     OneBit,
     OwnFeaturesVote,
     RandomizedResponse,
+    Window,
 )
 from devices.mechanisms.base import Grouping, Mechanism
 
@@ -118,6 +119,14 @@ def _chosen(mechanism: MultiBit, said: Said) -> np.ndarray:
     return report
 
 
+def _ends(mechanism: Window, said: Said) -> np.ndarray:
+    """int32 (d,): the m features that are largest in the claim, each at an end of the range of numbers."""
+    report = np.zeros(mechanism.d, np.int32)
+    most = np.argsort(-np.asarray(said.value(mechanism)), kind="stable")[: mechanism.m]
+    report[most] = np.where(_high(mechanism, said)[most], mechanism.outputs, 1)
+    return report
+
+
 def _far_steps(mechanism: Any, said: Said) -> IntArray:
     """int64 (d,): the format's largest numbers; additive noise has no end that a decoder could check."""
     return np.where(_high(mechanism, said), LARGEST, -LARGEST)
@@ -138,6 +147,7 @@ RESPONSES: Mapping[type[Mechanism], Callable[[Any, Said], Any]] = {
     OwnFeaturesVote: _class,
     OneBit: _high,
     MultiBit: _chosen,
+    Window: _ends,
     GRRFS: _exact,
     Laplace: _far_steps,
     AnalyticGaussian: _far_steps,

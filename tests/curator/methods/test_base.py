@@ -159,7 +159,7 @@ def test_a_method_links_its_paper(name: str) -> None:
         return
     own = inspect.getdoc(kind) or ""
     text = own if "https://" in own else inspect.getmodule(kind).__doc__ or ""
-    assert re.search(r"https://(arxiv\.org/abs/\d{4}\.\d{5}|doi\.org/10\.)", text), name
+    assert re.search(r"https://(arxiv\.org/abs/\d{4}\.\d{5}|doi\.org/10\.|openreview\.net/forum\?id=)", text), name
 
 
 def test_every_built_in_class_is_exported() -> None:

@@ -93,7 +93,7 @@ def test_the_same_reports_on_ray(ray_here: None, enrolled: Callable[..., State],
 
 def test_silos_and_devices_have_plans_of_their_own(
     population: Population, tmp_path: Path, enrolled: Callable[..., State]
-) -> None:  # noqa: E501
+) -> None:
     devices, silos = LocalGrid(enrolled().folder, 40), SiloGrid(tmp_path, 3)
     around = among(plan(population), None)
     assert isinstance(around(devices, tmp_path), LyingGrid) and around(silos, tmp_path) is silos

@@ -7,7 +7,17 @@ import pytest
 
 from devices import mechanisms
 from devices.data.population import Population, Record
-from devices.mechanisms import GRR, ClearAdjacency, Degree, GroupDegrees, MultiBit, NoisyRow, OneBit, RandomizedResponse
+from devices.mechanisms import (
+    GRR,
+    ClearAdjacency,
+    Degree,
+    GroupDegrees,
+    MultiBit,
+    NoisyRow,
+    OneBit,
+    RandomizedResponse,
+    Window,
+)
 from devices.noise import NoiseStream, derive_key
 from strategies.adversaries.varying import every_mechanism
 from strategies.liars.worst import LARGEST, RESPONSES, Said, response
@@ -67,6 +77,8 @@ def test_responses_of_features_and_labels() -> None:
     assert one.decode(response(one, said(one, true, false)), device=3).tolist() == [False, True, False, True]
     multi = MultiBit.from_epsilon(1.0, d=4, m=3)
     assert multi.decode(response(multi, said(multi, true, false)), device=3).tolist() == [-1, 1, 0, 1]
+    window = Window.from_epsilon(1.0, d=4, m=2)
+    assert window.decode(response(window, said(window, true, false)), device=3).tolist() == [0, 4096, 0, 4096]
     grr = GRR.from_epsilon(1.0, categories=4)
     assert grr.decode(response(grr, said(grr, true, false)), device=3) == 2
 

@@ -82,7 +82,7 @@ def test_stored_folders_and_hashes_depend_on_these_options() -> None:
     """Names of comparisons' folders and stored config hashes: a change of either needs a new version."""
     specs = declared(RunOptions)
     assert {name for name, spec in specs.items() if spec.people} == {
-        "dataset", "clients", "split", "label_rate", "seed", "seeds", "repeats", "repeats_vary", "dropout",
+        "dataset", "clients", "split", "label_rate", "seed", "seeds", "repeats", "repeats_vary", "dropout", "task",
     }  # fmt: skip
     assert {name for name, spec in specs.items() if spec.hashed == "always"} == {
         "method", "split", "label_rate", "device", "repeats", "repeats_vary", "dropout", "on_requery", "caps",
