@@ -13,6 +13,7 @@ import strategies.audit.audit as auditing
 from cli.main import app
 from curator import methods
 from curator.attacks.audit_row import AuditRow
+from curator.attacks.released_model import InferenceRow
 from devices import mechanisms
 from strategies.audit.audit import AuditOptions, audit, everything, failed
 
@@ -107,3 +108,31 @@ def test_a_function_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.Mo
                   runner.invoke(app, ["audit", "no_such_module:f", *claim])):  # fmt: skip
         assert wrong.exit_code == 2 and len(wrong.stderr.strip().splitlines()) == 1, wrong.output
     assert "broken(0) raised KeyError" in asked("broken", *claim, "--quiet").stderr
+
+
+FEW = ("--released-model", "--shadows", "8", "--clients", "40", "--set", "epochs=5")
+
+
+def test_attacks_on_a_published_model() -> None:
+    found = runner.invoke(app, ["audit", "raw", *FEW, "--json"])
+    assert found.exit_code == 0, found.output
+    document = json.loads(found.stdout)
+    assert document["passed"] is True and len(document["rows"]) == 4
+    for row in document["rows"]:
+        assert row["passed"] is None and row["claimed"] is None and 0 <= row["auc"] <= 1
+
+
+def test_the_table_of_attacks_has_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [InferenceRow("silo-fedavg-gcn", "vector", claimed, None, 0.5, 0.999999, 80, passed, "words")
+            for claimed, passed in ((0.25, False), (None, None))]  # fmt: skip
+    monkeypatch.setattr("strategies.experiments.released_model.audit_released", lambda *given, **more: made)
+    found = runner.invoke(app, ["audit", "raw", *FEW])
+    assert found.exit_code == 1
+    assert max(len(line) for line in found.stdout.splitlines()) <= 80
+    assert "FAIL" in found.stdout and "no bound" in found.stdout and "…" not in found.stdout
+
+
+@pytest.mark.parametrize("option", [("--dataset", "cora"), ("--clients", "40"), ("--epsilon", "1"), ("--set", "l=1")])
+def test_options_of_runs_need_a_released_model(option: tuple[str, str]) -> None:
+    found = runner.invoke(app, ["audit", "raw", *option])
+    assert found.exit_code == 2 and f"{option[0]}: only with --released-model" in found.output
