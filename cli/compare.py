@@ -154,8 +154,10 @@ def _in_words(rows: Sequence[Mapping[str, Any]], gathered: Gathered) -> Table:
     from rich.table import Table
 
     from strategies.results.in_words import in_short
+    from strategies.results.scores import about_links
 
-    short = {entry.row["folder"]: in_short(entry.record) for entry in gathered.results}
+    short = {entry.row["folder"]: "; ".join(filter(None, (in_short(entry.record), about_links(entry.record))))
+             for entry in gathered.results}  # fmt: skip
     shown = Table.grid(padding=(0, 1))
     shown.add_column(max_width=20)
     for row in rows:
