@@ -7,7 +7,6 @@ a noiseless release. This module works without Flower.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -306,12 +305,3 @@ def unpack_report(data: bytes, query: Query) -> dict[str, tuple[bytes, ...]]:
     if any(len(found[ask.attribute]) != len(ask.mechanisms) for ask in query.asks):
         raise ValueError("a mechanism's report is missing")
     return found
-
-
-def reports_digest(reports: dict[int, bytes]) -> str:
-    """SHA-256 (hex) over all report bytes in device order: equal on every engine for one seed."""
-    state = hashlib.sha256()
-    for device in sorted(reports):
-        state.update(struct.pack("<qI", device, len(reports[device])))
-        state.update(reports[device])
-    return state.hexdigest()

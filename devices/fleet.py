@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from devices.ledger.ledger import CounterMismatch, LedgerDamaged
 from devices.wire import REPORTS_TYPE, reply
 
 BATCH = 512
+MOST_OPEN = 8  # ledgers; each one has three files and a cache of pages
 
 
 class Fleet:
@@ -39,6 +41,7 @@ class Fleet:
     def __init__(self, folder: Path, *, batch: int = BATCH) -> None:
         self.folder = folder
         self.batch = batch
+        self._recent: dict[int, None] = {}  # shards in the order of their last batch
 
     def answer(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Yield the replies; those of a batch leave after its commit.
@@ -48,6 +51,7 @@ class Fleet:
         for is_batch, run in groupby(messages, key=lambda message: message.metadata.message_type == REPORTS_TYPE):
             if is_batch:
                 for message in run:
+                    self._keep_open(_device_of(message) // SHARD)
                     node = message.metadata.dst_node_id
                     config: UserConfig = {"state-dir": str(self.folder), "partition-id": node - 1, HOSTS_SHARD: True}
                     yield app(message, Context(message.metadata.run_id, node, config, RecordDict(), {}))
@@ -57,7 +61,18 @@ class Fleet:
                 for message in chunk:
                     shards.setdefault(_device_of(message) // SHARD, []).append(message)
                 for shard, group in shards.items():
+                    self._keep_open(shard)
                     yield from self._answer_batch(shard, group)
+
+    def _keep_open(self, shard: int) -> None:
+        """Note that a shard's ledger is used, and close those that were not for the longest time."""
+        self._recent.pop(shard, None)
+        self._recent[shard] = None
+        while len(self._recent) > MOST_OPEN:
+            last = next(iter(self._recent))
+            del self._recent[last]
+            with suppress(ValueError, OSError):  # a folder that cannot be opened has no ledger open
+                open_state(str(self.folder), os.getpid()).close(last)
 
     def _answer_batch(self, shard: int, messages: Sequence[Message]) -> list[Message]:
         try:

@@ -8,7 +8,7 @@ asking anybody. Such post-processing costs no privacy.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from curator.reports.decoding import AnswersByDevice, Decoder
 from curator.reports.parts import answers_to, joined
 from curator.reports.question import Question
 from devices.array_types import BoolArray
@@ -27,7 +28,6 @@ from devices.query import Ask, Query
 
 FORMAT = 1
 FIELDS = ("adjacency", "degrees", "group_degrees", "noisy_rows", "votes", "features", "labels")
-AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,20 +145,24 @@ class Reports:
         if len(numbers) > 1:
             parts = [[question for question in questions if question.part == number] for number in numbers]
             return joined([cls.from_bytes(facts, part, answers_to(part, answers)) for part in parts])
-        asks, asked = _asked(facts.n, questions)
-        answered = np.zeros(facts.n, np.bool_)
-        answered[list(answers)] = True
-        decoded: dict[str, Any] = {}
-        for attribute, ask in asks.items():
-            payloads = _payloads(attribute, ask, asked[attribute], answers)
-            for place, mechanism in enumerate(ask.mechanisms):
-                if mechanism.field in decoded:
-                    raise ValueError(f"two mechanisms of one collection fill the field {mechanism.field}")
-                rows = {device: payload[place] for device, payload in payloads.items()}
-                decoded[mechanism.field] = mechanism.stack(rows, facts.n)
-        others = {name: decoded.pop(name) for name in [*decoded] if name not in FIELDS}
-        return cls(facts, asks, asked, answered, **decoded, plan=_whole_plan(questions),
-                   grouping=_grouping(questions), others=others)  # fmt: skip
+        decoder = Decoder(facts, questions)
+        decoder.add({device: answers[device] for device in sorted(answers)})
+        reports, wrong = cls.decoded(decoder)
+        for device, error in sorted(wrong.items()):
+            raise ValueError(f"device {device}: {error}") from error
+        return reports
+
+    @classmethod
+    def decoded(cls, decoder: Decoder) -> tuple[Reports, dict[int, ValueError]]:
+        """Return the reports that a decoder took, and errors by device whose bytes are malformed.
+
+        Raises:
+            ValueError: for an answer of a device that was not asked.
+        """
+        found, wrong = decoder.arrays()
+        others = {name: found.pop(name) for name in [*found] if name not in FIELDS}
+        return cls(decoder.facts, decoder.asks, decoder.asked, decoder.answered, **found, plan=decoder.plan,
+                   grouping=decoder.grouping, others=others), wrong  # fmt: skip
 
     def save(self, folder: Path) -> None:
         """Write the reports as plain ``.npy`` files; ``reports.json`` comes last.
@@ -231,49 +235,3 @@ def _sparse(arrays: Mapping[str, NDArray], name: str, shape: tuple[int, int]) ->
 
 def _load(folder: Path, name: str) -> np.ndarray:
     return np.load(folder / f"{name}.npy", allow_pickle=False)
-
-
-def _asked(n: int, questions: Iterable[Question]) -> tuple[dict[str, Ask], dict[str, BoolArray]]:
-    asks: dict[str, Ask] = {}
-    asked: dict[str, BoolArray] = {}
-    for question in questions:
-        so_far = question.query.plan[: question.query.stage + 1]
-        for ask in {ask.attribute: ask for stage in so_far for ask in stage}.values():
-            if asks.setdefault(ask.attribute, ask) != ask:
-                raise ValueError(f"two questions ask differently about {ask.attribute}")
-            who = asked.setdefault(ask.attribute, np.zeros(n, np.bool_))
-            who[slice(None) if question.devices is None else question.devices] = True
-    return asks, asked
-
-
-def _whole_plan(questions: Sequence[Question]) -> tuple[tuple[Ask, ...], ...]:
-    """Join the questions' plans, stage by stage."""
-    stages: list[dict[str, Ask]] = [{} for _ in range(max((len(q.query.plan) for q in questions), default=0))]
-    for question in questions:
-        for together, stage in zip(stages, question.query.plan, strict=False):
-            together.update({ask.attribute: ask for ask in stage})
-    return tuple(tuple(stage[name] for name in sorted(stage)) for stage in stages)
-
-
-def _grouping(questions: Iterable[Question]) -> NDArray[np.int64] | None:
-    found = {question.query.grouping for question in questions} - {None}
-    if len(found) > 1:
-        raise ValueError("two questions group people differently")
-    return np.array(found.pop(), np.int64) if found else None
-
-
-def _payloads(attribute: str, ask: Ask, asked: BoolArray, answers: AnswersByDevice) -> dict[int, tuple[bytes, ...]]:
-    """Return the attribute's bytes by device, in rising order of devices."""
-    payloads = {}
-    for device in sorted(answers):
-        given = answers[device].get(attribute)
-        if (given is not None) != bool(asked[device]):
-            which = "without being asked" if given is not None else "nothing, though asked"
-            raise ValueError(f"device {device} reported {attribute} {which}")
-        if given is not None:
-            if len(given) != len(ask.mechanisms):
-                raise ValueError(
-                    f"device {device} reported {len(given)} parts of {attribute}, not {len(ask.mechanisms)}"
-                )
-            payloads[device] = given
-    return payloads

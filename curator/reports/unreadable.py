@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from curator.reports.decoding import AnswersByDevice
 from curator.reports.question import Question
-from curator.reports.reports import AnswersByDevice
 from devices.mechanisms import Mechanism
 
 

@@ -228,10 +228,10 @@ class State:
         counters = self.head.get("counters")
         return None if counters is None else counter_of(counters, shard)
 
-    def close(self) -> None:
-        """Close the ledgers that were opened; they are opened again where they are needed."""
-        while self._ledgers:
-            self._ledgers.popitem()[1].close()
+    def close(self, *shards: int) -> None:
+        """Close the ledgers that were opened, or those of these shards; they are opened again where they are needed."""
+        for shard in {*self._ledgers} & {*(shards or self._ledgers)}:
+            self._ledgers.pop(shard).close()
 
     @cached_property
     def secrets(self) -> NDArray[np.uint8]:

@@ -24,9 +24,9 @@ from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import discrete_laplace
 from devices.mechanisms.base import Grouping, Loss, Mechanism, Reporting
-from devices.mechanisms.bits import pack_bits, unpack_bits, unpack_positions
+from devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many, unpack_positions
 from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.mechanisms.stacking import DataOf, sparse_ones
+from devices.mechanisms.stacking import DataOf, ReadMany, ReportStack, SparseOnes, sparse_ones
 from devices.noise import NoiseStream
 
 
@@ -110,7 +110,16 @@ class AdjacencyMechanism(Mechanism):
 
     def stack(self, rows: DataOf, n: int) -> Any:
         """bool CSR (n, n): row i holds the ones that device i reported."""
-        return sparse_ones(rows, self.ones, (n, n))
+        return sparse_ones(rows, self.ones, (n, n), self._ones_of_many)
+
+    def stacker(self, n: int) -> ReportStack:
+        own = type(self).stack is not AdjacencyMechanism.stack
+        return super().stacker(n) if own else SparseOnes(self.ones, (n, n), self._ones_of_many)
+
+    @property
+    def _ones_of_many(self) -> ReadMany | None:
+        """:meth:`ones` of several devices, joined, where there is a quicker way than one by one."""
+        return None
 
 
 class AdjacencyBits(AdjacencyMechanism):
@@ -127,6 +136,15 @@ class AdjacencyBits(AdjacencyMechanism):
 
     def ones(self, data: bytes, *, device: int) -> np.ndarray:
         return self.nodes(device, unpack_positions(data, self.targets(device)))
+
+    @property
+    def _ones_of_many(self) -> ReadMany | None:
+        return self._unpack_many if type(self).ones is AdjacencyBits.ones else None
+
+    def _unpack_many(self, rows: Sequence[bytes], devices: IntArray) -> tuple[IntArray, IntArray]:
+        both = self.reporting == "both"
+        places, counts = unpack_many(rows, np.full(len(rows), self.n - 1) if both else devices)
+        return (places + (places >= np.repeat(devices, counts)) if both else places), counts
 
 
 class NoisyCounts(AdjacencyMechanism):

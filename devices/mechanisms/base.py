@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.stacking import DataOf, filled, same_shape
+from devices.mechanisms.stacking import DataOf, Kept, ReportStack, filled, same_shape
 from devices.noise import NoiseStream
 
 Reporting = Literal["both", "one-end"]
@@ -248,6 +248,13 @@ class Mechanism:
         if "label" in self.attributes:
             return filled(rows, self.decode, np.full(n, -1, np.int64))
         return same_shape(rows, self.decode, n)
+
+    def stacker(self, n: int) -> ReportStack:
+        """Return what :meth:`stack` makes of all reports, for reports that come batch by batch.
+
+        By default their bytes are kept until the end.
+        """
+        return Kept(self.decode, lambda rows: self.stack(rows, n))
 
     def log_probability(self, report: Any, value: Any) -> float:
         """Return ln Pr[report | value], natural logarithm."""

@@ -7,6 +7,7 @@ seven bits a byte, the high bit set on all but the last byte of a number.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -118,6 +119,31 @@ def unpack_positions(data: bytes, size: int) -> np.ndarray:
     if len(positions) and (positions[-1] >= size or positions[0] < 0 or np.any(np.diff(positions) <= 0)):
         raise ValueError(f"gaps run past {size} bits")
     return positions
+
+
+def unpack_many(rows: Sequence[bytes], sizes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return :func:`unpack_positions` of several rows, joined, and the number of ones of each; ValueError likewise."""
+    rooms = (sizes + 7) // 8
+    lengths = np.array([len(row) for row in rows], np.int64) - 1
+    gaps = np.array([row[:1] == _GAPS for row in rows], np.bool_)
+    if not gaps.all():  # few rows are packed where reports are sparse, and all of them where they are not
+        found = [unpack_positions(row, int(size)) for row, size in zip(rows, sizes, strict=True)]
+        return np.concatenate(found), np.array([len(ones) for ones in found], np.int64)
+    if np.any(lengths >= rooms):
+        raise ValueError("gaps that are no smaller than packed bits")
+    data = np.frombuffer(b"".join([row[1:] for row in rows]), np.uint8)
+    ends = np.cumsum(lengths)
+    if np.any(data[ends[lengths > 0] - 1] >= 0x80):
+        raise ValueError("a gap is cut off")
+    behind = np.concatenate([[0], np.cumsum(data < 0x80)])[ends]  # numbers up to the end of each row
+    counts = np.diff(behind, prepend=0)
+    positions = _decode_gaps(data)
+    # Each row begins anew: what the rows before it added up to is taken away.
+    before = np.concatenate([[-1], positions])[behind - counts]
+    positions -= np.repeat(before + 1, counts)
+    if np.any(positions >= np.repeat(sizes, counts)):
+        raise ValueError("gaps run past their row")
+    return positions, counts
 
 
 def rows_with(marks: BoolArray, ends: IntArray) -> list[int]:

@@ -15,10 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from devices.array_types import FloatArray
+from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, log_ratio, probability_threshold
+from devices.mechanisms.stacking import Filled, ReportStack
 from devices.noise import NoiseStream, joined_words
 
 
@@ -44,6 +45,19 @@ class LabelMechanism(Mechanism):
         if len(data) != 2 or report >= self.categories:
             raise ValueError(f"not a report of {self.name}")
         return report
+
+    def stacker(self, n: int) -> ReportStack:
+        if type(self).stack is not Mechanism.stack or type(self).decode is not LabelMechanism.decode:
+            return super().stacker(n)
+        return Filled(self.decode, np.full(n, -1, np.int64), self._decode_many)
+
+    def _decode_many(self, rows: Sequence[bytes]) -> IntArray:
+        if any(len(data) != 2 for data in rows):
+            raise ValueError(f"not a report of {self.name}")
+        found = np.frombuffer(b"".join(rows), "<u2").astype(np.int64)
+        if np.any(found >= self.categories):
+            raise ValueError(f"not a report of {self.name}")
+        return found
 
     def evidence(self, report: int) -> FloatArray | None:
         return None if self.weight is None else self.weight * (np.arange(self.categories) == report)

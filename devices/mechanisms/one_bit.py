@@ -28,7 +28,7 @@ from devices.data.population import Record
 from devices.mechanisms.base import ONE, Grouping, log_ratio, probability_threshold
 from devices.mechanisms.bits import check_plain, pack_plain, rows_with, unpack_plain
 from devices.mechanisms.features import FeatureGrid
-from devices.mechanisms.stacking import DataOf, filled
+from devices.mechanisms.stacking import DataOf, Filled, ReportStack, filled
 from devices.noise import NoiseStream, first_words
 
 GRID = 1 << 16
@@ -165,6 +165,16 @@ class OneBit(FeatureBits):
     def stack(self, rows: DataOf, n: int) -> Any:
         """uint8 (n, ceil(d / 8)): the bits as they came."""
         return filled(rows, self._bytes, np.zeros((n, (self.d + 7) // 8), np.uint8))
+
+    def stacker(self, n: int) -> ReportStack:
+        if type(self).stack is not OneBit.stack:
+            return super().stacker(n)
+        return Filled(self._bytes, np.zeros((n, (self.d + 7) // 8), np.uint8), self._many_bytes)
+
+    def _many_bytes(self, rows: Sequence[bytes]) -> np.ndarray:
+        for data in rows:
+            check_plain(data, self.d)
+        return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 
     def _bytes(self, data: bytes, *, device: int) -> np.ndarray:
         check_plain(data, self.d)

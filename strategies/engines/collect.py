@@ -16,6 +16,7 @@ from pathlib import Path
 from curator.methods.base import Question
 from devices.client_app import release_states
 from devices.collector import CollectorKey
+from devices.facts import PublicFacts
 from strategies.engines.grids import Around, DirectGrid, LocalGrid
 from strategies.engines.pool import processes
 from strategies.engines.process_grid import ProcessGrid, allow_open_files, worker_processes
@@ -43,6 +44,7 @@ def collect(
     stages: Stages | None = None,
     collector: CollectorKey | None = None,
     around: Around | None = None,
+    facts: PublicFacts | None = None,
 ) -> Collected:
     """Ask the devices of a state folder and return their reports.
 
@@ -57,6 +59,8 @@ def collect(
         stages: Makes the questions of later stages; required for a query of several stages.
         collector: The key that signs the questions.
         around: Puts another Grid around that of the devices (``local`` and ``ray``).
+        facts: Sizes, ranges and domains. ``local`` and ``ray`` then decode the reports to a question of one stage
+            as they come (``Collected.decoded``); None keeps their bytes.
 
     Raises:
         FlowerFailed: if Flower's runtime brought no collection.
@@ -68,7 +72,9 @@ def collect(
         return collect_with_flower(
             folder, questions, devices=devices, silent=silent, workers=workers, stages=stages, collector=collector
         )
-    strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages, collector=collector)
+    strategy = CollectOnce(
+        questions, range(1, devices + 1), silent=silent, stages=stages, collector=collector, facts=facts
+    )
     with quiet_flower(), grid_for(folder, devices, engine=chosen, workers=workers, ray_address=ray_address) as grid:
         return run_collection(strategy, wrapped(grid, folder, around))
 

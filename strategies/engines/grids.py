@@ -9,7 +9,7 @@ this process. :class:`strategies.engines.process_grid.ProcessGrid` and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sized
 from pathlib import Path
 
 from flwr.app import Context, Message, RecordDict, UserConfig
@@ -41,7 +41,7 @@ class DirectGrid(Grid):
         """Whether a node takes one message for many devices of its shard (:data:`devices.wire.REPORTS_TYPE`)."""
         return False
 
-    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Take messages to their devices and yield the replies."""
         raise NotImplementedError
 
@@ -66,17 +66,16 @@ class DirectGrid(Grid):
         """Return the ids of all nodes."""
         return range(1, self.size + 1)
 
-    def _number(self, messages: Iterable[Message]) -> list[Message]:
-        numbered = list(messages)
-        for message in numbered:
+    def _number(self, messages: Iterable[Message]) -> Iterator[Message]:
+        for message in messages:
             if not 1 <= message.metadata.dst_node_id <= self.size:
                 raise ValueError(f"there is no node {message.metadata.dst_node_id}")
             set_message_id(message, str(next(self._numbers)))
-        return numbered
+            yield message
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Deliver messages and keep their replies."""
-        numbered = self._number(messages)
+        numbered = list(self._number(messages))
         for answer in self.deliver(numbered):
             self._replies[answer.metadata.reply_to_message_id] = answer
         return [message.metadata.message_id for message in numbered]
@@ -88,10 +87,13 @@ class DirectGrid(Grid):
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
         """Deliver all messages and return the replies.
 
-        ``timeout`` has no effect: every device that is asked here answers.
+        Messages to many devices that are made as they are sent are delivered as the replies are read; others
+        at once. ``timeout`` has no effect: every device that is asked here answers.
         """
-        numbered = self._number(messages)
-        return list(counted(self.deliver(numbered), len(numbered)))
+        if isinstance(messages, list) or not (self.takes_batches and isinstance(messages, Sized)):
+            numbered = list(self._number(messages))
+            return list(counted(self.deliver(numbered), len(numbered)))
+        return counted(self.deliver(self._number(messages)), len(messages))
 
 
 class LocalGrid(DirectGrid):
@@ -107,7 +109,7 @@ class LocalGrid(DirectGrid):
         own = type(self)
         return own.deliver is LocalGrid.deliver and own.send_and_receive is DirectGrid.send_and_receive
 
-    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Let the fleet answer."""
         return self._fleet.answer(messages)
 
@@ -119,7 +121,7 @@ class SiloGrid(DirectGrid):
         super().__init__(size)
         self._folder = folder
 
-    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Let the silos' ClientApp answer, one after another."""
         for message in messages:
             node = message.metadata.dst_node_id

@@ -9,8 +9,8 @@ from flwr.app import Error, Message, RecordDict
 from devices.fleet import Fleet
 from strategies.engines.flower_internals import set_message_id
 
-Row = tuple[int, int, str, str, str]  # number of the content, node, type, group, message id
-Packed = tuple[list[RecordDict], list[Row]]
+PackedMessage = tuple[int, int, str, str, str]  # number of the content, node, type, group, message id
+Packed = tuple[list[RecordDict], list[PackedMessage]]
 Reply = tuple[str, RecordDict | tuple[int, str | None]]  # message id, and the content or an error's code and reason
 
 
@@ -25,7 +25,7 @@ def packed(messages: Sequence[Message]) -> Packed:
     return [content for _, content in contents.values()], rows
 
 
-def answer_packed(fleet: Fleet, contents: Sequence[RecordDict], rows: Sequence[Row]) -> list[Reply]:
+def answer_packed(fleet: Fleet, contents: Sequence[RecordDict], rows: Sequence[PackedMessage]) -> list[Reply]:
     """Let a fleet answer messages; the replies carry no metadata."""
     messages = []
     for content, node, kind, group, number in rows:

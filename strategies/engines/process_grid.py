@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from flwr.app import Message
@@ -57,8 +57,9 @@ class ProcessGrid(DirectGrid):
         """True: a task is for a whole shard."""
         return True
 
-    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Give each shard's messages to a process; yield replies as shards come back."""
+        messages = list(messages)
         sent = {message.metadata.message_id: message for message in messages}
         shards: dict[int, list[Message]] = {}
         for message in messages:

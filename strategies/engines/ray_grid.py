@@ -12,7 +12,7 @@ import itertools
 import os
 import socket
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from flwr.app import Message, RecordDict
 from devices.client_app import open_state
 from devices.enrolment.state import SHARD
 from devices.fleet import BATCH, Fleet
+from devices.ledger.ledger import EpochPassed, LedgerDamaged
 from devices.wire import REPORTS_TYPE
 from strategies.engines.flower_internals import assume_identity
 from strategies.engines.grids import RUN_ID, DirectGrid
-from strategies.engines.packed_messages import Reply, Row, answer_packed, packed, unpacked
+from strategies.engines.packed_messages import PackedMessage, Reply, answer_packed, packed, unpacked
 from strategies.engines.ray_session import RaySession
 
 START_SECONDS = 120.0  # in which Ray must bring the workers up
@@ -45,6 +46,7 @@ class FleetWorker:
         assume_identity(run_id=RUN_ID)
         self._folder = folder
         self._fleet = Fleet(Path(folder))
+        self._epochs: dict[int, int] = {}  # of the shards that this worker serves
 
     def sees(self, name: str) -> tuple[str, bool]:
         """Return this machine's name, and whether it has the file of this name in the devices' folder."""
@@ -56,10 +58,25 @@ class FleetWorker:
         for shard in shards:
             ledger = state.ledger(shard * SHARD)
             ledger.raise_epoch(ledger.epoch + 1)
+            self._epochs[shard] = ledger.epoch
 
-    def answer(self, contents: Sequence[RecordDict], rows: Sequence[Row]) -> list[Reply]:
-        """Answer packed messages."""
+    def answer(self, contents: Sequence[RecordDict], rows: Sequence[PackedMessage]) -> list[Reply]:
+        """Answer packed messages of one shard.
+
+        Raises:
+            EpochPassed: where another worker has taken the shard over.
+        """
+        self._check_epoch((rows[0][1] - 1) // SHARD)
         return answer_packed(self._fleet, contents, rows)
+
+    def _check_epoch(self, shard: int) -> None:
+        # A ledger that was closed and is opened again takes the epoch of its file.
+        try:
+            epoch = open_state(self._folder, os.getpid()).ledger(shard * SHARD).epoch
+        except LedgerDamaged:
+            return  # the devices say so themselves
+        if epoch != self._epochs.setdefault(shard, epoch):
+            raise EpochPassed(f"shard {shard} is in epoch {epoch}; this worker serves epoch {self._epochs[shard]}")
 
 
 class RayGrid(DirectGrid):
@@ -105,8 +122,9 @@ class RayGrid(DirectGrid):
         """True: an actor hosts its shards."""
         return True
 
-    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Send batches to the actors; yield replies as batches come back."""
+        messages = list(messages)
         sent = {message.metadata.message_id: message for message in messages}
         shards: dict[int, list[Message]] = {}
         for message in messages:

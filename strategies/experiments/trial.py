@@ -16,8 +16,7 @@ from devices.facts import PublicKnowledge, Split
 from strategies.people.owned_graph import own
 from strategies.progress import quiet
 from strategies.results import evaluation
-from strategies.rounds.reading import read_reports
-from strategies.runs.asking import ask_devices, public_knowledge
+from strategies.runs.asking import gather_reports, public_knowledge
 from strategies.runs.set_up import set_scene, set_up
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
@@ -102,6 +101,6 @@ def _ask(setup: RunSetup, repeat: int) -> tuple[Reports, str]:
     """Return the reports of freshly enrolled people, and the digest of their bytes."""
     with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
         scene = set_scene(setup, repeat, Path(folder), Path(folder) / "state", quiet)
-        questions, collected = ask_devices(scene)
+        _, collected, reports = gather_reports(scene)
         scene.end_collection()
-    return read_reports(setup.population.facts, questions, collected), collected.reports_sha256
+    return reports, collected.reports_sha256

@@ -30,6 +30,7 @@ from devices.client_app import default_state_folder
 from devices.collector import CollectorKey
 from devices.datasets import GENERATED, SMALLEST_GENERATED
 from devices.enrolment.state import State, is_enrolled
+from devices.facts import PublicFacts
 from strategies.engines.flower_job import Job
 from strategies.flower_app.deployed import PublicFile, run_deployed
 from strategies.flower_app.roster import collection_of, introduce, wait_for_nodes
@@ -67,7 +68,7 @@ def run_alone(grid: Grid, context: Context) -> None:
 
     def collect(
         folder: Path, questions: Sequence[Question], *, devices: int, silent: frozenset[int],
-        stages: Stages | None = None, collector: CollectorKey | None = key,
+        stages: Stages | None = None, collector: CollectorKey | None = key, facts: PublicFacts | None = None,
     ) -> Collected:  # fmt: skip
         job = Job(tuple(questions), devices, silent, timeout, stages, collector)
         return run_collection(collection_of(job, known), grid, timeout=timeout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from flwr.app import Message
@@ -26,8 +26,9 @@ class LyingGrid(DirectGrid):
         self._inner, self._folder = inner, folder
         self._app, self._nodes = LyingApp(plan), plan.nodes
 
-    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Yield the replies of the liars, then those of the honest devices."""
+        messages = list(messages)
         lying = [message for message in messages if message.metadata.dst_node_id in self._nodes]
         if lying:
             yield from answer_all(self._app, self._folder, lying)

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, diags_array
 
 from curator.nulls.known import Known
 from curator.owned import OwnedGraph, Trust
-from curator.reports.reports import AnswersByDevice
+from curator.reports.decoding import AnswersByDevice
 from curator.teachers.graph import PlainGraph
 from devices.data.population import Population
 from devices.facts import IntArray, PublicFacts, Split

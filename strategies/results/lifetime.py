@@ -13,6 +13,7 @@ from curator.privacy.levels import LEVELS, LevelSpec
 from devices.array_types import FloatArray
 from devices.enrolment.state import State
 from devices.facts import IntArray
+from devices.fleet import MOST_OPEN
 from devices.ledger.chain import checked
 from devices.ledger.ledger import LedgerDamaged
 from devices.ledger.rows import Answer, TrainingAnswer, counted
@@ -110,6 +111,8 @@ def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], 
                     complete = False
         except LedgerDamaged:
             complete = False
+        if n > MOST_OPEN * state.shard:  # each open ledger has three files
+            state.close(first // state.shard)
     known = {**{name: extremes(levels[name], deltas[name]) for name in specs}, "complete": complete}
     return known, TrainingAnswers(counts, largest, complete)
 

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
@@ -20,12 +19,14 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from curator.methods.base import Question
-from curator.reports.reports import AnswersByDevice
+from curator.reports.decoding import AnswersByDevice
+from curator.reports.digest import reports_digest
+from curator.reports.reports import Reports
 from curator.reports.unreadable import unreadable
+from devices.array_types import IntArray
 from devices.collector import CollectorKey
-from devices.device import Refusal, Report, reports_digest, unpack_report
-from devices.enrolment.state import SHARD
-from devices.fleet import BATCH
+from devices.device import Refusal, Report, unpack_report
+from devices.facts import PublicFacts
 from devices.mechanisms.base import Grouping
 from devices.query import Query
 from devices.wire import (
@@ -39,7 +40,9 @@ from devices.wire import (
     read_reply,
     report_bytes,
 )
+from strategies.rounds.outbox import Outbox, batches_of
 from strategies.rounds.stages import Stages, stages_of
+from strategies.rounds.streamed import Streamed
 
 
 @dataclass
@@ -57,6 +60,8 @@ class Collected:
         downlink_bytes, uplink_bytes: Encoded payload bytes.
         grouping: Public group of every person in the last stage; None without grouping.
         digest: Digest of reports that are kept elsewhere; empty: of ``reports``.
+        decoded: The reports, where they were decoded as they came; ``reports`` and ``answers``
+            are empty then.
     """
 
     reports: dict[int, bytes] = field(default_factory=dict, repr=False)
@@ -74,6 +79,7 @@ class Collected:
     seconds: float = 0.0
     grouping: Grouping = field(default=None, repr=False)
     digest: str = ""
+    decoded: Reports | None = field(default=None, repr=False)
 
     @property
     def reports_sha256(self) -> str:
@@ -81,14 +87,16 @@ class Collected:
         return self.digest or reports_digest(self.reports)
 
     def drop(self, devices: Sequence[int]) -> None:
-        """Count the answers of devices as failed: their bytes cannot be read, and nothing of them is kept."""
+        """Count the answers of devices as failed: their bytes cannot be read. They stay in the digest of all bytes."""
         for device in devices:
             self.answers.pop(device, None)
-            self.reports.pop(device, None)
         replayed = max(0, len(devices) - self.reported)
         self.reported -= len(devices) - replayed
         self.replayed -= replayed
         self.failed += len(devices)
+
+
+_Sent = tuple[RecordDict, str, IntArray]  # content and type of a message, or of several, and their devices
 
 
 class ReportStrategy(Strategy):
@@ -119,6 +127,8 @@ class CollectOnce(ReportStrategy):
             comes from the node of its device. If not, a device's own number is trusted.
         stages: Makes the questions of later stages; required for a query of several stages.
         collector: The key that signs every question as it is sent; None leaves them unsigned.
+        facts: Sizes, ranges and domains, by which the reports to questions of one stage and one part are
+            decoded as they come; None keeps their bytes.
 
     Raises:
         ValueError: for a query of several stages without ``stages``.
@@ -133,6 +143,7 @@ class CollectOnce(ReportStrategy):
         roster: bool = True,
         stages: Stages | None = None,
         collector: CollectorKey | None = None,
+        facts: PublicFacts | None = None,
     ) -> None:
         self.questions = questions
         self.rounds = stages_of(questions)
@@ -140,13 +151,16 @@ class CollectOnce(ReportStrategy):
             raise ValueError("a query of several stages needs stages= to make the questions of the later ones")
         self._stages = stages
         self._collector = collector
+        one = self.rounds == 1 and len({question.part for question in questions}) == 1
+        self._stream = Streamed(facts, questions) if facts is not None and one else None
         self._node_of: dict[int, int] = {}  # only devices that answered every stage so far
         self.nodes = nodes
         self.roster = roster
         self.silent = silent
         self.collected = Collected()
         self._before: dict[int, int] = {}
-        self._batches: dict[str, tuple[int, list[int]]] = {}  # node and devices of each message to many devices
+        self._batches: dict[str, tuple[int, IntArray]] = {}  # of each message to many devices, until its reply
+        self._sent_to = 0  # the first device of the latest of them
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -162,7 +176,28 @@ class CollectOnce(ReportStrategy):
         self._before, self._node_of = self._node_of, {}
         collected.reported = collected.replayed = 0
         self._batches = {}
-        return list(self._messages(server_round, together=self.roster and getattr(grid, "takes_batches", False)))
+        first = server_round == 1
+        together = self.roster and getattr(grid, "takes_batches", False)
+        plan: list[_Sent] = []
+        for question in self.questions:
+            content, kind = query_content(question.query, self._collector), message_type(question.query)
+            devices = self._devices_of(question)
+            if not first:
+                devices = devices[np.isin(devices, list(self._before))]
+            collected.asked += first * len(devices)
+            collected.messages += len(devices)
+            collected.downlink_bytes += payload_bytes(content) * len(devices)
+            asked = devices[~np.isin(devices, list(self.silent))]
+            if together and kind == QUERY_TYPE:
+                plan += [(content, REPORTS_TYPE, batch) for batch in batches_of(asked)]
+            else:
+                plan += [(content, kind, asked)]
+        if together:
+            plan.sort(key=lambda sent: int(sent[2][0]) if len(sent[2]) else 0)
+        return Outbox(
+            sum(1 if kind == REPORTS_TYPE else len(devices) for _, kind, devices in plan),
+            self._messages(plan, server_round),
+        )
 
     def _advanced(self, stages: Stages, stage: int) -> Sequence[Question]:
         """Return the questions of the next stage; a device whose bytes cannot be read is not asked again."""
@@ -177,36 +212,21 @@ class CollectOnce(ReportStrategy):
         self.collected.drop(wrong)
         return stages.advance(self.questions, self.collected.answers, stage)
 
-    def _messages(self, server_round: int, *, together: bool) -> Iterator[Message]:
-        collected = self.collected
-        first = server_round == 1
-        for question in self.questions:
-            content = query_content(question.query, self._collector)
-            kind = message_type(question.query)
-            devices = (
-                self._devices_of(question) if first else [d for d in self._devices_of(question) if d in self._before]
-            )
-            collected.asked += first * len(devices)
-            collected.messages += len(devices)
-            collected.downlink_bytes += payload_bytes(content) * len(devices)
-            asked = [device for device in devices if device not in self.silent]
-            if together and kind == QUERY_TYPE:
-                yield from self._in_batches(content, asked, str(server_round))
+    def _messages(self, plan: Sequence[_Sent], server_round: int) -> Iterator[Message]:
+        group = str(server_round)
+        for place, (content, kind, devices) in enumerate(plan):
+            if kind == REPORTS_TYPE:  # it goes to the node of the first device
+                number, node = f"{group}.{place}", self.nodes[int(devices[0])]
+                self._batches[number] = node, devices
+                self._sent_to = int(devices[0])
+                yield Message(batch_content(content, devices), node, kind, group_id=number)
                 continue
-            for device in asked:
-                node = self.nodes[device] if first else self._before[device]
-                yield Message(content, node, kind, group_id=str(server_round))
+            for device in devices.tolist():
+                node = self.nodes[device] if server_round == 1 else self._before[device]
+                yield Message(content, node, kind, group_id=group)
 
-    def _in_batches(self, content: RecordDict, devices: Sequence[int], group: str) -> Iterator[Message]:
-        """Yield a message for at most :data:`BATCH` devices of a shard; it goes to the node of the first one."""
-        for _, shard in groupby(sorted(devices), key=lambda device: device // SHARD):
-            while batch := list(islice(shard, BATCH)):
-                number, node = f"{group}.{len(self._batches)}", self.nodes[batch[0]]
-                self._batches[number] = node, batch
-                yield Message(batch_content(content, np.array(batch)), node, REPORTS_TYPE, group_id=number)
-
-    def _devices_of(self, question: Question) -> Sequence[int]:
-        return range(len(self.nodes)) if question.devices is None else question.devices.tolist()
+    def _devices_of(self, question: Question) -> IntArray:
+        return np.arange(len(self.nodes)) if question.devices is None else np.asarray(question.devices, np.int64)
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -221,6 +241,12 @@ class CollectOnce(ReportStrategy):
                     collected.refused[answer.name] += 1
                 elif answer is None or not self._keep(*answer, queries, sender=sender):
                     collected.failed += 1
+            if self._stream is not None:  # batches are sent in rising order: none of a lower device is to come
+                waited = next(iter(self._batches.values()), None)
+                self._stream.settle(self._sent_to if waited is None else int(waited[1][0]))
+        if self._stream is not None:
+            collected.decoded, collected.digest, wrong = self._stream.done()
+            collected.drop(wrong)
         if server_round > 1:
             collected.answers = {device: collected.answers[device] for device in self._node_of}
         refused = sum(collected.refused.values())
@@ -230,13 +256,14 @@ class CollectOnce(ReportStrategy):
     def _answers(self, message: Message) -> Iterator[tuple[int, tuple[int, Report] | Refusal | None]]:
         """Yield the node and the answer of each device that a reply speaks for; the bytes of reports are counted."""
         collected, sender = self.collected, message.metadata.src_node_id
-        node, devices = self._batches.pop(message.metadata.group_id, (None, []))
-        if node is None:
+        if message.metadata.group_id not in self._batches:
             answer = read_reply(message)
             if not isinstance(answer, Refusal) and message.has_content():
                 collected.uplink_bytes += payload_bytes(message.content)
             yield sender, answer
             return
+        node, batch = self._batches.pop(message.metadata.group_id)
+        devices = batch.tolist()
         answers = read_batch_reply(message, len(devices)) if sender == node else None
         if answers is None:
             refused = read_reply(message)
@@ -251,15 +278,16 @@ class CollectOnce(ReportStrategy):
         if len(self.questions) == 1 and self.questions[0].devices is None:
             only = self.questions[0].query
             return lambda device: only if 0 <= device < len(self.nodes) else None
-        table: dict[int, Query] = {}
-        for question in self.questions:
-            table.update(dict.fromkeys(self._devices_of(question), question.query))
-        return table.get
+        asked: IntArray = np.full(len(self.nodes), -1)
+        for number, question in enumerate(self.questions):
+            asked[self._devices_of(question)] = number
+        queries = [question.query for question in self.questions]
+        return lambda device: queries[asked[device]] if 0 <= device < len(asked) and asked[device] >= 0 else None
 
     def _keep(self, device: int, report: Report, queries: Callable[[int], Query | None], *, sender: int) -> bool:
         collected = self.collected
         query = queries(device)
-        if query is None or device in self._node_of:
+        if query is None or (device in self._node_of if self._stream is None else self._stream.has(device)):
             return False
         first = query.stage == 0
         expected = self.nodes[device] if first else self._before.get(device)
@@ -269,9 +297,12 @@ class CollectOnce(ReportStrategy):
             parts = unpack_report(report.data, query)
         except ValueError:
             return False
-        self._node_of[device] = sender
-        collected.reports[device] = collected.reports.get(device, b"") + report.data
-        collected.answers.setdefault(device, {}).update(parts)
+        if self._stream is None:
+            self._node_of[device] = sender
+            collected.reports[device] = collected.reports.get(device, b"") + report.data
+            collected.answers.setdefault(device, {}).update(parts)
+        else:
+            self._stream.take(device, report.data, parts)
         if report.replayed:
             collected.replayed += 1
         else:

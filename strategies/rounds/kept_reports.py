@@ -12,7 +12,7 @@ from devices.atomic_files import write_atomically
 from strategies.rounds.collect_once import Collected
 
 _COUNTS = "collected.json"
-_NOT_COUNTED = ("reports", "answers", "grouping")  # the reports have files of their own
+_NOT_COUNTED = ("reports", "answers", "grouping", "decoded")  # the reports have files of their own
 
 
 def are_kept(folder: Path) -> bool:

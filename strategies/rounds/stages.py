@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from curator.methods import Method, Question, find
-from curator.reports.reports import AnswersByDevice, Reports
+from curator.reports.decoding import AnswersByDevice
+from curator.reports.reports import Reports
 from devices.atomic_files import write_atomically
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Grouping

@@ -9,12 +9,14 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from curator.methods import Method, Question, find
+from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.facts import PublicKnowledge, Split
 from strategies.engines.flower_processes import FlowerFailed
 from strategies.people.owned_graph import sparse_features
 from strategies.rounds.batches import ask_in_batches
 from strategies.rounds.collect_once import Collected
+from strategies.rounds.reading import read_reports
 from strategies.rounds.stages import Stages, at_stage, stages_of
 from strategies.runs.run import Refused, RunFailed, Scene
 from strategies.setup.disk_space import check_refused
@@ -44,8 +46,26 @@ def public_knowledge(
     return PublicKnowledge(population.facts, split, labels, features, edges, donated)
 
 
-def ask_devices(scene: Scene) -> tuple[tuple[Question, ...], Collected]:
+def gather_reports(scene: Scene) -> tuple[tuple[Question, ...], Collected, Reports]:
+    """Ask the devices of a scene, and return the decoded reports too; their bytes are not kept.
+
+    Raises:
+        Refused, RunFailed, OSError: as :func:`ask_devices`.
+    """
+    questions, collected = ask_devices(scene, decode=True)
+    reports, collected.decoded = collected.decoded, None
+    if reports is None:
+        reports = read_reports(scene.setup.population.facts, questions, collected)
+        collected.answers.clear()
+    return questions, collected, reports
+
+
+def ask_devices(scene: Scene, *, decode: bool = False) -> tuple[tuple[Question, ...], Collected]:
     """Ask the devices of a scene its questions, or those that its method makes of public knowledge, in batches.
+
+    Args:
+        scene: The scene.
+        decode: Whether the reports may be decoded as they come, in place of their bytes.
 
     Returns:
         The questions at the last stage, of all batches, and the result of the collection.
@@ -63,6 +83,8 @@ def ask_devices(scene: Scene) -> tuple[tuple[Question, ...], Collected]:
         more["collector"] = setup.collector
     if scene.around is not None:
         more["around"] = scene.around
+    if decode and not setup.method.in_batches:  # the next batch's question is made of the bytes so far
+        more["facts"] = people.facts
 
     def ask(asked: Sequence[Question]) -> Collected:
         return setup.collect(scene.home, asked, devices=len(people), silent=scene.silent, **more)

@@ -25,8 +25,7 @@ from strategies.results import evaluation
 from strategies.results.outcome import Outcome, Predictions
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.kept_reports import read
-from strategies.rounds.reading import read_reports
-from strategies.runs.asking import ask_devices, public_knowledge
+from strategies.runs.asking import gather_reports, public_knowledge
 from strategies.runs.run import ALL, Others, Run, Scene
 from strategies.setup.run_setup import RunSetup
 
@@ -140,7 +139,7 @@ class OneReportRun(Run):
 
     def _reports(self, scene: Scene) -> tuple[tuple[Question, ...], Collected, Reports | None]:
         """Return the questions, the result of the collection, and the reports (None for a reference)."""
-        options, facts = scene.setup.options, scene.setup.population.facts
+        options = scene.setup.options
         if isinstance(scene.setup.method, Reference):
             return (), Collected(), None
         scene.tell("collect", None)
@@ -151,9 +150,7 @@ class OneReportRun(Run):
             questions = scene.questions
             collected, reports = read(scene.kept)
         else:
-            questions, collected = ask_devices(scene)
-            reports = read_reports(facts, questions, collected)
-            collected.answers.clear()
+            questions, collected, reports = gather_reports(scene)
         if options.save_reports:
             reports.save(scene.place("reports"))
         return questions, collected, reports

@@ -20,9 +20,8 @@ from devices.atomic_files import exclusive_lock
 from devices.enrolment.state import State
 from strategies.progress import Progress
 from strategies.rounds.kept_reports import are_kept, keep
-from strategies.rounds.reading import read_reports
 from strategies.rounds.stages import stages_of
-from strategies.runs.asking import ask_devices
+from strategies.runs.asking import gather_reports
 from strategies.runs.run import Scene
 from strategies.runs.set_up import run_of, set_scene
 from strategies.setup.options import LINKS
@@ -82,8 +81,8 @@ def shared_scene(setup: RunSetup, number: int, folder: Path, place: Path, tell: 
 def _collect(scene: Scene, kept: Path) -> None:
     """Ask the devices and keep their reports."""
     scene.tell("collect", None)
-    questions, collected = ask_devices(scene)
-    keep(kept, collected, read_reports(scene.setup.population.facts, questions, collected))
+    _, collected, reports = gather_reports(scene)
+    keep(kept, collected, reports)
     scene.end_collection()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from curator.methods import Question
 from curator.methods.federated.silos import Silos
 from curator.observer import watched
-from curator.reports.reports import AnswersByDevice
+from curator.reports.decoding import AnswersByDevice
 from devices.facts import IntArray, Split
 from devices.federated.silo import Bound, Silo, SiloTask
 from devices.network import FloatArray

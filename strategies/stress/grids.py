@@ -14,7 +14,7 @@ module follows the three rules in this process.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -45,7 +45,7 @@ class UnguardedGrid(LocalGrid):
         """Start another run on the same nodes: every state is empty."""
         self._states.clear()
 
-    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Let the app answer, message by message."""
         written: dict[int, RecordDict] = {}
         for message in messages:

@@ -21,7 +21,6 @@ from devices.device import (
     Report,
     pack_parts,
     pack_report,
-    reports_digest,
     unpack_parts,
     unpack_report,
 )
@@ -521,12 +520,6 @@ def test_reports_that_do_not_fit_the_question(ask_for: Callable[..., Query]) -> 
     for wrong in ((part,), (part, part, part), (part, b""), (part, part + part)):
         with pytest.raises(ValueError):
             unpack_report(pack_report(wrong), query)
-
-
-def test_the_digest_of_all_reports() -> None:
-    assert reports_digest({1: b"a", 0: b"b"}) == reports_digest({0: b"b", 1: b"a"})
-    different = [{}, {0: b""}, {0: b"a"}, {1: b"a"}, {0: b"a", 1: b""}, {0: b"", 1: b"a"}]
-    assert len({reports_digest(d) for d in different}) == len(different)
 
 
 def test_facts_of_a_population_without_labels(tmp_path: Path, ask_for: Callable[..., Query]) -> None:

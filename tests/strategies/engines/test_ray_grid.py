@@ -20,6 +20,7 @@ from devices.client_app import release_states
 from devices.data.splits import make_split
 from devices.datasets.generated_v1 import generate
 from devices.enrolment.state import SHARD, State, enrol
+from devices.ledger.ledger import EpochPassed
 from devices.policy.policy import policy_for
 from strategies.engines import ray_grid
 from strategies.engines.collect import collect, quiet_flower
@@ -152,7 +153,9 @@ def test_a_lost_worker_that_still_runs_commits_nothing_more(tmp_path: Path, grid
     # Each worker has a connection of its own, as it has in a process of its own.
     states = {name: State(folder) for name in ("old", "new")}
     ledgers = {name: state.ledger(0) for name, state in states.items()}
-    worker = FleetWorker(str(folder))
+    worker, lost = FleetWorker(str(folder)), FleetWorker(str(folder))
+    lost._check_epoch(0)
+    release_states()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ray_grid, "open_state", lambda *_: states["new"])
         worker.take_over([0])
@@ -166,6 +169,8 @@ def test_a_lost_worker_that_still_runs_commits_nothing_more(tmp_path: Path, grid
             late = run_collection(strategy, grid)
     assert late.reported == 0 and dict(late.refused) == {"LEDGER_DAMAGED": 10}
     assert list(ledgers["new"].devices()) == []
+    with pytest.raises(EpochPassed, match="epoch 1; this worker serves epoch 0"):
+        lost.answer([], [(0, 3, "query.report", "1", "1")])  # also where it opens the ledger anew
     for state in states.values():
         state.close()
 

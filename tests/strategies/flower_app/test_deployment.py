@@ -15,6 +15,7 @@ import pytest
 
 from curator.methods import HoGS
 from curator.methods.base import Budget
+from curator.reports.digest import reports_digest
 from devices import datasets
 from devices.data.population import Population
 from devices.data.splits import make_split
@@ -22,7 +23,6 @@ from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for
 from strategies.engines.collect import collect
 from strategies.engines.flower_processes import MARK, Flower
-from strategies.rounds.collect_once import reports_digest
 from strategies.setup.options import RunOptions
 
 pytestmark = [pytest.mark.deployment, pytest.mark.timeout(600)]

@@ -18,7 +18,7 @@ from devices.fleet import Fleet
 from devices.policy.policy import policy_for
 from devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, reply
 from strategies.engines.grids import LocalGrid
-from strategies.rounds import collect_once
+from strategies.rounds import outbox
 from strategies.rounds.collect_once import CollectOnce, run_collection
 from strategies.rounds.stages import Stages
 
@@ -176,7 +176,7 @@ def test_messages_to_many_devices_give_what_one_each_gives(
     enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch, private_labels: bool
 ) -> None:
     """Reports, counts and bytes alike; some devices are silent, some refuse, some repeat themselves."""
-    monkeypatch.setattr(collect_once, "BATCH", 7)
+    monkeypatch.setattr(outbox, "BATCH", 7)
     asked = {"private_labels": True, "eps_labels": 1.0} if private_labels else {}
     found = []
     for kind in (LocalGrid, OneByOne):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +35,9 @@ class HostileGrid(DirectGrid):
         super().__init__(inner.size)
         self._inner, self._rng = inner, random.Random(seed)
 
-    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Answer for the hostile devices."""
+        messages = list(messages)
         for message in messages:
             device = message.metadata.dst_node_id - 1
             if device in HOSTILE:

@@ -29,7 +29,7 @@ from strategies import RunOptions, simulate
 from strategies.engines.collect import collect
 from strategies.engines.flower_job import Job, load_collected, save_collected
 from strategies.engines.grids import LocalGrid
-from strategies.rounds import collect_once
+from strategies.rounds import outbox
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.stages import Stages, at_stage
 
@@ -159,7 +159,7 @@ def test_who_stops_between_the_stages_is_silent(
     state = enrolled()
     (question,) = _ask(population)
     strategy = CollectOnce((question,), range(1, 41), stages=Stages(METHOD, population.facts, state.folder))
-    monkeypatch.setattr(collect_once, "BATCH", 10)
+    monkeypatch.setattr(outbox, "BATCH", 10)
     grid = LocalGrid(state.folder, 40)
     first = strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid)
     strategy.aggregate_train(1, grid.send_and_receive(first))

@@ -29,7 +29,7 @@ from devices.fleet import Fleet
 from devices.ledger.ledger import Ledger
 from strategies.engines.grids import LocalGrid
 from strategies.results import folder as run_folder
-from strategies.rounds import collect_once
+from strategies.rounds import outbox
 from strategies.rounds.checkpoint import CheckpointFile
 from strategies.rounds.stages import Stages
 from strategies.runs import simulate as simulation
@@ -64,7 +64,7 @@ def run(args: list[str], moment: str | None, count: int) -> None:
 
     begin = Fleet.__init__
     Fleet.__init__ = lambda self, folder: begin(self, folder, batch=BATCH)  # type: ignore[assignment,method-assign,misc]
-    collect_once.BATCH = BATCH  # type: ignore[misc]
+    outbox.BATCH = BATCH  # type: ignore[misc]
     if moment == "entry":
         around(Ledger, "enter", first=False)
         around(Ledger, "enter_first", first=False, times=lambda ledger, answers, **_: len(answers))
