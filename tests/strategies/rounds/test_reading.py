@@ -84,7 +84,7 @@ def test_hostile_bytes_do_not_end_a_run(method: str, given: dict, tmp_path: Path
         counted = outcome.collected
         assert outcome.predictions is not None and len(outcome.predictions) == 40
         assert counted.asked == counted.reported + counted.replayed + counted.silent + counted.failed
-        assert len(counted.reports) >= counted.reported  # of a question in stages, with those who missed the last
+        assert counted.failed <= len(HOSTILE) and len(counted.reports_sha256) == 64
 
 
 def test_answers_that_are_wrong_in_another_way_still_raise(population: Population) -> None:
