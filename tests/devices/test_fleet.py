@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from flwr.app import Message, RecordDict
 
-from devices import fleet, wire
+from devices import answer_many, fleet, wire
 from devices.client_app import open_state
 from devices.data.population import Population
 from devices.device import Refusal, Report
@@ -200,3 +201,25 @@ def test_what_comes_first_in_a_batch_decides_nothing_for_the_others(
     got = {r.metadata.src_node_id - 1: wire.read_reply(r) for r in Fleet(folder).answer(mixed)}
     assert isinstance(got[0], Refusal) and got[99] is Refusal.LEDGER_DAMAGED
     assert isinstance(got[1], tuple) and not got[1][1].replayed
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_few_ledgers_are_open_at_a_time(
+    tmp_path: Path, people: Callable[..., Population], policy_of: Callable[..., Policy],
+    ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch, together: bool,
+) -> None:  # fmt: skip
+    for module in (enrolment, fleet, answer_many):
+        monkeypatch.setattr(module, "SHARD", 2)
+    monkeypatch.setattr(fleet, "MOST_OPEN", 3)
+    population = people()
+    enrol(tmp_path / "s", population, policy_of(population), seed=7).close()
+    content = wire.query_content(ask_for())
+    if together:
+        batches = [np.arange(first, first + 2) for first in range(0, 12, 2)]
+        asked = [Message(wire.batch_content(content, b), int(b[0]) + 1, wire.REPORTS_TYPE) for b in batches]
+    else:
+        asked = [message(ask_for(), index) for index in range(12)]
+    for _ in Fleet(tmp_path / "s", batch=2).answer(asked):
+        assert len(open_state(str(tmp_path / "s"), os.getpid())._ledgers) <= 3
+    assert [rows(tmp_path / "s", index) for index in range(12)] == [3] * 12
+    assert all(a[1].replayed for a in answers(tmp_path / "s", [message(ask_for(), index) for index in range(12)]))

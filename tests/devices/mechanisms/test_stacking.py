@@ -5,6 +5,7 @@ It covers all modules below ``devices.mechanisms``.
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from devices.mechanisms import (
     OneBit,
     RandomizedResponse,
     Window,
+    stacking,
 )
 from devices.noise import NoiseStream
 from devices.query import Ask, Query
@@ -116,6 +118,52 @@ def test_reports_are_what_was_reported(field: str, attribute: str, mechanism: Me
     loaded = Reports.load(tmp_path / "r")
     same(reports, loaded)
     assert dict(loaded.asks) == dict(reports.asks)
+
+
+@every
+@pytest.mark.parametrize("sizes", [(1, 4), (12,)])
+def test_batches_give_what_all_reports_at_once_give(
+    field: str, attribute: str, mechanism: Mechanism, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacking, "AT_ONCE", 5)  # few bytes are decoded at once
+    rows = {
+        device: mechanism.respond(record, NoiseStream(bytes([device]) * 32), device=device)
+        for device, record in enumerate(people())
+        if device not in SILENT
+    }
+    stack, left = mechanism.stacker(N), dict(rows)
+    for size in itertools.cycle(sizes):
+        stack.add({device: left.pop(device) for device in list(left)[:size]})
+        if not left:
+            break
+    got, expected = stack.done(), mechanism.stack(rows, N)
+    assert type(got) is type(expected) and got.dtype == expected.dtype
+    if isinstance(got, csr_array):
+        assert got.indices.dtype == expected.indices.dtype and np.array_equal(got.indices, expected.indices)
+        assert np.array_equal(got.indptr, expected.indptr) and np.array_equal(got.data, expected.data)
+    else:
+        assert np.array_equal(got, expected)
+    read = mechanism.ones if field == "adjacency" else mechanism.decode  # type: ignore[attr-defined]
+    for device in rows:
+        wrongs = (
+            b"",
+            rows[device] + b"\0",
+            rows[device][:-1],
+            b"\xff" * len(rows[device]),
+            b"\x01\x80\x00",
+            b"\x01\x7f",
+        )
+        for wrong in wrongs:
+            try:
+                read(wrong, device=device)
+            except ValueError:
+                whole = mechanism.stacker(N)
+                whole.add({**rows, device: wrong})
+                others = mechanism.stack({other: rows[other] for other in rows if other != device}, N)
+                left_out = whole.done()
+                assert list(whole.wrong) == [device]  # malformed bytes of one device lose nobody else's
+                assert np.array_equal(*(np.asarray(a.todense() if isinstance(a, csr_array) else a)
+                                        for a in (left_out, others)))  # fmt: skip
 
 
 def test_one_question_about_everything(tmp_path: Path) -> None:

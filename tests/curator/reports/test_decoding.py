@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from curator.methods import Question
+from curator.reports.decoding import Decoder
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts
+from devices.mechanisms import GRR
+from devices.query import Ask, Query
+
+FACTS = PublicFacts(6, 3, 3)
+MECHANISM = GRR.from_epsilon(1.0, categories=3)
+QUESTION = Question(Query("c", ((Ask("label", (MECHANISM,)),),)), np.array([0, 2, 3, 5]))
+
+
+def test_batches_give_the_reports_of_all_answers() -> None:
+    answers = {device: {"label": (bytes([device % 3, 0]),)} for device in (0, 3, 5)}
+    decoder = Decoder(FACTS, [QUESTION])
+    for batch in ((0,), (), (3, 5)):
+        decoder.add({device: answers[device] for device in batch})
+    (got, wrong), whole = Reports.decoded(decoder), Reports.from_bytes(FACTS, [QUESTION], answers)
+    assert not wrong and got.labels is not None and whole.labels is not None
+    assert got.labels.tolist() == whole.labels.tolist() == [0, -1, -1, 0, -1, 2]
+    assert got.answered.tolist() == whole.answered.tolist() == [True, False, False, True, False, True]
+    assert got.query() == whole.query() and got.asked["label"].tolist() == whole.asked["label"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("answers", "line"),
+    [({1: {"label": (b"\0\0",)}}, "without being asked"), ({2: {}}, "nothing, though asked"),
+     ({2: {"label": ()}}, "0 parts")],
+)  # fmt: skip
+def test_what_is_wrong_is_said_at_the_end(answers: dict[int, dict[str, tuple[bytes, ...]]], line: str) -> None:
+    """A collection goes on: every device was asked, and repeats its answer in the next run."""
+    decoder = Decoder(FACTS, [QUESTION])
+    decoder.add(answers)
+    decoder.add({5: {"label": (b"\0\0",)}})
+    with pytest.raises(ValueError, match=line):
+        decoder.arrays()
+
+
+def test_malformed_bytes_are_left_out_and_named() -> None:
+    decoder = Decoder(FACTS, [QUESTION])
+    answers = {2: {"label": (b"\x09\0",)}, 5: {"label": (b"\0\0",)}}
+    decoder.add(answers)
+    found, wrong = decoder.arrays()
+    assert found["labels"].tolist() == [-1, -1, -1, -1, -1, 0] and list(wrong) == [2]
+    with pytest.raises(ValueError, match="device 2: not a report"):
+        Reports.from_bytes(FACTS, [QUESTION], answers)
