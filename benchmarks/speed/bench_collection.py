@@ -1,14 +1,17 @@
 """Seconds and memory of one collection in one process, and the ratio to Flower's own runtime.
 
-    python -m benchmarks.speed.bench_collection [--devices 3000] [--counted] [--ray] [--flower]
-    python -m benchmarks.speed.bench_collection --devices 20000
+    python -m benchmarks.speed.bench_collection [--devices 3000] [--alone] [--counted] [--ray] [--flower]
+    python -m benchmarks.speed.bench_collection --devices 100000 --sampler 2 --repeats 1
+    python -m benchmarks.speed.bench_collection --devices 100000 --question labels --repeats 1
 
 Every device reports an adjacency row by randomised response and 256 features by the 1-bit
-mechanism; the ledger is ``synchronous=FULL``. Cold: everybody releases. Replay: the same
+mechanism (``--question labels``: the features, and its label by GRR). The reports are decoded
+as they come, and that is measured too; the ledger is ``synchronous=FULL``. Cold: everybody releases. Replay: the same
 question again, from the ledgers. Each measurement is a process of its own; memory is its
 peak resident set above that before the collection, with everything imported and enrolled.
-``--counted`` also collects from devices with a counter in a folder, in turn with the others, and
-prints the ratio of the processor time. ``--flower`` asks the
+``--alone`` also sends a message to each device, in turn with messages to many, compares the
+reports and prints the ratio of the processor time. ``--counted`` also collects from devices
+with a counter in a folder, in turn with the others, and prints the ratio. ``--flower`` asks the
 same devices' twins through ``flwr run`` (minutes at 3,000).
 """
 
@@ -25,12 +28,13 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks import ROOT
 
-EPS_ADJACENCY, EPS_FEATURES = 7.2, 0.8
+EPS_ADJACENCY, EPS_FEATURES, EPS_LABEL = 7.2, 0.8, 1.0
 MIB = 1 << 20
 
 
@@ -61,31 +65,35 @@ class Peak:
         self.peak = max(self.peak, self.after)
 
 
-def measure(devices: int, seed: int, folder: Path, engine: str) -> dict[str, Any]:
+def measure(devices: int, seed: int, folder: Path, engine: str, question: str, sampler: int) -> dict[str, Any]:
     """Enrol, collect, ask again; run in a fresh process."""
     from curator.methods.base import Question
     from devices.datasets.generated_v1 import generate
     from devices.enrolment.state import enrol
-    from devices.mechanisms import OneBit, RandomizedResponse
+    from devices.mechanisms import GRR, OneBit, RandomizedResponse
     from devices.policy.policy import policy_for
     from devices.query import Ask, Query
     from strategies.engines.collect import collect
+    from strategies.engines.grids import LocalGrid
 
     population = generate(devices, seed=seed)
     facts = population.facts
-    adjacency = RandomizedResponse.from_epsilon(EPS_ADJACENCY, n=facts.n)
-    features = OneBit.from_epsilon(EPS_FEATURES, d=facts.d)
-    query = Query("bench", ((Ask("adjacency", (adjacency,)), Ask("features", (features,))),))
+    row = replace(RandomizedResponse.from_epsilon(EPS_ADJACENCY, n=facts.n), sampler=sampler)
+    features = Ask("features", (OneBit.from_epsilon(EPS_FEATURES, d=facts.d),))
+    label = Ask("label", (GRR.from_epsilon(EPS_LABEL, categories=facts.classes),))
+    query = Query("bench", ((Ask("adjacency", (row,)), features) if question == "rows" else (features, label),))
+    if engine == "alone":  # a message to each device
+        setattr(LocalGrid, "takes_batches", False)  # noqa: B010 - only this process's
     began = time.perf_counter()
     counters = folder.parent / "counters" if engine == "counted" else None
     enrol(folder, population, policy_for([query], facts), seed=seed, counters=counters).close()
     result: dict[str, Any] = {"enrol": time.perf_counter() - began}
     del population
-    engine = "local" if engine == "counted" else engine
+    engine = "local" if engine in ("alone", "counted") else engine
     for name in ("cold", "replay") if engine == "local" else ("cold",):
         with Peak() as memory:
             wall, cpu = time.perf_counter(), time.process_time()
-            collected = collect(folder, [Question(query)], devices=devices, engine=engine)
+            collected = collect(folder, [Question(query)], devices=devices, engine=engine, facts=facts)
             result[name] = collected.seconds
             result[f"{name}_wall"] = time.perf_counter() - wall
             result[f"{name}_cpu"] = time.process_time() - cpu
@@ -99,10 +107,11 @@ def measure(devices: int, seed: int, folder: Path, engine: str) -> dict[str, Any
     return result
 
 
-def in_a_process(devices: int, seed: int, engine: str) -> dict[str, Any]:
+def in_a_process(given: argparse.Namespace, engine: str) -> dict[str, Any]:
     """Run :func:`measure` in an interpreter of its own."""
     with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
-        arguments = ["--devices", str(devices), "--seed", str(seed), "--measure", engine, "--state", f"{folder}/state"]
+        arguments = ["--devices", str(given.devices), "--seed", str(given.seed), "--question", given.question,
+                     "--sampler", str(given.sampler), "--measure", engine, "--state", f"{folder}/state"]  # fmt: skip
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.speed.bench_collection", *arguments],
@@ -131,35 +140,48 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=3, help="processes measured; the fastest cold round counts")
+    parser.add_argument("--question", choices=("rows", "labels"), default="rows")
+    parser.add_argument("--sampler", type=int, choices=(1, 2), default=1, help="sampler of the rows")
+    parser.add_argument("--alone", action="store_true", help="also a message to each device")
     parser.add_argument("--counted", action="store_true", help="also devices with a counter in a folder")
     parser.add_argument("--flower", action="store_true", help="also through Flower's own simulation runtime")
     parser.add_argument("--ray", action="store_true", help="also through Ray actors on this machine")
-    parser.add_argument("--measure", choices=("local", "counted", "ray", "flower"), help=argparse.SUPPRESS)
+    parser.add_argument("--measure", choices=("local", "alone", "counted", "ray", "flower"), help=argparse.SUPPRESS)
     parser.add_argument("--state", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
-        print(json.dumps(measure(given.devices, given.seed, given.state, given.measure)))
+        done = measure(given.devices, given.seed, given.state, given.measure, given.question, given.sampler)
+        print(json.dumps(done))
         return
     n = given.devices
-    print(f"collection of {n:,} devices, {n:,}-bit rows, 256 features, ledger synchronous=FULL")
+    asked = (
+        f"{n:,}-bit rows by sampler {given.sampler}, 256 features"
+        if given.question == "rows"
+        else "256 features, label"
+    )
+    print(f"collection of {n:,} devices, {asked}, ledger synchronous=FULL, decoded")
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}")
-    kinds = ("local", "counted") if given.counted else ("local",)
-    found = [{kind: in_a_process(n, given.seed, kind) for kind in kinds} for _ in range(given.repeats)]
+    kinds = ("local", *(kind for kind in ("alone", "counted") if getattr(given, kind)))
+    found = [{kind: in_a_process(given, kind) for kind in kinds} for _ in range(given.repeats)]
     runs = [pair["local"] for pair in found]
     best = min(runs, key=lambda run: run["cold"])
     line("local, cold", best, "cold", n)
     line("local, replay", best, "replay", n)
     print(f"  enrolment      {best['enrol']:7.3f} s; process peak RSS {best['peak'] / MIB:.0f} MiB; "
           f"{best['uplink'] / n:,.0f} bytes up a device")  # fmt: skip
-    if given.counted:
-        least = min((pair["counted"] for pair in found), key=lambda run: run["cold"])
-        line("counted, cold", least, "cold", n)
-        line("counted, replay", least, "replay", n)
+    for kind, words in (("alone", "a message to each device"), ("counted", "with a counter")):
+        if kind not in kinds:
+            continue
+        least = min((pair[kind] for pair in found), key=lambda run: run["cold"])
+        line(f"{kind}, cold", least, "cold", n)
+        line(f"{kind}, replay", least, "replay", n)
+        if kind == "alone" and least["digest"] != best["digest"]:
+            raise SystemExit("the reports of messages to each device are others")
         for name in ("cold", "replay"):
-            ratio = statistics.median(pair["counted"][f"{name}_cpu"] / pair["local"][f"{name}_cpu"] for pair in found)
-            print(f"  with a counter, {name}: {ratio:.2f} x the processor time (median of {len(found)} pairs)")
+            ratio = statistics.median(pair[kind][f"{name}_cpu"] / pair["local"][f"{name}_cpu"] for pair in found)
+            print(f"  {words}, {name}: {ratio:.2f} x the processor time (median of {len(found)} pairs)")
     for engine in (name for name in ("ray", "flower") if getattr(given, name)):
-        other = in_a_process(n, given.seed, engine)
+        other = in_a_process(given, engine)
         print(f"  {engine:<14} {other['cold']:7.3f} s in its round, {other['cold_wall']:.1f} s with its start and end")
         print(f"                 {other['cold_wall'] / best['cold_wall']:.1f} x local from call to return, "
               f"{other['cold'] / best['cold']:.1f} x within the round (same ClientApp, same strategy)")  # fmt: skip
