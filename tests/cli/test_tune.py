@@ -27,13 +27,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     from strategies.experiments import trial as tuning
 
     asked: list[int] = []
-    ask = tuning.ask_devices
+    ask = tuning.gather_reports
 
     def counting(scene: Scene) -> object:
         asked.append(len(asked))
         return ask(scene)
 
-    monkeypatch.setattr(tuning, "ask_devices", counting)
+    monkeypatch.setattr(tuning, "gather_reports", counting)
     return asked
 
 

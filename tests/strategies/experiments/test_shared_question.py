@@ -50,9 +50,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     from strategies.runs import one_report
 
     for module in (same_reports, one_report):
-        ask = module.ask_devices
+        ask = module.gather_reports
         monkeypatch.setattr(
-            module, "ask_devices", lambda scene, ask=ask: found.append(scene.setup.method.name) or ask(scene)
+            module, "gather_reports", lambda scene, ask=ask: found.append(scene.setup.method.name) or ask(scene)
         )
     return found
 

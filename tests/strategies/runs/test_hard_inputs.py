@@ -131,7 +131,7 @@ def test_rows_that_do_not_fit_are_refused_before_anybody_is_asked(
 ) -> None:
     monkeypatch.setattr("curator.methods.local.ldpgcn.available_memory", lambda: 10_000)
     monkeypatch.setattr(
-        "strategies.runs.one_report.ask_devices", lambda *given, **named: pytest.fail("somebody was asked")
+        "strategies.runs.one_report.gather_reports", lambda *given, **named: pytest.fail("somebody was asked")
     )
     with pytest.raises(ValueError, match=r"ldpgcn asks each of 40 devices for 39 numbers: 40 bytes a device and about"):
         _run("ldpgcn", _people(tmp_path), out=tmp_path / "runs")

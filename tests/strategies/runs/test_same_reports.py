@@ -64,8 +64,8 @@ def test_several_methods_read_one_collection_and_their_results_are_those_of_devi
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    ask = same_reports.ask_devices
-    monkeypatch.setattr(same_reports, "ask_devices", lambda scene: asked.append(scene.number) or ask(scene))
+    ask = same_reports.gather_reports
+    monkeypatch.setattr(same_reports, "gather_reports", lambda scene: asked.append(scene.number) or ask(scene))
     for method in ("rr", "lp-and"):
         settings = {"epochs": "3"} if method == "rr" else {}
         options = replace(OPTIONS, method=method, settings=settings, out=tmp_path / "out")
