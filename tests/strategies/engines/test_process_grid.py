@@ -26,7 +26,10 @@ def test_reports_of_several_processes_are_those_of_one(tmp_path: Path, monkeypat
         enrol(tmp_path / name, people, policy, seed=1).close()
     one = collect(tmp_path / "one", questions, devices=2100, engine="local")
     monkeypatch.setattr(process_grid, "PROCESSES_PAY_FROM", 2000)
-    several = collect(tmp_path / "several", questions, devices=2100, engine="local", workers=2)
+    several = collect(
+        tmp_path / "several", questions, devices=2100, engine="local", workers=2, facts=people.facts
+    )  # decoded as shards come back, in any order
+    assert several.decoded is not None and one.decoded is None
     assert several.reported == one.reported == 2100
     assert several.reports_sha256 == one.reports_sha256
     assert (several.uplink_bytes, several.downlink_bytes) == (one.uplink_bytes, one.downlink_bytes)
