@@ -81,13 +81,13 @@ def _goals() -> Iterable[str]:
 
 
 def _defences() -> Iterable[str]:
-    from strategies.poison.options import known_defences
+    from curator.defences import ALL, DEFENCES, NONE
 
-    return known_defences()
+    return (NONE, ALL, *DEFENCES)
 
 
 methods, datasets, audited = from_names(_methods), from_names(_datasets), from_names(_audited)
 levels, caps = from_names(_levels), from_names(lambda: ("bit", "vector", "user"), end="=")
 adversaries, faults = from_names(_adversaries), from_names(_faults)
 attacks, goals, defences = from_names(_attacks), from_names(_goals), from_names(_defences)
-OF_A_RUN = {"method": methods, "dataset": datasets, "caps": caps}  # option of a run -> its completion
+OF_A_RUN = {"method": methods, "dataset": datasets, "caps": caps, "defence": defences}  # option of a run -> its completion
