@@ -120,7 +120,8 @@ attack, the data are in clear, public, or seen by a curator in clear.
 - A claim far above what the attack shows does not mean that the model is harmless: this attack reads probabilities
   only, and a better one may exist. The claim holds against all of them.
 - Public labels are not protected by any method (`hogs`): the published probabilities tell them as without noise.
-- The node of `lpgnn` and `rgnn` is unprotected because their edges are public.
+- A whole person of `hogs`: features and edges change. The class is public, so the claim is not about it.
+- A whole person of `lpgnn` and `rgnn` is unprotected, because their edges are public.
 """
 
 

@@ -10,7 +10,8 @@ level              in / out                                    signal, from the 
 ``vector``         own features / those of a stranger          the same, the other class is the stranger's
 ``relationship``   an edge / none                              sum over the classes of p of both ends
 ``node``           own data / a stranger's features and        as ``vector``
-                   class, and no edge at either end
+                   class, and no edge at either end; what is
+                   public stays, if the rest has a bound
 =================  ==========================================  ==============================================
 
 On other data there is one run and no shadow: a threshold attack (Yeom et al. 2018, https://arxiv.org/abs/1709.01604) on
@@ -20,7 +21,7 @@ the probability of the true class. In are training people, out are test people: 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from curator.learning.networks import Network
 from curator.methods import find
 from curator.methods.federated.fedavg import Federated
 from curator.pairs.ranking import auc_between
+from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
 from devices.facts import IntArray, Split
 from strategies.people.owned_graph import sparse_features
@@ -47,6 +49,7 @@ from strategies.setup.run_setup import RunSetup, load_population
 
 LEVELS = ("label", "vector", "relationship", "node")
 GENERATED = "generated"  # the names of data that shadow runs can draw anew
+PARTS = ("label", "vector")  # of a whole person, besides the edges
 _MOST_TARGETS = 24  # of one level
 _SURE = 0.9  # probability of a predicted class, of a model that says no probabilities
 
@@ -140,13 +143,26 @@ def choose_targets(people: Population, split: Split, seed: int) -> Targets:
     return Targets({**chosen, "relationship": left}, strangers, right)
 
 
-def altered(people: Population, targets: Targets, coins: Mapping[str, np.ndarray]) -> Population:
-    """Return the people in whose data the targets with coin False have the other value."""
+def altered(
+    people: Population, targets: Targets, coins: Mapping[str, np.ndarray], node: Sequence[str] = PARTS
+) -> Population:
+    """Return the people in whose data the targets with coin False have the other value.
+
+    Args:
+        people: The people as they are.
+        targets: The targets.
+        coins: Level -> bool (k,): whether a target has its own value.
+        node: What changes of a whole person, besides its edges: ``label``, ``vector`` or both.
+    """
     out = {level: targets.people[level][~coins[level]] for level in LEVELS}
     source, labels = np.arange(len(people)), people.labels.copy()
-    for level, moved in (("label", labels), ("vector", source), ("node", labels), ("node", source)):
+    changed = [("label", "label"), ("vector", "vector"), *(("node", part) for part in node)]
+    for level, part in changed:
         other = targets.strangers[out[level]]
-        moved[out[level]] = people.labels[other] if moved is labels else other
+        if part == "label":
+            labels[out[level]] = people.labels[other]
+        else:
+            source[out[level]] = other
     rows = sparse_features(people)[source]
     ones = np.ones(len(people.neighbour_indices), np.int8)
     links = csr_array((ones, people.neighbour_indices, people.neighbour_indptr), shape=(len(people),) * 2).tocoo()
@@ -182,8 +198,10 @@ def signals_of(people: Population, targets: Targets, published: np.ndarray) -> d
 def _with_shadows(
     options: RunOptions, people: Population, asked: ReleasedOptions, effort: Effort, tell: Any
 ) -> Iterator[InferenceRow]:
-    split = set_up(options, population=people).repeats[0].split
+    first = set_up(options, population=people)
+    split = first.repeats[0].split
     targets = choose_targets(people, split, asked.seed)
+    node = parts_of_node(run_of(first.method).guarantee_before(first, split))
     rng = np.random.default_rng([asked.seed, *b"coins"])
     coins: dict[str, list[np.ndarray]] = {level: [] for level in LEVELS}
     signals: dict[str, list[np.ndarray]] = {level: [] for level in LEVELS}
@@ -192,7 +210,9 @@ def _with_shadows(
         tell(number / asked.shadows)
         drawn = {level: rng.random(len(targets.people[level])) < 0.5 for level in LEVELS}
         seeds = {"noise": asked.seed * 1_000_003 + number, "training": asked.seed * 1_000_003 + number}
-        setup = set_up(replace(options, seeds={**options.seeds, **seeds}), population=altered(people, targets, drawn))
+        setup = set_up(
+            replace(options, seeds={**options.seeds, **seeds}), population=altered(people, targets, drawn, node)
+        )
         outcome = _run(setup, split)
         found = signals_of(people, targets, _published(outcome, setup, people))
         for level in LEVELS:
@@ -212,6 +232,13 @@ def _with_shadows(
             options.method, level, np.array(signals[level]), np.array(coins[level]), effort,
             claimed=held.value if held.status == "bounded" else None, delta=held.delta, detail=words,
         )  # fmt: skip
+
+
+def parts_of_node(guarantee: Guarantee) -> tuple[str, ...]:
+    """Return what the guarantee of a whole person is about: a bound does not count what is public."""
+    if guarantee.holds["node"].status != "bounded":
+        return PARTS
+    return tuple(part for part in PARTS if guarantee.holds[part].status != "unprotected")
 
 
 def _threshold(options: RunOptions, people: Population, effort: Effort) -> InferenceRow:

@@ -17,9 +17,10 @@ from strategies.experiments.released_model import (
     altered,
     audit_released,
     choose_targets,
+    parts_of_node,
 )
 from strategies.people.owned_graph import sparse_features
-from strategies.runs.set_up import set_up
+from strategies.runs.set_up import run_of, set_up
 
 OVERFITTED = {"epochs": "60", "weight_decay": "0", "gnn_dropout": "0", "lr": "0.05"}
 ASKED = ReleasedOptions(methods=("raw",), shadows=8, clients=60, settings=OVERFITTED)
@@ -72,6 +73,22 @@ def test_a_coin_changes_its_own_target_alone() -> None:
         else:
             assert not lost
         found._check_sizes(None)  # type: ignore[arg-type]  # raises for arrays that do not fit
+
+
+def test_what_is_public_stays_if_the_rest_of_a_person_has_a_bound() -> None:
+    people = datasets.load("generated", clients=60)
+    found = {}
+    for name in ("hogs", "raw", "rgnn"):
+        setup = set_up(_options(ASKED, name) if name == "raw" else replace(_options(ASKED, name), settings={}),
+                       population=people)  # fmt: skip
+        found[name] = parts_of_node(run_of(setup.method).guarantee_before(setup, setup.repeats[0].split))
+    assert found == {"hogs": ("vector",), "raw": ("label", "vector"), "rgnn": ("label", "vector")}
+    split = setup.repeats[0].split
+    targets = choose_targets(people, split, 0)
+    coins = {level: np.zeros(len(targets.people[level]), bool) for level in LEVELS}
+    kept = altered(people, targets, coins, found["hogs"])
+    who = targets.people["node"]
+    assert np.array_equal(kept.labels[who], people.labels[who]) and not kept.degrees[who].any()
 
 
 def test_a_guarantee_is_compared() -> None:
