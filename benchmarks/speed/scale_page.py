@@ -86,10 +86,11 @@ def page(kept: Mapping[str, Any]) -> str:
     slopes = [slope for slope, part in every if slope is not None]
     largest = max(run["people"] for run in runs)
     loads = [run["load"] for run in runs]
+    between = f"lies between {min(slopes):.2f} and {max(slopes):.2f}" if slopes else "needs two runs of one kind"
     head = f"""# Growth with the number of people
 
 The largest run has {largest:,} people. The exponent of a run's CPU time over the number of people, from {FROM:,} on,
-lies between {min(slopes, default=float("nan")):.2f} and {max(slopes, default=float("nan")):.2f}.
+{between}.
 
 CPU seconds (user and system) of one thread by phase, and the largest resident memory of the process, with about 300 MiB
 of Python and PyTorch. *up* are report bytes a device, *ledger* bytes of its folder. The exponent is the slope of
@@ -155,6 +156,10 @@ def _picture(runs: Sequence[Run]) -> None:
         axes[-1].plot(people, [run["peak"] / 1024 for run in part], "o-", label=title(key).replace("`", ""))
     axes[-1].set(xscale="log", yscale="log", xlabel="people", ylabel="peak memory, GiB")
     axes[-1].legend(fontsize=6)
+    axes[-1].yaxis.set_major_formatter("{x:g}")
+    axes[-1].yaxis.set_minor_formatter("{x:g}")
+    for place in axes:
+        place.xaxis.set_minor_formatter("")
     figure.savefig(RESULTS / "figures" / f"{NAME}.png", dpi=110, metadata={"Software": None})
 
 
