@@ -91,7 +91,7 @@ LINES = (
               "The generated graph: clustering {1}, homophily {2}, AUC of friends' features {3}",
               "python -m benchmarks.papers.generated_page"),
     IndexLine("scale.md", "Growth with the number of people: CPU seconds and memory by phase",
-              r"^The largest run has ([\d,]+) people[\s\S]*?lies between ([\d.]+) and ([\d.]+)",
+              r"^The largest run has ([\d,]+) people[\s\S]*?lies between ([\d.]+) and ([\d.]+\d)",
               "Up to {1} people; exponents of time {2} to {3}", "python -m benchmarks.speed.bench_scale"),
     IndexLine("vote.md", "vote: one small question, all that a person reports protected",
               r"^Of (\d+) goals (\d+) were reached, (\d+) were missed and (\d+) were not",
