@@ -23,7 +23,7 @@ from devices.client_app import release_states
 from devices.data.population import Population
 from strategies.engines.collect import collect
 from strategies.liars.attacks import ATTACKS
-from strategies.liars.grid import among
+from strategies.liars.grid import Memory, among
 from strategies.liars.plan import Plan, choose_targets, draw
 from strategies.poison.edges import edge_measures, rank_of
 from strategies.poison.laws import report_measures
@@ -113,7 +113,7 @@ def run_cell(cell: PoisonCell) -> dict[str, Any]:
         folder = Path(name)
         try:
             scene = set_scene(setup, cell.number, folder, folder / "state", quiet)
-            outcome = run.work(replace(scene, around=None if plan is None else among(lying, silos)))
+            outcome = run.work(replace(scene, around=among(lying, silos, memory_of(setup, cell.number))))
             scene.end_collection()
             nulls = _nulls(scene, outcome) if setup.options.nulls else {}
         finally:
@@ -130,6 +130,20 @@ def run_cell(cell: PoisonCell) -> dict[str, Any]:
         **_edges(cell, setup, outcome, liars),
         **_reports(cell, setup, heard, plan, liars),
     }
+
+
+_memories: dict[tuple[str, int], Memory] = {}  # honest reports of the devices of the latest repeat
+
+
+def memory_of(setup: RunSetup, number: int) -> Memory | None:
+    """Return the honest reports of these devices in this process; None where their secrets are no seed's."""
+    noise = setup.repeats[number].seeds.noise
+    if noise is None:
+        return None
+    key = setup.population.digest, noise
+    if key not in _memories:
+        _memories.clear()
+    return _memories.setdefault(key, {})
 
 
 def _nulls(scene: Scene, outcome: Outcome) -> dict[str, float]:

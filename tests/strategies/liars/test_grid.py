@@ -16,7 +16,7 @@ from devices.enrolment.state import State
 from strategies.engines.collect import collect
 from strategies.engines.grids import LocalGrid, SiloGrid
 from strategies.liars.attacks import ATTACKS
-from strategies.liars.grid import LyingGrid, among
+from strategies.liars.grid import LyingGrid, Memory, among
 from strategies.liars.plan import Plan
 from strategies.rounds.collect_once import Collected
 
@@ -126,3 +126,17 @@ def test_the_published_app_reaches_no_lie() -> None:
                 waiting += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     assert "devices.device" in seen and len(seen) > 50
     assert not {name for name in seen if name.startswith(("strategies.liars", "strategies.poison"))}
+
+
+def test_honest_devices_answer_once_for_many_cells(asked: Asked, population: Population, enrolled: Callable[..., State],
+                                                   ask: Callable[..., tuple[Question, ...]]) -> None:  # fmt: skip
+    """The replies that are remembered are the bytes that a fresh fleet gives, at another budget other ones."""
+    memory: Memory = {}
+    first = collect(enrolled().folder, ask("first"), devices=40, engine="local", around=among(None, memory=memory))
+    assert len(memory) == 40
+    lies = plan(population)
+    later = collect(enrolled().folder, ask("second"), devices=40, engine="local", around=among(lies, memory=memory))
+    assert first.reports == asked().reports and later.reports == asked(lies).reports
+    other = collect(enrolled(on_requery="refuse").folder, ask("third", 4.0), devices=40, engine="local",
+                    around=among(None, memory=memory))  # fmt: skip
+    assert other.refused["POLICY_REFUSED"] == 40 or other.reports != first.reports
