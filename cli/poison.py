@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +12,17 @@ from cli import completion
 from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import WIDTH, console, print_json, text_table, working
-from cli.words import NONE, points
+from cli.poison_words import (
+    accuracy,
+    asking_nobody,
+    by_method,
+    difference,
+    goal_words,
+    named_lie,
+    number,
+    share_words,
+    theory,
+)
 from strategies.setup.option_spec import RUNNING
 from strategies.setup.options import RunOptions
 
@@ -21,7 +30,6 @@ if TYPE_CHECKING:
     from strategies.poison.running import PoisonResult
 
 LYING = "Lying devices"
-_ORDER = {"none": 0, "silent": 1}  # of the rows of a table
 _ATTACK = o.in_panel(LYING, "--attack", "Attack; repeatable, `help` lists them.", "NAME", show_default="all that fit",
                      autocompletion=completion.attacks)  # fmt: skip
 _LIE = o.in_panel(LYING, "--lie", "False data, or any bytes; repeatable.", "input|response", show_default="both")
@@ -93,6 +101,9 @@ def poison(
         from strategies.poison.writing import run_and_write
 
         result, folder = run_and_write(asked, options.out, progress=progress)
+        from cli.poison_page import write_page
+
+        write_page(result, folder / "poison.png", folder / "poison.html")
     if as_json:
         print_json({**result.record()["poison"], "folder": str(folder.absolute())})
     elif quiet:
@@ -128,16 +139,17 @@ def show(result: PoisonResult, folder: Path) -> None:
 
     screen = console()
     wide = screen.width >= WIDTH
-    for title, rows in _by_method(result.rows).items():
-        screen.print(f"[bold]{escape(title)}[/bold]{_nulls(rows)}")
+    for title, rows in by_method(result.rows).items():
+        nobody = asking_nobody(rows)
+        screen.print(f"[bold]{escape(title)}[/bold]" + (f"  [dim]asking nobody: {nobody}[/dim]" if nobody else ""))
         headings = (">share", ">acc %", ">vs silent", ">goal", ">fakes", ">found", ">alarms", ">theory")
         shown = text_table("~attack", *headings[: len(headings) if wide else 3], gap=1)
         last = ""
         for row in rows:
-            name = _name(row)
-            cells = (f"{100 * row['share']:g} %", _accuracy(row), _difference(row), _goal(row),
-                     _number(row["fakes_accepted"]), _share(row["found"]), _share(row["false_alarms"]),
-                     _theory(row))  # fmt: skip
+            name = named_lie(row)
+            cells = (f"{100 * row['share']:g} %", accuracy(row), difference(row), goal_words(row),
+                     number(row["fakes_accepted"]), share_words(row["found"]), share_words(row["false_alarms"]),
+                     theory(row))  # fmt: skip
             shown.add_row("" if name == last else escape(name), *cells[: len(headings) if wide else 3])
             last = name
         screen.print(shown)
@@ -155,71 +167,4 @@ def show(result: PoisonResult, folder: Path) -> None:
         screen.print(f"[red]{escape(name)} failed[/red]: {escape(line)}")
     verdict = "[green]as theory says[/green]" if result.passed else "[red]NOT as theory says (marked !)[/red]"
     screen.print(f"Every row with a law is {verdict}. {result.seconds:,.0f} seconds.")
-    screen.print(f"Written to {escape(str(folder))}: result.json, table.csv, poison.png", soft_wrap=True)
-
-
-def _by_method(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    from strategies.poison.rows import named
-
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        title = " ".join(part for part in (row["method"], named(row["epsilon"])) if part)
-        found.setdefault(title, []).append(row)
-    return {
-        title: sorted(
-            group,
-            key=lambda row: (
-                _ORDER.get(row["attack"], 2),
-                row["attack"],
-                row["lie"],
-                row["defence"] != "none",
-                row["defence"],
-                row["share"],
-            ),
-        )
-        for title, group in found.items()
-    }
-
-
-def _nulls(rows: Sequence[Mapping[str, Any]]) -> str:
-    from strategies.results.shown_nulls import NULLS
-
-    found: Mapping[str, float] = next((row["nulls"] for row in rows if row["nulls"]), {})
-    words = ", ".join(f"{NULLS[name].heading} {points(value)}" for name, value in found.items())
-    return f"  [dim]asking nobody: {words}[/dim]" if words else ""
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    if row["defence"] != "none":
-        return f"  + {row['defence']}"  # below the same lies without it
-    return "nobody lies" if row["attack"] == "none" else f"{row['attack']} {row['lie']}".rstrip()
-
-
-def _accuracy(row: Mapping[str, Any]) -> str:
-    if row["accuracy"] is None:
-        return NONE
-    return points(row["accuracy"]) + ("" if row["std"] is None else f" ±{points(row['std'])}")
-
-
-def _difference(row: Mapping[str, Any]) -> str:
-    value = row["vs_silent"]
-    return NONE if value is None or row["attack"] == "silent" else f"{100 * value + 0.0:+.1f}"
-
-
-def _goal(row: Mapping[str, Any]) -> str:
-    if row["goal"] == "untargeted" or row["goal_value"] is None:
-        return NONE
-    clean = "" if row["goal_clean"] is None else f" ({points(row['goal_clean'])})"
-    return points(row["goal_value"]) + clean
-
-
-def _number(value: float | None) -> str:
-    return NONE if value is None else f"{value:.1f}"
-
-
-def _share(value: float | None) -> str:
-    return NONE if value is None else points(value)
-
-
-def _theory(row: Mapping[str, Any]) -> str:
-    return NONE if row["passed"] is None else "ok" if row["passed"] else "[red]![/red]"
+    screen.print(f"Written to {escape(str(folder))}: result.json, table.csv, poison.png, poison.html", soft_wrap=True)

@@ -67,6 +67,7 @@ MORE = (
 DEFENDED = (
     Measured("hogs", 8.0, ("fakes",), lies=("response",), defences=("both-ends", "weight", "disagreement")),
     Measured("blink", 8.0, ("degree-cap",), lies=("response",), defences=("degree",)),
+    Measured("fedavg-mlp", None, ("same-direction",), _ROUNDS, lies=("response",), defences=("trim",)),
 )
 
 

@@ -70,9 +70,9 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
     files = tables(rows, gathered.results)
     chosen = opening_level(rows, gathered.match["level"] if gathered.match else None)
     data = chart_data(rows, panels, chosen)
-    environment = _environment()
-    script = _script(environment)
-    return environment.get_template("page.html").render(
+    made = environment()
+    script = _script(made)
+    return made.get_template("page.html").render(
         rows=rows,
         panels=panels,
         score=_capital(score_words(rows)),
@@ -219,7 +219,8 @@ def _differently_scored(rows: Sequence[Mapping[str, Any]]) -> str:
     return method_names(others) if others else ""
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return the templates and the filters of all pages."""
     made = Environment(
         loader=PackageLoader("cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -237,10 +238,10 @@ def _environment() -> Environment:
     return made
 
 
-def _script(environment: Environment) -> str:
+def _script(made: Environment) -> str:
     """Return the page's own scripts as one, in one scope."""
-    assert environment.loader is not None
-    parts = [environment.loader.get_source(environment, name)[0] for name in _SCRIPTS]
+    assert made.loader is not None
+    parts = [made.loader.get_source(made, name)[0] for name in _SCRIPTS]
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
 

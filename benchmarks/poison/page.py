@@ -1,0 +1,233 @@
+"""Page of lying devices on Cora (``docs/results/poison.md``), with its table and picture.
+
+    python -m benchmarks.poison.page [--folder FOLDER]
+
+Without a folder the page and the picture are written again from ``docs/results/poison.csv``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import RESULTS
+from benchmarks.poison.sets import DEFENDED, MORE, SETS
+from strategies.poison.figure import draw
+from strategies.poison.options import NONE, PoisonCell
+from strategies.poison.rows import BREAKDOWN, named, rows_of
+from strategies.poison.running import all_cells
+from strategies.poison.writing import COLUMNS, table_csv
+
+NAME, TABLE, PICTURE = "poison.md", "poison.csv", "figures/poison.png"
+NOTES = Path(__file__).parent / "notes"
+_NUMBERS = set(COLUMNS) - {"method", "attack", "lie", "goal", "knowledge", "defence", "law", "passed"}
+_NULLS = ("chance", "graph_alone", "features_alone")
+_SILENT = "silent"
+Table = Sequence[Mapping[str, Any]]
+
+
+def measured(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of all cells that are finished in a folder."""
+    cells: dict[str, PoisonCell] = {}
+    for entry in (*SETS, *DEFENDED, *MORE):
+        cells |= {cell.name: cell for cell in all_cells(entry.options(3)) if cell.name not in cells}
+    found = {name: path for name in cells if (path := folder / "cells" / f"{name}.json").is_file()}
+    rows = rows_of(list(cells.values()), {name: json.loads(path.read_text()) for name, path in found.items()})
+    alone = {(row["method"], row["epsilon"]) for row in rows}
+    return [row for row in rows for key in [(row["method"], row["epsilon"])] if key in alone]
+
+
+def write_rows(rows: Table, path: Path) -> None:
+    """Write the rows and, in three more columns, what asking nobody gives."""
+    lines = table_csv(rows).splitlines()
+    more = [",".join(_NULLS), *(",".join(f"{row['nulls'][name]:.6f}" if name in row["nulls"] else "" for name in _NULLS)
+                                for row in rows)]  # fmt: skip
+    path.write_text("".join(f"{line},{nulls}\n" for line, nulls in zip(lines, more, strict=True)))
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Read :func:`write_rows` back."""
+    rows = []
+    for given in csv.DictReader(path.read_text().splitlines()):
+        row: dict[str, Any] = {name: given[name] for name in COLUMNS}
+        row |= {name: float(given[name]) if given[name] else None for name in _NUMBERS}
+        row["passed"] = {"True": True, "False": False}.get(given["passed"])
+        row["nulls"] = {name: float(given[name]) for name in _NULLS if given[name]}
+        rows.append(row)
+    return rows
+
+
+def page(rows: Table) -> str:
+    """Return the page."""
+    groups = grouped(rows)
+    parts = ["# Devices that lie: six methods on Cora", *note("head"), summary(rows)]
+    said = [line for title, group in groups.items() for line in verdicts(title, group)]
+    parts += ["## Verdicts", "\n".join(f"- {line}" for line in said), "## Damage by share of liars"]
+    parts += [f"![Accuracy of the honest by share of liars]({PICTURE})", *note("picture")]
+    for title, group in groups.items():
+        parts += [f"### {title[0].upper()}{title[1:]}", beside(group), lies_table(group)]
+    parts += ["## Defences", *note("defences"), defences_table(groups), "## How it was measured", *note("missing")]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def note(name: str) -> list[str]:
+    """Return the text that is written by hand."""
+    path = NOTES / f"{name}.md"
+    return [path.read_text().strip()] if path.is_file() else []
+
+
+def grouped(rows: Table) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the rows of each method and budget, in the order of the measurement."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(", ".join(part for part in (row["method"], named(row["epsilon"])) if part), []).append(row)
+    return {title: group for title, group in found.items() if {row["attack"] for row in group} - {NONE, _SILENT}}
+
+
+def summary(rows: Table) -> str:
+    """Return the counts of the page."""
+    laws = [row["passed"] for row in rows if row["passed"] is not None]
+    most = int(max(row["repeats"] for row in rows))
+    broken = sorted({row["method"] for row in rows if _breaks(row)})
+    return (
+        f"{len(rows)} rows, of one to {most} repeats. {sum(laws)} of {len(laws)} rows with a law agree with it. Lies "
+        f"cost 5 points more than silence for {', '.join(broken) or 'no method'}."
+    )  # fmt: skip
+
+
+def _breaks(row: Mapping[str, Any]) -> bool:
+    known = row["attack"] not in (NONE, _SILENT) and row["defence"] == NONE and row["vs_silent"] is not None
+    return known and row["vs_silent"] <= -BREAKDOWN
+
+
+def verdicts(title: str, group: Table) -> Iterator[str]:
+    """Yield a sentence for each attack: its breakdown share, response beside input, and silence."""
+    silent = {row["share"]: row for row in group if row["attack"] == _SILENT}
+    plain = [row for row in group if row["defence"] == NONE and row["vs_silent"] is not None]
+    for attack in dict.fromkeys(row["attack"] for row in plain if row["attack"] not in (NONE, _SILENT)):
+        rows = [row for row in plain if row["attack"] == attack]
+        at = min((row["share"] for row in rows if _breaks(row)), default=None)
+        worst = min(rows, key=lambda row: row["vs_silent"])
+        words = (
+            f"no share up to {_percent(max(row['share'] for row in rows))} costs 5 points more than silence"
+            if at is None else f"from {_percent(at)} of liars on, honest people lose 5 points or more against silence"
+        )  # fmt: skip
+        yield (
+            f"**{title}, `{attack}`**: {words}; the most is {_points(worst['vs_silent'])} points ({worst['lie']}, "
+            f"{_percent(worst['share'])}). {_input_beside_response(rows)}{_goal_words(rows)}"
+            f"{_silence(silent.get(max(silent, default=0.0)))}"
+        )  # fmt: skip
+
+
+def _input_beside_response(rows: Table) -> str:
+    last = max(row["share"] for row in rows)
+    by = {row["lie"]: row["accuracy"] for row in rows if row["share"] == last}
+    if len(by) < 2:
+        return ""
+    gap = by["response"] - by["input"]
+    return f"At {_percent(last)} a response leaves {_points(gap)} points beside an input lie. "
+
+
+def _goal_words(rows: Table) -> str:
+    words = {"inflate": "are predicted as the class", "connect": "of the chosen pairs are kept",
+             "influence": "is the mean rank of the chosen people's degrees"}  # fmt: skip
+    row = max(rows, key=lambda row: (row["share"], row["lie"] == "response"))
+    if row["goal"] not in words or row["goal_value"] is None or row["goal_clean"] is None:
+        return ""
+    return (f"The goal at {_percent(row['share'])}: {100 * row['goal_value']:.1f} % {words[row['goal']]}, "
+            f"{100 * row['goal_clean']:.1f} % without lies. ")  # fmt: skip
+
+
+def _silence(row: Mapping[str, Any] | None) -> str:
+    if row is None or row["vs_clean"] is None:
+        return ""
+    return f"Silence of {_percent(row['share'])} costs {_points(row['vs_clean'])} points."
+
+
+def beside(group: Table) -> str:
+    """Return what asking nobody gives, beside what nobody's lies leave."""
+    nulls = next((row["nulls"] for row in group if row["nulls"]), {})
+    words = ", ".join(f"{name.replace('_', ' ')} {100 * value:.1f} %" for name, value in nulls.items())
+    return f"What asking nobody gives: {words}." if words else ""
+
+
+def lies_table(group: Table) -> str:
+    """Return the table of one method and budget, without defences."""
+    head = ("| lie | share | accuracy % | to silence | goal | false pairs a liar | measured | theory | bound | repeats "
+            "|\n|---|---|---|---|---|---|---|---|---|---|")  # fmt: skip
+    lines = []
+    for row in sorted((row for row in group if row["defence"] == NONE), key=_order):
+        spread = "" if row["std"] is None else f" ± {100 * row['std']:.1f}"
+        goal = "" if row["goal"] == "untargeted" or row["goal_value"] is None else _goal_cell(row)
+        name = "nobody" if row["attack"] == NONE else f"`{row['attack']}` {row['lie']}".strip()
+        law = row["law"] if row["law"] != "honest disagreements" else None
+        cells = (name, _percent(row["share"]), f"{100 * row['accuracy']:.1f}{spread}",
+                 "" if row["attack"] in (NONE, _SILENT) or row["vs_silent"] is None else _points(row["vs_silent"]),
+                 goal, _number(row["fakes_accepted"], 1), _number(row["measured"] if law else None, 3),
+                 _number(row["theory"] if law else None, 3), _number(row["bound"], 3),
+                 f"{row['repeats']:.0f}")  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([head, *lines])
+
+
+def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return {NONE: 0, _SILENT: 1}.get(row["attack"], 2), row["attack"], row["lie"], row["share"]
+
+
+def _goal_cell(row: Mapping[str, Any]) -> str:
+    clean = "" if row["goal_clean"] is None else f" ({100 * row['goal_clean']:.1f})"
+    return f"{row['goal']} {100 * row['goal_value']:.1f}{clean}"
+
+
+def defences_table(groups: Mapping[str, Table]) -> str:
+    """Return what defences saved and cost, each row beside the same lies without a defence."""
+    head = ("| method | lie | share | defence | accuracy %, without | with | liars found % | honest excluded % |\n"
+            "|---|---|---|---|---|---|---|---|")  # fmt: skip
+    lines = []
+    for title, group in groups.items():
+        plain = {(row["attack"], row["lie"], row["share"]): row for row in group if row["defence"] == NONE}
+        defended = [row for row in group if row["defence"] != NONE]
+        for row in sorted(defended, key=lambda row: (row["defence"], *_order(row))):
+            without = plain.get((row["attack"], row["lie"], row["share"]))
+            name = "nobody lies" if row["attack"] == NONE else f"`{row['attack']}` {row['lie']}"
+            lines.append(f"| {title} | {name} | {_percent(row['share'])} | `{row['defence']}` | "
+                         f"{'' if without is None else _number(100 * without['accuracy'], 1)} | "
+                         f"{100 * row['accuracy']:.1f} | {_number(_hundred(row['found']), 1)} | "
+                         f"{_number(_hundred(row['false_alarms']), 2)} |")  # fmt: skip
+    return "\n".join([head, *lines]) if lines else "No defence was run."
+
+
+def _hundred(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value + 0.0:+.1f}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:,.{digits}f}"
+
+
+def main() -> None:
+    """Write the page, its picture and, from a folder of cells, its table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path)
+    folder = parser.parse_args().folder
+    if folder is not None:
+        write_rows(measured(folder), RESULTS / TABLE)
+    rows = read_rows(RESULTS / TABLE)
+    draw(rows, RESULTS / PICTURE, about="cora")
+    (RESULTS / NAME).write_text(page(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Rows of ``ldpsim poison`` as people read them, on the terminal and on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.words import NONE, points
+
+_ORDER = {"none": 0, "silent": 1}  # of the rows of a table
+
+
+def by_method(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the rows of each method and budget: nobody, silence, then each lie, its defences below it."""
+    from strategies.poison.rows import named
+
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        title = " ".join(part for part in (row["method"], named(row["epsilon"])) if part)
+        found.setdefault(title, []).append(row)
+    return {
+        title: sorted(group, key=lambda row: (_ORDER.get(row["attack"], 2), row["attack"], row["lie"],
+                                              row["defence"] != "none", row["defence"], row["share"]))
+        for title, group in found.items()
+    }
+
+
+def asking_nobody(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the null models without devices give, in per cent; empty if they were not taken."""
+    from strategies.results.shown_nulls import NULLS
+
+    found: Mapping[str, float] = next((row["nulls"] for row in rows if row["nulls"]), {})
+    return ", ".join(f"{NULLS[name].heading} {points(value)}" for name, value in found.items())
+
+
+def named_lie(row: Mapping[str, Any]) -> str:
+    """Return the name of a row: the attack and the lie, or the defence."""
+    if row["defence"] != "none":
+        return f"  + {row['defence']}"  # below the same lies without it
+    return "nobody lies" if row["attack"] == "none" else f"{row['attack']} {row['lie']}".rstrip()
+
+
+def accuracy(row: Mapping[str, Any]) -> str:
+    """Return the accuracy in per cent, with its spread."""
+    if row["accuracy"] is None:
+        return NONE
+    return points(row["accuracy"]) + ("" if row["std"] is None else f" ±{points(row['std'])}")
+
+
+def difference(row: Mapping[str, Any]) -> str:
+    """Return the difference to silent liars in points."""
+    value = row["vs_silent"]
+    return NONE if value is None or row["attack"] == "silent" else f"{100 * value + 0.0:+.1f}"
+
+
+def goal_words(row: Mapping[str, Any]) -> str:
+    """Return the measure of a goal other than accuracy, and in brackets the one at share 0."""
+    if row["goal"] == "untargeted" or row["goal_value"] is None:
+        return NONE
+    clean = "" if row["goal_clean"] is None else f" ({points(row['goal_clean'])})"
+    return points(row["goal_value"]) + clean
+
+
+def number(value: float | None) -> str:
+    """Return a number with one decimal."""
+    return NONE if value is None else f"{value:.1f}"
+
+
+def share_words(value: float | None) -> str:
+    """Return a share in per cent."""
+    return NONE if value is None else points(value)
+
+
+def theory(row: Mapping[str, Any], *, marked: str = "[red]![/red]") -> str:
+    """Return whether a row agrees with its laws."""
+    return NONE if row["passed"] is None else "ok" if row["passed"] else marked
