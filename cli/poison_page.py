@@ -18,7 +18,7 @@ from cli.poison_words import (
     share_words,
     theory,
 )
-from cli.words import NONE, count
+from cli.words import NONE
 from devices.atomic_files import write_atomically
 from strategies.poison.running import PoisonResult
 
@@ -48,7 +48,7 @@ def write_page(result: PoisonResult, picture: Path, path: Path) -> None:
 
 def _cells(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     return [
-        [named_lie(row).strip(), f"{100 * row['share']:g} %", count(row["repeats"], "repeat"), accuracy(row),
+        [named_lie(row).strip(), f"{100 * row['share']:g} %", str(row["repeats"]), accuracy(row),
          difference(row), goal_words(row), number(row["fakes_accepted"]), share_words(row["found"]),
          share_words(row["false_alarms"]), _figure(row["measured"]), _figure(row["theory"]), _figure(row["bound"]),
          theory(row, marked="differs")]

@@ -50,7 +50,7 @@ def accuracy(row: Mapping[str, Any]) -> str:
 def difference(row: Mapping[str, Any]) -> str:
     """Return the difference to silent liars in points."""
     value = row["vs_silent"]
-    return NONE if value is None or row["attack"] == "silent" else f"{100 * value + 0.0:+.1f}"
+    return NONE if value is None or row["attack"] == "silent" else f"{round(100 * value, 1) + 0.0:+.1f}"
 
 
 def goal_words(row: Mapping[str, Any]) -> str:

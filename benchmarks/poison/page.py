@@ -210,7 +210,7 @@ def _percent(share: float) -> str:
 
 
 def _points(value: float) -> str:
-    return f"{100 * value + 0.0:+.1f}"
+    return f"{round(100 * value, 1) + 0.0:+.1f}"
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -44,7 +44,7 @@ def draw(rows: Sequence[LieRow], path: Path, *, about: str) -> None:
         axis.set_axis_off()
     figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=min(3, len(found) or 1),
                   frameon=False, fontsize=8)  # fmt: skip
-    figure.suptitle(f"{about}: what lying devices cost the honest", fontsize=11)
+    figure.suptitle(f"{about}: accuracy of honest people by the share of people who lie", fontsize=11)
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=120)
     Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
@@ -58,7 +58,8 @@ def _panels(rows: Sequence[LieRow]) -> list[tuple[str, str, list[LieRow]]]:
     first, second = [], []
     for (method, epsilon), group in together.items():
         title = " ".join(part for part in (method, named(epsilon)) if part)
-        first.append((title, "accuracy", group))
+        if any(row["attack"] != NONE for row in group):
+            first.append((title, "accuracy", group))
         for goal in dict.fromkeys(row["goal"] for row in group if row["goal"] in _TITLES):
             same = [row for row in group if row["goal"] == goal and row["goal_value"] is not None]
             if same:
@@ -90,6 +91,7 @@ def _panel(axis: Any, title: str, goal: str, rows: Sequence[LieRow]) -> dict[str
         bounds = {row["share"]: row["goal_clean"] + row["bound"] for row in rows
                   if row["bound"] is not None and row["lie"] == "response"}  # fmt: skip
         if bounds:
+            bounds = {0.0: rows[0]["goal_clean"], **bounds}
             (line,) = axis.plot([at[share] for share in bounds], list(bounds.values()), color="#444444", linestyle=":",
                                 linewidth=1.2)  # fmt: skip
             lines["bound of the estimated share"] = line

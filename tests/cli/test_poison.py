@@ -19,7 +19,8 @@ SMALL = ["poison", "hogs", "--clients", "60", "--shares", "0,0.2", "--workers", 
 
 def row(attack: str, **given: object) -> dict:
     return {"method": "hogs", "epsilon": 8.0, "attack": attack, "lie": "", "goal": "untargeted", "share": 0.2,
-            "defence": "none", "accuracy": 0.8, "std": 0.01, "vs_silent": None, "goal_value": 0.8, "goal_clean": 0.8,
+            "defence": "none", "repeats": 1, "measured": None, "theory": None, "bound": None, "accuracy": 0.8,
+            "std": 0.01, "vs_silent": None, "goal_value": 0.8, "goal_clean": 0.8,
             "fakes_accepted": None, "found": None, "false_alarms": None, "passed": None, "failed_laws": [],
             "nulls": {}, **given}  # fmt: skip
 
@@ -68,6 +69,7 @@ def test_a_row_against_theory_is_exit_1(monkeypatch: pytest.MonkeyPatch, tmp_pat
     wrong = row("fakes", lie="input", passed=False, failed_laws=["grr shift"])
     from strategies.poison import writing
 
+    (tmp_path / "poison.png").write_bytes(b"a picture")
     monkeypatch.setattr(writing, "run_and_write", lambda *_, **__: (result(wrong), tmp_path))
     found = CliRunner().invoke(app, [*SMALL, "--out", str(tmp_path)])
     assert found.exit_code == 1

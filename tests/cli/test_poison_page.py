@@ -1,0 +1,34 @@
+"""The page of ``ldpsim poison``: everything in one file, escaped, and nothing that could fetch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli.poison_page import HEADINGS, write_page
+from strategies.poison.running import PoisonResult
+from tests.cli.test_poison import row
+
+
+def test_the_page(tmp_path: Path) -> None:
+    rows = [
+        row("none", share=0.0, nulls={"chance": 0.3}),
+        row("fakes", lie="response", vs_silent=-0.2, measured=12.0, theory=11.5, bound=0.25, passed=True),
+    ]  # fmt: skip
+    (tmp_path / "a.png").write_bytes(b"picture")
+    write_page(PoisonResult(rows, {"dataset": "<b>cora"}, [], 1.0), tmp_path / "a.png", tmp_path / "a.html")
+    text = (tmp_path / "a.html").read_text()
+    assert "&lt;b&gt;cora" in text and "<b>cora" not in text
+    assert "default-src 'none'" in text and "cGljdHVyZQ==" in text and "<script" not in text
+    assert "Asking nobody gives chance 30.0." in text
+    assert "hogs eps 8 fakes response: 5 points less than silence from 20 % of the people on." in text
+    assert all(f'<th scope="col">{heading}</th>' in text for heading in HEADINGS)
+    assert text.count("<tr>") == 3 and "<td>0.250</td>" in text and "<td>-20.0</td>" in text
+
+
+def test_a_row_against_theory_is_marked(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"picture")
+    write_page(PoisonResult([row("fakes", passed=False)], {"dataset": "cora"}, [], 1.0), tmp_path / "a.png",
+               tmp_path / "a.html")  # fmt: skip
+    text = (tmp_path / "a.html").read_text()
+    assert "A row is not as theory says" in text and "<td>differs</td>" in text
+    assert "No lie that was tried costs 5 points more than silence." in text
