@@ -94,7 +94,7 @@ def summary(rows: Table) -> str:
     most = int(max(row["repeats"] for row in rows))
     broken = sorted({row["method"] for row in rows if _breaks(row)})
     return (
-        f"{len(rows)} rows, of one to {most} repeats. {sum(laws)} of {len(laws)} rows with a law agree with it. Lies "
+        f"{len(rows)} rows; the most repeats of a row are {most}. {sum(laws)} of {len(laws)} rows with a law agree with it. Lies "
         f"cost 5 points more than silence for {', '.join(broken) or 'no method'}."
     )  # fmt: skip
 
@@ -117,8 +117,8 @@ def verdicts(title: str, group: Table) -> Iterator[str]:
             if at is None else f"from {_percent(at)} of liars on, honest people lose 5 points or more against silence"
         )  # fmt: skip
         yield (
-            f"**{title}, `{attack}`**: {words}; the most is {_points(worst['vs_silent'])} points ({worst['lie']}, "
-            f"{_percent(worst['share'])}). {_input_beside_response(rows)}{_goal_words(rows)}"
+            f"**{title}, `{attack}`**: {words}; the largest loss is {_points(worst['vs_silent'])} points "
+            f"({worst['lie']}, {_percent(worst['share'])}). {_input_beside_response(rows)}{_goal_words(rows)}"
             f"{_silence(silent.get(max(silent, default=0.0)))}"
         )  # fmt: skip
 
