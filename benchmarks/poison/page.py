@@ -94,8 +94,8 @@ def summary(rows: Table) -> str:
     most = int(max(row["repeats"] for row in rows))
     broken = sorted({row["method"] for row in rows if _breaks(row)})
     return (
-        f"{len(rows)} rows; the most repeats of a row are {most}. {sum(laws)} of {len(laws)} rows with a law agree with it. Lies "
-        f"cost 5 points more than silence for {', '.join(broken) or 'no method'}."
+        f"{len(rows)} rows; the most repeats of a row are {most}. {sum(laws)} of {len(laws)} rows with a law agree "
+        f"with it. Lies cost 5 points more than silence for {', '.join(broken) or 'no method'}."
     )  # fmt: skip
 
 
