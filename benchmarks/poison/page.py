@@ -150,7 +150,7 @@ def _silence(row: Mapping[str, Any] | None) -> str:
 
 def beside(group: Table) -> str:
     """Return what asking nobody gives, beside what nobody's lies leave."""
-    nulls = next((row["nulls"] for row in group if row["nulls"]), {})
+    nulls: Mapping[str, float] = next((row["nulls"] for row in group if row["nulls"]), {})
     words = ", ".join(f"{name.replace('_', ' ')} {100 * value:.1f} %" for name, value in nulls.items())
     return f"What asking nobody gives: {words}." if words else ""
 

@@ -83,7 +83,8 @@ class LyingApp(ClientApp):
         if plan.lie == "input" or mechanism.name == "handed_over":  # a raw record has no noise to leave out
             return mechanism.respond(false, noise, device=device, grouping=grouping)
         true = plan.population.record(device)
-        return response(mechanism, Said(device, false, true, grouping, honest, plan.attack.adds))
+        adds = plan.attack.adds and plan.goal != "hide"
+        return response(mechanism, Said(device, false, true, grouping, honest, adds))
 
     def _train(self, message: Message, context: Context, kind: AnswerKind | None) -> Message:
         if context.node_config.get("silo-dir"):

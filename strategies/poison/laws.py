@@ -121,8 +121,8 @@ def _rows(reports: Reports, people: Population, plan: Plan | None, lies: Any, _:
         ends = liars[claims.row], honest[claims.col]
         true = np.isin(ends[0] * n + ends[1], _both_ways(people))
         false = ends[0][~true], ends[1][~true]
-        back = np.asarray(rows[false[1], false[0]]).ravel()
-        found["both_ends"] = {"claims": len(false[0]), "found": int(back.sum()), "chance": flip, "liars": len(liars)}
+        back = int(rows[false[1], false[0]].sum()) if len(false[0]) else 0
+        found["both_ends"] = {"claims": len(false[0]), "found": back, "chance": flip, "liars": len(liars)}
     return found
 
 

@@ -67,6 +67,12 @@ def test_measures(cells: Cells) -> None:
     assert run_cell(found["extreme-bit", "input", 0.2])["reports"]["bits"]["liars"] == 12
 
 
+def test_liars_who_hide_claim_nobody(cells: Cells) -> None:
+    found = run_cell(cells(attacks=("fakes",), goal="hide")["fakes", "response", 0.2])
+    assert found["reports"]["both_ends"]["claims"] == found["reports"]["both_ends"]["found"] == 0
+    assert found["edges"]["0.2"]["true_lost"] == found["edges"]["0.2"]["true"] > 0
+
+
 def test_nobodys_accuracy_is_a_mistake(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
     cell = cells()["none", "", 0.0]
 
