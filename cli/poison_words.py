@@ -19,8 +19,17 @@ def by_method(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
         title = " ".join(part for part in (row["method"], named(row["epsilon"])) if part)
         found.setdefault(title, []).append(row)
     return {
-        title: sorted(group, key=lambda row: (_ORDER.get(row["attack"], 2), row["attack"], row["lie"],
-                                              row["defence"] != "none", row["defence"], row["share"]))
+        title: sorted(
+            group,
+            key=lambda row: (
+                _ORDER.get(row["attack"], 2),
+                row["attack"],
+                row["lie"],
+                row["defence"] != "none",
+                row["defence"],
+                row["share"],
+            ),
+        )
         for title, group in found.items()
     }
 

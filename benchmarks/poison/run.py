@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import torch
+
 from benchmarks.poison.sets import passes
 from strategies.poison.running import poison
 
@@ -16,6 +18,7 @@ FOLDER = Path("runs") / "poison-page"
 
 def main() -> None:
     """Run the cells that have no result."""
+    torch.set_flush_denormal(True)  # some networks of lpgnn run into subnormal numbers, ten times slower
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=FOLDER)
     folder = parser.parse_args().folder
