@@ -67,13 +67,13 @@ class HostileGrid(DirectGrid):
 
 @pytest.mark.parametrize(
     ("method", "given"),
-    [("hogs", {}), ("hogs", {"reporting": "one-end"}), ("blink", {}), ("solitude", {}), ("lpgnn", {}), ("rgnn", {}),
+    [("hogs", {}), ("hogs", {"reporting": "one-end"}), ("blink", {}), ("solitude", {}), ("rgnn", {}),
      ("ldpgen", {}), ("ldpgcn", {}), ("vote", {}), ("hogs", {"private_labels": True, "eps_labels": 1.0}),
      ("lpgnn", {"settings": {"epochs": "2", "mechanism": "laplace"}})],
 )  # fmt: skip
 def test_hostile_bytes_do_not_end_a_run(method: str, given: dict, tmp_path: Path) -> None:
-    """Three hostile collections, each with ten devices of forty that send what they like."""
-    for seed in range(3):
+    """Two hostile collections, each with ten devices of forty that send what they like."""
+    for seed in range(2):
         options = RunOptions(**{"method": method, "clients": 40, "nulls": False, "reference": False, "seed": seed,
                                 "out": None, "settings": {"epochs": "2"}, **given})  # fmt: skip
         setup = set_up(options)
