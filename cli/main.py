@@ -18,6 +18,7 @@ from cli.errors import OneLineErrors
 from cli.import_data import import_data
 from cli.ledger import ledger
 from cli.methods import methods
+from cli.plan import plan
 from cli.poison import poison
 from cli.report.command import report
 from cli.run import run
@@ -80,7 +81,7 @@ SIMULATE, READ, ATTACK, DEVICES = "Simulate", "Look up", "Attack and account", "
 
 # Commands under their headings in --help, most used first.
 for panel, commands in (
-    (SIMULATE, (run, compare, sweep, tune)),
+    (SIMULATE, (plan, run, compare, sweep, tune)),
     (READ, (report, methods, datasets, import_data, doctor)),
     (ATTACK, (stress, poison, audit, epsilon)),
 ):

@@ -39,6 +39,28 @@ OF_AN_OWNER = {
 }
 
 
+def whole_number(text: str | int) -> int:
+    """Read a count: digits, with ``_`` between them if wanted, or a form such as 1e8.
+
+    >>> whole_number("1e8"), whole_number("50_000")
+    (100000000, 50000)
+
+    Raises:
+        typer.BadParameter: for anything else.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = float(text)
+        if value.is_integer():
+            return int(value)
+    except (ValueError, OverflowError):
+        pass
+    raise typer.BadParameter(f"{text!r} is not a whole number.")
+
+
 def plain_option(flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
     """Return a Typer option; a shell completes the words of its metavar unless there is another completion."""
     more.setdefault("autocompletion", completion.from_metavar(metavar))
@@ -59,10 +81,11 @@ def debug(**more: Any) -> Any:
 
 def _typer_option(name: str, spec: OptionSpec, *, hidden: bool = False) -> Any:
     metavar = spec.metavar or "|".join(spec.values) or None
+    counts = {"parser": whole_number} if name == "clients" else {}
     return in_panel(
         None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}", spec.help, metavar,
         show_default=spec.shown or True, envvar=spec.envvar, hidden=hidden,
-        autocompletion=completion.OF_A_RUN.get(name, completion.from_metavar(metavar)),
+        autocompletion=completion.OF_A_RUN.get(name, completion.from_metavar(metavar)), **counts,
     )  # fmt: skip
 
 

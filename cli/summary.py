@@ -258,10 +258,12 @@ def _cost(record: Mapping[str, Any]) -> RenderableType:
         grid.add_row("bytes", f"{down:,.0f} down, {up:,.0f} up a device; {size(total)} in all, {rounds}")
     else:
         grid.add_row("devices", "nobody was asked")
-    named = {name: value for name, value in seconds.items() if name != "total"}
+    named = {name: value for name, value in seconds.items() if name not in ("total", "cpu")}
     named["the rest"] = max(seconds["total"] - sum(named.values()), 0.0)  # the reference, reading, writing
     phases = ", ".join(f"{name} {in_words(value)}" for name, value in named.items())
     grid.add_row("seconds", f"[bold]{in_words(seconds['total'])}[/bold]: {phases}")
+    if "cpu" in seconds:  # a result of an earlier version has none
+        grid.add_row("", f"{in_words(seconds['cpu'])} of CPU, in all processes")
     grid.add_row("memory", f"{size(record['memory']['peak_rss_bytes'])} at the peak")
     return grid
 

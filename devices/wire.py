@@ -77,11 +77,12 @@ def reply(answer: Report | Refusal, message: Message, *, device: int) -> Message
     """Return the device's reply to a message."""
     if isinstance(answer, Refusal):
         return Message(Error(answer.value, TEXTS[answer]), reply_to=message)
-    return Message(_report_content(answer, device), reply_to=message)
+    return Message(report_content(answer, device=device), reply_to=message)
 
 
-def _report_content(report: Report, device: int) -> RecordDict:
-    record = ConfigRecord({"report": report.data, "device": device, "replayed": report.replayed})
+def report_content(answer: Report, *, device: int) -> RecordDict:
+    """Return the content of a reply with a report."""
+    record = ConfigRecord({"report": answer.data, "device": device, "replayed": answer.replayed})
     return RecordDict({"report": record})
 
 
@@ -179,4 +180,4 @@ def read_introduction(message: Message) -> tuple[int, bool] | None:
     return device, own_state
 
 
-_REPLY_BYTES = payload_bytes(_report_content(Report(b"?", replayed=False), 0)) - 1
+_REPLY_BYTES = payload_bytes(report_content(Report(b"?", replayed=False), 0)) - 1

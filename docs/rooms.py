@@ -52,10 +52,10 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("engines",),
         ("adversaries", "audit", "liars", "setup"),
         ("adversaries.__init__", "results"),
-        ("outputs", "tracking"),
+        ("estimate", "outputs", "tracking"),
         ("runs", "stress"),
         ("__init__", "experiments", "flower_app"),
-        ("poison", "server_app"),
+        ("planning", "poison", "server_app"),
     ),
     "benchmarks": (("__init__",), ("audits", "mutants", "paired", "poison", "speed"), ("papers",)),
 }

@@ -228,6 +228,14 @@ class Mechanism:
         """Return the report's bytes on the wire; :meth:`decode` reads them back."""
         raise NotImplementedError
 
+    def expected_bytes(self, degree: float) -> float | None:
+        """Return the expected bytes of a report by people of this mean degree; None where only a sample tells them."""
+        return None
+
+    def expected_ones(self, degree: float) -> float:
+        """Return the expected number of neighbours that a report names, false ones included; 0 if it names none."""
+        return 0.0
+
     def decode(self, data: bytes, *, device: int) -> Any:
         """Read a report; ValueError for bytes that :meth:`encode` never writes."""
         raise NotImplementedError

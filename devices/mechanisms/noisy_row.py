@@ -69,6 +69,14 @@ class NoisyRow(NoisyCounts):
         largest = self.grid + self.t / self.s * 9 * math.log(10)
         return 1 + (self.n - 1) * (int(largest).bit_length() // 8 + 1)
 
+    def expected_bytes(self, degree: float) -> float:
+        width, fall = 1.0, math.exp(-self.s / self.t)
+        for size in (7, 15, 23, 31):  # a row is wider than a byte if one of its numbers is
+            zero = 2 * fall ** (1 << size) / (1 + fall)
+            one = min(1.0, fall ** max((1 << size) - self.grid, 0) / (1 + fall))
+            width += 1 - (1 - min(1.0, zero)) ** (self.n - 1 - degree) * (1 - one) ** degree
+        return 1 + (self.n - 1) * width
+
     def perturb(self, value: BoolArray, noise: NoiseStream) -> np.ndarray:
         return super().perturb(self.grid * value.astype(np.int64), noise)
 

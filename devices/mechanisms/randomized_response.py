@@ -33,7 +33,7 @@ from devices.array_types import BoolArray, IntArray
 from devices.data.population import Record
 from devices.mechanisms.adjacency import AdjacencyBits, existing
 from devices.mechanisms.base import ONE, Grouping, Loss, Reporting, log_ratio, probability_threshold
-from devices.mechanisms.bits import pack_many, pack_positions, rows_with
+from devices.mechanisms.bits import expected_size, pack_many, pack_positions, rows_with
 from devices.mechanisms.sparse_rows import sparse_reports
 from devices.noise import NoiseStream, first_words
 from devices.sampling.binomial import Binomial, binomial
@@ -172,6 +172,18 @@ class RandomizedResponse(AdjacencyBits):
     def variance(self, value: BoolArray) -> np.ndarray:
         p = self.flip_probability
         return np.full(len(value), p * (1 - p) / (1 - 2 * p) ** 2)
+
+    def expected_ones(self, degree: float) -> float:
+        p, ends = self.flip_probability, 1 if self.reporting == "both" else 2
+        return ((self.n - 1 - degree) * p + degree * (1 - p)) / ends
+
+    def expected_bytes(self, degree: float) -> float:
+        bits = self.n - 1
+        share = (1 if self.reporting == "both" else 2) * self.expected_ones(degree) / max(bits, 1)
+        if self.reporting == "both":
+            return expected_size(bits, share)
+        rows = np.linspace(0, bits, 65)  # device i has i bits
+        return float(np.trapezoid([expected_size(row, share) for row in rows], rows)) / max(bits, 1)
 
     @property
     def weight(self) -> float:

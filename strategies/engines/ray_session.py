@@ -12,6 +12,8 @@ import signal
 import threading
 from typing import Any
 
+from strategies.engines.cpu_time import note_ended, note_ending
+
 
 class RaySession:
     """Ray for as long as it is needed; a Ray that ran before stays as it is.
@@ -43,5 +45,7 @@ class RaySession:
     def close(self) -> None:
         """Shut Ray down if it was started here."""
         if self._started:
+            before = note_ending()
             self.ray.shutdown()
+            note_ended(before)
             self._started = False

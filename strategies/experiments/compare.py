@@ -19,6 +19,7 @@ from typing import Any
 from curator.methods import Budget, find
 from devices.atomic_files import write_atomically
 from devices.data.population import Population
+from strategies.estimate.fits import check_fits
 from strategies.experiments.match_budgets import guarantee_before, match
 from strategies.experiments.shared_question import differences, share, taken_over
 from strategies.experiments.sweep import run_sweep
@@ -113,6 +114,8 @@ def compare(
     if options.out is None:
         raise ValueError("a comparison needs a folder to write to")
     cells = cells_of(methods, options, taken_over(methods) if same_reports else {})
+    for cell in cells:
+        check_fits(cell.options)
     if options.public_features:
         cells = _with_features_of_their_own(cells)
     made = sharing = None

@@ -55,6 +55,21 @@ def guarantee_of_reports(setup: RunSetup) -> Guarantee:
     return setup.method.guarantee(setup.population.facts, questions, replace(setup.budget, public_features=False))
 
 
+@dataclass(frozen=True)
+class Accounts:
+    """Source of the figures that a search compares.
+
+    Args:
+        set_up: Checks options and makes the set-up of a run.
+        before: Guarantee of a run, before anybody is asked.
+        of_reports: Guarantee of what people report, as if their public features were unknown.
+    """
+
+    set_up: Callable[[RunOptions], RunSetup]
+    before: Callable[[RunSetup], Guarantee] = guarantee_before
+    of_reports: Callable[[RunSetup], Guarantee] = guarantee_of_reports
+
+
 def match(options: RunOptions, population: Population, level: str, target: float) -> Matched:
     """Solve for the budget at which the loss that holds at ``level`` is ``target``.
 
@@ -67,19 +82,24 @@ def match(options: RunOptions, population: Population, level: str, target: float
     Raises:
         ValueError: for options that are wrong with any budget.
     """
-    setup = set_up(options, population=population)
+    return match_by(Accounts(lambda given: set_up(given, population=population)), options, level, target)
+
+
+def match_by(accounts: Accounts, options: RunOptions, level: str, target: float) -> Matched:
+    """Solve as :func:`match` does, with figures of another source: of people who are not there, for example."""
+    setup = accounts.set_up(options)
     if setup.settings.provenance.get("feature_share") == CHOSEN:
-        return _with_chosen_share(setup, population, level, target)
+        return _with_chosen_share(accounts, setup, level, target)
     method = setup.method
     knob, start = ("lambda_", method.lambda_) if isinstance(method, LabelAnswers) else ("epsilon", setup.budget.epsilon)
 
-    def at(value: float, make: Callable[[RunSetup], Guarantee] = guarantee_before) -> dict[str, Any]:
+    def at(value: float, make: Callable[[RunSetup], Guarantee] = accounts.before) -> dict[str, Any]:
         return held(make(_with(setup, knob, value)).to_dict()["holds"], level)
 
-    first, make, note = at(start), guarantee_before, ""
+    first, make, note = at(start), accounts.before, ""
     if first["status"] != "bounded":
         # Public features leave the whole person unprotected. Then the loss of all that is reported is made equal.
-        make = guarantee_of_reports
+        make = accounts.of_reports
         reported = at(start, make) if setup.budget.public_features and level in OF_A_PERSON else first
         if reported["status"] != "bounded":
             return Matched(options, None, _unbounded(first, level))
@@ -91,14 +111,14 @@ def match(options: RunOptions, population: Population, level: str, target: float
     return Matched(_with(setup, knob, value).options, loss, note, of_reports=bool(note))
 
 
-def _with_chosen_share(setup: RunSetup, population: Population, level: str, target: float) -> Matched:
+def _with_chosen_share(accounts: Accounts, setup: RunSetup, level: str, target: float) -> Matched:
     """Solve with the share of the present budget, then with the share of the budget that this gives, and keep it."""
     options = replace(setup.options, feature_share=setup.budget.feature_share)
-    found = match(options, population, level, target)
+    found = match_by(accounts, options, level, target)
     if found.reason:
         return replace(found, options=setup.options)
-    there = set_up(replace(found.options, feature_share=setup.options.feature_share), population=population)
-    return match(replace(options, feature_share=there.budget.feature_share), population, level, target)
+    there = accounts.set_up(replace(found.options, feature_share=setup.options.feature_share))
+    return match_by(accounts, replace(options, feature_share=there.budget.feature_share), level, target)
 
 
 def _with(setup: RunSetup, knob: str, value: float) -> RunSetup:

@@ -17,6 +17,7 @@ from typing import Any
 from devices import datasets
 from devices.atomic_files import exclusive_lock
 from strategies.engines.pool import Pool, on_ray, processes
+from strategies.estimate.fits import check_fits
 from strategies.experiments.failures import Failed, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
 from strategies.experiments.sweep_table import SweepRow, failed_row, row_of, write_tables
@@ -74,14 +75,17 @@ def run_sweep(
         track: Trackers to which each cell that runs is logged, as a run of its own.
 
     Raises:
-        ValueError: one line, with nothing written: an unknown engine, a tracker that does not answer, two cells with
-            one config hash, no cell that can be run, a folder that cannot be written or is in use.
+        ValueError: one line, with nothing written: an unknown engine, a tracker that does not answer, a cell that
+            cannot fit into memory, two cells with one config hash, no cell that can be run, a folder that cannot be
+            written or is in use.
     """
     if engine not in ENGINES:
         raise ValueError(f"--engine {engine}: must be one of {', '.join(ENGINES)}: cells run in processes or on Ray")
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers}: must be 1 or more")
     track = check_targets(track)
+    for cell in cells:
+        check_fits(cell.options)
     over_ray = engine == "ray" or (engine == "auto" and ray_address is not None)
     outcomes: dict[int, str | Failed] = {}
     with (

@@ -75,6 +75,7 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
             **{name: sum(repeat.outcome.seconds[name] for repeat in repeats) for name in PHASES},
             **({"nulls": sum(repeat.null_seconds for repeat in repeats)} if options.nulls else {}),
             "total": seconds["total"],
+            "cpu": seconds["cpu"],
         },
         "memory": {"peak_rss_bytes": peak_rss()},
         "reconstruction": _reconstruction(repeats),

@@ -17,6 +17,8 @@ from devices.data.population import Population
 from devices.enrolment.state import State, enrol, is_enrolled
 from devices.policy.policy import Policy
 from strategies.engines.collect import collect as collect_on_engine
+from strategies.estimate.fits import check_fits
+from strategies.estimate.graph_facts import known_before, measured
 from strategies.progress import Progress
 from strategies.runs.federated import FederatedRun
 from strategies.runs.isolated import IsolatedRun
@@ -68,7 +70,11 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
     """
     method = find(options.method)
     collector = None if options.collector_key is None else CollectorKey.load(options.collector_key)
-    population = population or load_population(options)
+    if population is None:
+        check_fits(options)
+        population = load_population(options)
+        if known_before(options) is None:
+            check_fits(options, measured(population))
     budget = budget_of(options, public_features=options.public_features or method.public_features)
     choose_device(options.device)
     settings = resolve(options, method, budget)

@@ -20,6 +20,7 @@ from typing import Any
 
 from curator.steps import heard
 from devices.enrolment.state import is_enrolled, used_alone
+from strategies.engines.cpu_time import cpu_seconds
 from strategies.outputs.graph import NoGraph, ResultGraph
 from strategies.outputs.graph_files import UnwrittenGraph, check_graph_file, is_form
 from strategies.outputs.html import html_of_run
@@ -112,7 +113,7 @@ def simulate(
         RunFailed: if no device answered, if ``on_metric`` raised an error, or if the graph cannot be saved.
     """
     tell = SteppedProgress(progress or quiet)
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), cpu_seconds()
     check_targets(track)
     tell("population", None)
     setup = set_up(options, collect)
@@ -147,7 +148,7 @@ def simulate(
             repeats.append(_repeat(scenes[-1], shared, keep_graph=keep_graph and number == options.repeats - 1))
             metrics.repeat(number, repeats[-1].accuracy)
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
-        seconds["total"] = time.perf_counter() - started
+        seconds |= {"total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
         record = assemble(setup, repeats, seconds)
         if options.out is not None:
             model = repeats[-1].outcome.model

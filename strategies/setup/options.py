@@ -189,6 +189,9 @@ class RunOptions:
         None, "Number of processes.", RUNNING, "N", shown="as cores allow", hashed="never", personal=True, **_COUNT
     )
     ray_address: str | None = option(None, "A Ray cluster to use.", RUNNING, "A", hashed="never", personal=True)
+    force: bool = option(
+        False, "Start a run that cannot fit into memory by the estimate.", RUNNING, hashed="never", personal=True
+    )
     dropout: float = option(
         0.0, "Share of the devices that never answer.", RUNNING, "P", allows=lambda share: 0 <= share < 1,
         must="a share of devices, 0 or more and below 1", hashed="always", people=True,

@@ -64,13 +64,13 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
         )
         for number, (repeat, figure) in enumerate(zip(repeats, figures, strict=True))
     ]
-    record = assemble(setup, changed, {"population": 1.0, "total": 9.0})
+    record = assemble(setup, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0})
     assert record["accuracy"] == {
         "test": pytest.approx(0.4), "val": pytest.approx(0.2), "macro_f1": pytest.approx(0.1),
         "per_repeat": list(figures), "std": pytest.approx(statistics.stdev(figures)),
     }  # fmt: skip
     assert record["reference"]["nonprivate_test"] == pytest.approx(0.5)
-    assert record["seconds"] == {"population": 1.0, "total": 9.0, "collect": pytest.approx(1.2),
+    assert record["seconds"] == {"population": 1.0, "total": 9.0, "cpu": 8.0, "collect": pytest.approx(1.2),
                                  "reconstruct": pytest.approx(2.4), "train": pytest.approx(3.6)}  # fmt: skip
     assert record["reconstruction"]["edges"] == pytest.approx(4) and record["devices"]["silent"] == 0
     assert record["reconstruction"]["edge_recall"] == pytest.approx(0.4)
@@ -78,6 +78,6 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
     assert record["privacy"]["lifetime_per_device"] == {"user": 2} and record["simulation_seeded"] is False
     assert record["privacy"]["collections"] == 3
     searched = replace(setup, settings=replace(setup.settings, collections=5))
-    assert assemble(searched, changed, {"population": 1.0, "total": 9.0})["privacy"]["collections"] == 8
+    assert assemble(searched, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0})["privacy"]["collections"] == 8
     digests = [hashlib.sha256(repeat.split.test.astype("<i8").tobytes()).hexdigest() for repeat in setup.repeats]
     assert record["dataset"]["scored_sha256"] == digests and len(set(digests)) == 3

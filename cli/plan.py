@@ -1,0 +1,231 @@
+"""``ldpsim plan``: decide before anybody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import completion
+from cli import options as o
+from cli.output import console, print_json, text_table, working
+from cli.words import bytes_, loss, percent, points, seconds, size
+from strategies.setup.option_spec import MODEL, POPULATION
+from strategies.setup.options import RunOptions
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from strategies.planning.plan import Plan
+    from strategies.planning.rows import Row
+
+_WISHES = "Wishes"
+_DEFAULT = "of --dataset"
+_GROUPS = {
+    "one report": "One report of links and features",
+    "asking less": "Asking less",
+    "other trust": "Other trust",
+    "nothing": "No protection",
+}
+_HIDDEN = ("state", "from_reports", "save_reports", "collector_key", "engine", "ray_address", "dropout", "caps",
+           "on_requery", "device", "force", "tuned", "split", "repeats_vary", "data_dir", "seed")  # fmt: skip
+
+
+def _fact(flag: str, help: str, metavar: str) -> Any:
+    return o.in_panel(POPULATION, flag, help, metavar, show_default=_DEFAULT)
+
+
+def _wish(flag: str, help: str, metavar: str, **more: Any) -> Any:
+    return o.in_panel(_WISHES, flag, help, metavar, **{"show_default": "none", **more})
+
+
+@o.with_run_options(
+    leave_out=("method",),
+    hidden=_HIDDEN,
+    after={
+        "mean_degree": "clients", "homophily": "clients", "classes": "clients", "features": "clients",
+        "feature_rate": "clients", "target": "reporting", "level": "reporting", "holds": "reporting",
+        "max_attack": "reporting", "max_bytes": "reporting", "no_worth": "no_nulls", "miniature": "no_nulls",
+        "as_json": "out",
+    },
+)  # fmt: skip
+def plan(
+    methods: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[METHOD]...",
+            help="Methods (see `ldpsim methods`); none: all that people answer by themselves.",
+            autocompletion=completion.methods,
+        ),
+    ] = None,
+    mean_degree: Annotated[float | None, _fact("--mean-degree", "Mean number of neighbours.", "K")] = None,
+    homophily: Annotated[float | None, _fact("--homophily", "Share of edges inside a class.", "H")] = None,
+    classes: Annotated[int | None, _fact("--number-of-classes", "Number of classes.", "C")] = None,
+    features: Annotated[int | None, _fact("--number-of-features", "Number of features.", "D")] = None,
+    feature_rate: Annotated[
+        float | None, _fact("--feature-rate", "Share of a person's features that are not 0.", "R")
+    ] = None,
+    target: Annotated[
+        str | None, _wish("--target", "Find the smallest budget with this accuracy.", "accuracy=X")
+    ] = None,
+    level: Annotated[
+        str,
+        _wish("--level", "Level that the plan is about.", "LEVEL", show_default=True, autocompletion=completion.levels),
+    ] = "user",
+    holds: Annotated[float | None, _wish("--holds", "Solve for budgets at which X holds there.", "X")] = None,
+    max_attack: Annotated[
+        float | None, _wish("--max-attack", "Largest chance of a right guess at that level.", "P")
+    ] = None,
+    max_bytes: Annotated[float | None, _wish("--max-bytes", "Most bytes a device, both ways.", "B")] = None,
+    no_worth: Annotated[
+        bool, o.in_panel(MODEL, "--no-worth", "Do not simulate what a method is likely worth (about a minute).")
+    ] = False,
+    miniature: Annotated[
+        int, o.in_panel(MODEL, "--miniature", "Made-up people on whom worth is simulated.", "N")
+    ] = 1000,
+    *,
+    options: RunOptions,
+    as_json: o.AsJson = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Say what each method would protect, cost and likely be worth. Nobody is asked, nobody is enrolled."""
+    given = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
+    with working(silent=quiet or as_json) as progress:
+        from strategies.planning.files import write_files
+        from strategies.planning.plan import Wishes, make_plan
+
+        facts = _facts(options, {name: value for name, value in given.items() if value is not None}, feature_rate)
+        wishes = Wishes(_accuracy(target), level, holds, max_bytes, max_attack)
+        made = make_plan(methods or (), options, facts, wishes, worth=not no_worth, people=miniature,
+                         repeats=options.repeats if options.repeats > 1 else 3, workers=options.workers,
+                         progress=progress)  # fmt: skip
+        files = write_files(made, options.out) if options.out is not None else ()
+    if as_json:
+        print_json(made.to_dict())
+    elif quiet:
+        typer.echo(str(files[0]) if files else "")
+    else:
+        _show(made, files)
+
+
+def _facts(options: RunOptions, given: Mapping[str, Any], feature_rate: float | None) -> Any:
+    """Return the facts of the people: those of the data set, and the given ones in their place."""
+    from dataclasses import replace
+
+    from strategies.estimate.graph_facts import known_before, measured
+    from strategies.setup.run_setup import load_population
+
+    if options.dataset in ("generated", "generated-v1"):
+        facts = known_before(options)
+        assert facts is not None
+    else:
+        facts = measured(load_population(options))
+    if feature_rate is not None and not 0 < feature_rate <= 1:
+        raise ValueError(f"--feature-rate {feature_rate:g}: must be a share, above 0 and at most 1")
+    rate = facts.words / facts.features if feature_rate is None else feature_rate
+    wanted = given.get("features", facts.features)
+    words = facts.words if feature_rate is None and wanted == facts.features else max(1.0, rate * wanted)
+    return replace(facts, **given, words=min(words, max(wanted, 1)))
+
+
+def _accuracy(target: str | None) -> float | None:
+    """Read ``accuracy=X``.
+
+    Raises:
+        ValueError: for another form.
+    """
+    if target is None:
+        return None
+    name, _, value = target.partition("=")
+    try:
+        if name.strip() == "accuracy":
+            return float(value)
+    except ValueError:
+        pass
+    raise ValueError(f"--target {target}: must be of the form accuracy=0.8")
+
+
+def _show(made: Plan, files: Sequence[Path]) -> None:
+    from rich.markup import escape
+
+    from strategies.planning.worth import WORDS
+
+    screen, facts = console(), made.facts
+    screen.print(
+        f"[bold]{facts.n:,} people on paper[/bold]: mean degree {facts.mean_degree:g}, homophily {facts.homophily:g}, "
+        f"{facts.classes} classes, {facts.features} features ({facts.words:g} a person)"
+    )
+    _table(screen, made)
+    if made.nothing:
+        said = ", ".join(f"{name} {percent(found.test)}" for name, found in made.nothing.items())
+        screen.print(f"Nobody asked: {said}.")
+    if made.notes:
+        notes = made.notes
+        screen.print(f"[dim]Worth: {WORDS}; {notes['runs']} runs of {notes['people']:,} made-up people, "
+                     f"{notes['seconds']:.0f} s.[/dim]")  # fmt: skip
+    for row in made.rows:
+        if row.why:
+            screen.print(f"  [dim]{escape(row.method)}: {escape('; '.join(row.why))}[/dim]")
+    for name, why in made.failures.items():
+        screen.print(f"  [dim]{escape(name)}: {escape(why)}[/dim]")
+    choice = made.choice
+    if choice is None:
+        screen.print(f"[yellow]Choice: {escape(made.why)}.[/yellow]")
+    else:
+        screen.print(f"[green bold]Choice: {escape(choice.method)}[/green bold] at {choice.shown_budget}: "
+                     f"{escape(made.why)}.")  # fmt: skip
+    for place, path in enumerate(files):
+        typer.echo(f"{'Written to' if not place else '       and'} {path}")
+
+
+def _table(screen: Console, made: Plan) -> None:
+    """Print one line a method, in groups."""
+    from cli.facts import NARROW
+
+    narrow = screen.width < NARROW
+    worth = bool(made.notes)
+    level = made.wishes.level.replace("_", " ")
+    headings = ["~method", f">{level}", *([">worth %"] if worth else [">bytes"])]
+    if not narrow:
+        headings = ["!method", ">budget", f">{level}", ">guess", ">bytes", ">CPU s", ">memory",
+                    *([">worth %"] if worth else [])]  # fmt: skip
+    shown = text_table(*headings, gap=1)
+    for group, title in _GROUPS.items():
+        rows = [row for row in made.rows if row.listed.group == group]
+        if rows:
+            shown.add_row(f"[cyan]{title}[/cyan]")
+        for row in rows:
+            shown.add_row(*_cells(row, worth, narrow))
+    screen.print(shown)
+    screen.print("[dim]*: the rest of the record is public. c: held by a trusted curator. bytes: a device, both ways. "
+                 f"CPU s, memory: `ldpsim run`, within {_factors()}.[/dim]" if not narrow else
+                 "[dim]*: the rest of the record is public. c: held by a trusted curator.[/dim]")  # fmt: skip
+
+
+def _factors() -> str:
+    from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
+
+    return f"factors of {TIME_ERROR:g} and {MEMORY_ERROR:g}"
+
+
+def _cells(row: Row, worth: bool, narrow: bool) -> list[str]:
+    entry, figures = row.at_level, row.figures
+    mark = "*" if row.private_only else "c" if entry["level"] == "central_node" else ""
+    held = "open" if entry["value"] is None else f"{loss(entry['value'])}{mark}"
+    guess = "" if "best_guess" not in entry else percent(entry["best_guess"])
+    seen = "" if row.worth is None else f"{points(row.worth.test)} ({_whole(row.worth.low)}-{_whole(row.worth.high)})"
+    name = row.method if row.meets else f"[dim]{row.method}[/dim]"
+    if narrow:
+        return [name, held, seen if worth else bytes_(figures["bytes_per_device"])]
+    time = "" if figures["seconds"] is None else seconds(figures["seconds"])
+    memory = "" if figures["memory_bytes"] is None else size(figures["memory_bytes"])
+    memory = f"[red]{memory}[/red]" if figures["fits"] is False else memory
+    return [name, row.shown_budget, held, guess, bytes_(figures["bytes_per_device"]), time, memory,
+            *([seen] if worth else [])]  # fmt: skip
+
+
+def _whole(share: float) -> str:
+    return f"{100 * share:.0f}"

@@ -1,0 +1,118 @@
+"""Questions of a method on paper: from sizes alone, with mechanisms of the full number of people.
+
+A method makes its questions for a few hundred people. Mechanisms that hold the number of people then get the full
+one. Nothing with an entry a person is made, so a plan for 100 million people takes as long as one for 1,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from curator.methods.base import Budget, Method
+from curator.methods.federated.fedavg import Federated
+from curator.methods.owner.owner import Baseline, OwnerMethod
+from devices.facts import PublicFacts, Split
+from devices.mechanisms import Mechanism
+from devices.query import Ask, Query
+from devices.raw_record import hand_over
+
+FEW = 600  # people for whom questions are made
+FEW_A_CLASS = 60  # and at least so many a class: the vote's first batch depends on it
+PRIVATE = 0.4  # share of the people whose records an owner has
+COLLECTION = "0" * 32  # an id as long as that of a run
+
+
+@dataclass(frozen=True, eq=False)
+class PaperQuestion:
+    """A query at the full size, and who is asked.
+
+    Args:
+        query: The query; its mechanisms hold the full number of people.
+        share: Share of the people who are asked.
+        rows: Bytes of the query that each further person adds: of a public table with a row a person.
+        few: Number of people for whom the query was made; ``rows`` counts from them.
+    """
+
+    query: Query
+    share: float
+    rows: float = 0.0
+    few: int = 0
+
+
+def few_people(facts: PublicFacts) -> int:
+    """Return the number of people for whom questions are made."""
+    return min(facts.n, max(FEW, FEW_A_CLASS * max(facts.classes, 1)))
+
+
+def halves(n: int, label_rate: float | None = None) -> Split:
+    """Divide n people as ``--split random`` does, in order: half, a quarter, a quarter."""
+    everybody, half, quarter = np.arange(n), n // 2, (n - n // 2) // 2
+    kept = half if label_rate is None else min(half, max(1, round(label_rate * n)))
+    return Split(everybody[:kept], everybody[half : half + quarter], everybody[half + quarter :])
+
+
+def questions_on_paper(
+    method: Method, facts: PublicFacts, budget: Budget, label_rate: float | None = None
+) -> tuple[PaperQuestion, ...]:
+    """Return the questions that a method asks of ``facts.n`` people; empty if it asks for no report.
+
+    Raises:
+        ValueError: one line, for a budget or a parameter that does not fit.
+    """
+    if isinstance(method, OwnerMethod):
+        return () if isinstance(method, Baseline) else (PaperQuestion(hand_over(COLLECTION), PRIVATE),)
+    if isinstance(method, Federated):
+        return ()
+    few = few_people(facts)
+    found = _made(method, facts, few, budget, label_rate)
+    if few == facts.n:
+        return tuple(PaperQuestion(query, share) for query, share in found)
+    more = _made(method, facts, min(2 * few, facts.n), budget, label_rate)
+    grown = [0.0] * len(found)
+    if len(more) == len(found):
+        added = (
+            len(large.to_bytes()) - len(small.to_bytes()) for (small, _), (large, _) in zip(found, more, strict=True)
+        )
+        grown = [each / (min(2 * few, facts.n) - few) for each in added]
+    return tuple(
+        PaperQuestion(query, share, rows, few) for (query, share), rows in zip(found, grown, strict=True)
+    )  # fmt: skip
+
+
+def _made(
+    method: Method, facts: PublicFacts, few: int, budget: Budget, label_rate: float | None
+) -> list[tuple[Query, float]]:
+    asked = method.questions(replace(facts, n=few), halves(few, label_rate), budget, COLLECTION)
+    return [
+        (_at_size(question.query, facts.n), 1.0 if question.devices is None else len(question.devices) / few)
+        for question in asked
+    ]
+
+
+def _at_size(query: Query, n: int) -> Query:
+    plan = tuple(
+        tuple(Ask(ask.attribute, tuple(_with_people(m, n) for m in ask.mechanisms)) for ask in stage)
+        for stage in query.plan
+    )
+    return Query(query.collection, plan)
+
+
+def _with_people(mechanism: Mechanism, n: int) -> Mechanism:
+    named = any(field.name == "n" for field in fields(mechanism))  # type: ignore[arg-type]
+    return replace(mechanism, n=n) if named else mechanism  # type: ignore[type-var]
+
+
+def ones_reported(asked: Sequence[PaperQuestion], n: int, degree: float) -> float:
+    """Return the expected number of neighbours that all reports name together, false ones included."""
+    return n * sum(
+        question.share * mechanism.expected_ones(degree)
+        for question in asked for stage in question.query.plan for ask in stage for mechanism in ask.mechanisms
+    )  # fmt: skip
+
+
+def largest_question(asked: Sequence[PaperQuestion], n: int) -> float:
+    """Return the bytes of the largest question; 0 if nobody is asked."""
+    return max((len(q.query.to_bytes()) + q.rows * (n - q.few) for q in asked), default=0.0)

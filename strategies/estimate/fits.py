@@ -1,0 +1,97 @@
+"""Check whether a run fits this machine, by the estimate, before its people are made and before anybody is asked."""
+
+from __future__ import annotations
+
+from curator.methods import find
+from devices.query import MAX_BYTES
+from strategies.estimate.asked import PaperQuestion, halves, largest_question, ones_reported, questions_on_paper
+from strategies.estimate.graph_facts import GraphFacts, known_before
+from strategies.estimate.load import MEMORY_ERROR, Load, expected_load, held_bytes
+from strategies.estimate.machine import memory_bytes
+from strategies.setup.feature_share import divided
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import budget_of
+from strategies.setup.settings import resolve
+
+NEAR = 4  # times the largest measured size, up to which the estimate keeps its error
+FAR_ERROR = 2.0  # factor beyond
+
+
+def asked_of(options: RunOptions, facts: GraphFacts) -> tuple[PaperQuestion, ...]:
+    """Return the questions of a run on paper.
+
+    Raises:
+        ValueError: one line, for options that do not fit.
+    """
+    method = find(options.method)
+    budget = budget_of(options, public_features=options.public_features or method.public_features)
+    settings = resolve(options, method, budget)
+    labels = len(halves(min(facts.n, 1000), options.label_rate).train) / min(facts.n, 1000)
+    budget, settings = divided(options, settings, budget, facts.public(), round(labels * facts.n))
+    return questions_on_paper(settings.method, facts.public(), budget, options.label_rate)
+
+
+def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Load | None:
+    """Return the load of a run; None for a method without constants.
+
+    Raises:
+        ValueError: one line, for options that do not fit.
+    """
+    method = find(options.method)
+    asked = () if options.from_reports is not None else asked_of(options, facts)
+    ratio = 1.0
+    if "epochs" in options.settings:
+        usual = RunOptions(method=options.method)
+        epochs, most = (
+            resolve(given, method, budget_of(given, public_features=False)).training.epochs
+            for given in (options, usual)
+        )
+        ratio = epochs / most
+    return expected_load(
+        options.method, facts, ones_reported(asked, facts.n, facts.mean_degree), nulls=options.nulls,
+        reference=options.reference, epochs=ratio, repeats=options.repeats, speed=speed,
+    )  # fmt: skip
+
+
+def check_fits(options: RunOptions, facts: GraphFacts | None = None) -> None:
+    """Check that a run fits into the memory of this machine, and that devices can read its question.
+
+    The estimate may be too high, by a factor of 1.3, or of 2 far beyond the measured sizes. So only a run that cannot
+    fit even then is refused. Options that are wrong are left to the run's own checks.
+
+    Args:
+        options: The run; ``force`` lets everything pass.
+        facts: Its people; None for what is known of the data set before it is made or read.
+
+    Raises:
+        ValueError: one line with the numbers.
+    """
+    if options.force:
+        return
+    facts = known_before(options) if facts is None else facts
+    if facts is None:
+        return
+    try:
+        load = load_of(options, facts)
+        asked = () if options.from_reports is not None else asked_of(options, facts)
+    except ValueError:
+        return
+    who = f"{options.method} with {facts.n:,} people cannot fit"
+    more = "(--force goes on; `ldpsim plan` shows what fits)"
+    room, question = memory_bytes(), largest_question(asked, facts.n)
+    needed = held_bytes(facts, ones_reported(asked, facts.n, facts.mean_degree)) if load is None else load.memory_bytes
+    near = load is None or facts.n <= NEAR * load.measured
+    if needed > room * (MEMORY_ERROR if near else FAR_ERROR):
+        raise ValueError(
+            f"{who}: about {in_gib(needed)} of memory are needed, and this machine has {in_gib(room)} {more}"
+        )
+    if question > MAX_BYTES:
+        raise ValueError(
+            f"{who}: its question has {question / 1e6:,.1f} MB, and a device reads {MAX_BYTES / 1e6:.1f} {more}"
+        )
+
+
+def in_gib(size: float) -> str:
+    """Return a size in GiB in words."""
+    gib = size / 2**30
+    return f"{gib:,.0f} GiB" if gib >= 10 else f"{gib:.1f} GiB"

@@ -1,0 +1,93 @@
+"""Public facts about a graph of people, as a plan knows them: sizes and a few averages, and no record."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from devices import datasets
+from devices.data.population import Population
+from devices.datasets import generated, generated_v1
+from devices.facts import PublicFacts
+from strategies.setup.options import RunOptions
+
+LEAST_PEOPLE = 20  # of a generated graph
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """Sizes and averages of a population.
+
+    Args:
+        n: Number of people.
+        features: Number of features that a person has.
+        classes: Number of classes.
+        mean_degree: Mean number of neighbours.
+        homophily: Share of the edges that join two people of one class.
+        words: Mean number of features of a person that are not 0.
+
+    Raises:
+        ValueError: one line, for a number outside its range.
+
+    >>> GraphFacts(n=50_000, features=600, classes=6).public().d
+    600
+    """
+
+    n: int
+    features: int = generated.FEATURES
+    classes: int = generated.CLASSES
+    mean_degree: float = generated.MEAN_DEGREE
+    homophily: float = 0.76
+    words: float = 20.0
+
+    def __post_init__(self) -> None:
+        for option, value, fine, must in (
+            ("--clients", self.n, self.n >= LEAST_PEOPLE, f"a plan is about at least {LEAST_PEOPLE} people"),
+            ("--features", self.features, self.features >= 1, "must be 1 or more"),
+            ("--classes", self.classes, 2 <= self.classes <= self.n, "must be 2 or more, and at most --clients"),
+            ("--mean-degree", self.mean_degree, 0 < self.mean_degree < self.n, "must be above 0 and below --clients"),
+            ("--homophily", self.homophily, 0 <= self.homophily <= 1, "must be a share, 0 to 1"),
+            ("--words", self.words, 1 <= self.words <= self.features, "must be 1 or more, and at most --features"),
+        ):
+            if not fine:
+                raise ValueError(f"{option} {value:g}: {must}")
+
+    @property
+    def edges(self) -> float:
+        """Number of edges."""
+        return self.n * self.mean_degree / 2
+
+    def public(self) -> PublicFacts:
+        """Return what devices and methods know."""
+        return PublicFacts(n=self.n, d=self.features, classes=self.classes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as JSON-ready values."""
+        return asdict(self)
+
+
+def known_before(options: RunOptions) -> GraphFacts | None:
+    """Return the facts that are known before the people are made or read; None for a file that is not read yet."""
+    n = options.clients
+    if options.dataset == "generated":
+        return GraphFacts(n or generated.CLIENTS)
+    if options.dataset == "generated-v1":
+        v1 = generated_v1
+        return GraphFacts(n or v1.CLIENTS, v1.FEATURES, v1.CLASSES, v1.MEAN_DEGREE, 0.62, 16.0)
+    entry = datasets.TABLE.get(options.dataset)
+    if entry is None:
+        return None
+    people = entry.nodes if n is None else min(n, entry.nodes)
+    degree = min(2 * entry.edges / entry.nodes, max(people - 1, 1))
+    return GraphFacts(people, max(entry.features, 1), max(2, entry.classes), degree, words=1.0)
+
+
+def measured(population: Population) -> GraphFacts:
+    """Return the facts of people who are there: of published data, not of anybody who is asked."""
+    facts, n = population.facts, len(population)
+    degree, words = float(population.degrees.mean()), len(population.feature_indices) / n
+    same = population.homophily
+    return GraphFacts(
+        n, max(facts.d, 1), max(2, facts.classes), min(max(degree, 1e-6), n - 1), same if same == same else 0.0,
+        min(max(words, 1.0), max(facts.d, 1)),
+    )  # fmt: skip

@@ -1,0 +1,109 @@
+"""CPU seconds and memory of a run, from constants that were measured on one machine.
+
+Each figure is a sum of drivers with constants of its method:
+
+    one      start of the program         people   n                edges   ends of true edges
+    columns  n d                          ones     neighbours that all reports name, false ones included
+    pairs    n^2
+
+``python -m benchmarks.speed.fit_plan`` measures small runs, fits the constants and writes ``constants.toml`` with the
+machine. Seconds are scaled by a quick calibration of this machine.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from strategies.estimate.graph_facts import GraphFacts
+
+CONSTANTS = Path(__file__).with_name("constants.toml")
+DRIVERS = ("one", "people", "edges", "columns", "ones", "pairs")
+PHASES = ("start", "collect", "reconstruct", "train")
+TRAINED = ("train", "reference")  # phases that grow with the number of epochs
+_OF_A_RECORD = 24  # bytes: where its features and neighbours begin, and its label
+MEMORY_ERROR, TIME_ERROR = 1.3, 1.5  # factors that the estimates keep on what they were tried on
+
+
+@dataclass(frozen=True)
+class Load:
+    """Load of a run on the curator's machine, with the devices that it simulates.
+
+    Args:
+        seconds: CPU seconds by phase, on one thread.
+        memory_bytes: Largest resident size of the process.
+        measured: Largest number of people of the runs behind the constants; beyond it the figures are extrapolated.
+    """
+
+    seconds: Mapping[str, float]
+    memory_bytes: float
+    measured: int
+
+    @property
+    def total(self) -> float:
+        """CPU seconds of the whole run."""
+        return sum(self.seconds.values())
+
+
+@cache
+def constants() -> Mapping[str, Any]:
+    """Return the measured constants, and the machine that they were measured on."""
+    return tomllib.loads(CONSTANTS.read_text())
+
+
+def drivers(facts: GraphFacts, ones: float) -> dict[str, float]:
+    """Return the value of each driver."""
+    n = float(facts.n)
+    values = (1.0, n, n * facts.mean_degree, n * facts.features, ones, n * n)
+    return dict(zip(DRIVERS, values, strict=True))
+
+
+def held_bytes(facts: GraphFacts, ones: float) -> float:
+    """Return the bytes of the records and of the neighbours that reports name: no run of these people needs less."""
+    record = _OF_A_RECORD + 4 * facts.mean_degree + 8 * facts.words
+    return facts.n * record + 4 * ones
+
+
+def expected_load(
+    method: str,
+    facts: GraphFacts,
+    ones: float,
+    *,
+    nulls: bool = True,
+    reference: bool = True,
+    epochs: float = 1.0,
+    repeats: int = 1,
+    speed: float = 1.0,
+) -> Load | None:
+    """Return the load of a run; None for a method without constants.
+
+    Args:
+        method: Name of the method.
+        facts: The people.
+        ones: Neighbours that all reports name (:func:`strategies.estimate.asked.ones_reported`).
+        nulls: Whether null models are taken.
+        reference: Whether the reference is trained.
+        epochs: Number of epochs as a multiple of the method's default.
+        repeats: Number of repeats.
+        speed: CPU time of this machine as a multiple of that of the measured one.
+    """
+    known = constants()["methods"].get(method)
+    if known is None:
+        return None
+    values = drivers(facts, ones)
+
+    def of(name: str) -> float:
+        return sum(constant * values[driver] for driver, constant in known.get(name, {}).items())
+
+    seconds = {name: of(name) for name in PHASES}
+    seconds["reference"] = of("reference") if reference else 0.0
+    for name in TRAINED:
+        seconds[name] *= epochs
+    again = sum(seconds[name] for name in ("collect", "reconstruct", "train"))
+    seconds["nulls"] = known.get("nulls", 0.0) * again if nulls else 0.0
+    seconds = {name: value * repeats * speed for name, value in seconds.items()}
+    return Load(seconds, max(of("memory"), held_bytes(facts, ones)), int(known["measured"]))

@@ -1,0 +1,126 @@
+"""Expected bytes of a collection, a device and in all, before anybody is asked.
+
+The size of a row of randomised response follows from its law (:meth:`Mechanism.expected_bytes`). Other reports are
+encoded for a few made-up people and averaged. What Flower's records add is computed by the code that sends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from curator.methods.federated.fedavg import Federated
+from devices.data.population import Population
+from devices.datasets import generated
+from devices.device import Report, pack_parts, pack_report
+from devices.mechanisms import Mechanism
+from devices.network import Shape
+from devices.noise import NoiseStream
+from devices.wire import payload_bytes, query_content, report_content
+from strategies.estimate.asked import PaperQuestion
+from strategies.estimate.graph_facts import GraphFacts
+
+_SAMPLED = 48  # people whose reports are encoded
+_LEAST = 60  # people of the made-up graph
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Payload bytes, as ``communication`` of a result counts them.
+
+    Args:
+        down, up: A device, on average.
+        rounds: Number of rounds.
+        asked: Share of the people who are asked.
+    """
+
+    down: float
+    up: float
+    rounds: int
+    asked: float = 1.0
+
+    @property
+    def each(self) -> float:
+        """Bytes a device that is asked, both ways."""
+        return self.down + self.up
+
+
+def expected_traffic(asked: Sequence[PaperQuestion], facts: GraphFacts) -> Traffic:
+    """Return the expected traffic of one collection of reports."""
+    if not asked:
+        return Traffic(0.0, 0.0, 0, 0.0)
+    people = _people(facts)
+    down = up = 0.0
+    for question in asked:
+        stages = range(len(question.query.plan))
+        down += question.share * sum(_query_bytes(question, stage, facts.n) for stage in stages)
+        up += question.share * sum(_report_bytes(question, stage, people, facts) for stage in stages)
+    asked_of = min(1.0, sum(question.share for question in asked))  # batches have people of their own
+    return Traffic(down / asked_of, up / asked_of, max(len(question.query.plan) for question in asked), asked_of)
+
+
+def training_traffic(method: Federated, facts: GraphFacts, hidden: int) -> Traffic:
+    """Return the traffic of a training in rounds whose devices get the weights and send an update of their size."""
+    size = 4.0 * Shape(facts.features, hidden, facts.classes).size
+    answers = getattr(method, "answers", 0) or method.rounds * method.fraction
+    return Traffic(answers * size, answers * size, method.rounds, 0.5)
+
+
+def _query_bytes(question: PaperQuestion, stage: int, n: int) -> float:
+    query = question.query.at_stage(stage)
+    size = payload_bytes(query_content(query)) + question.rows * (n - question.few)
+    return size + (0.0 if query.answerable else _grouping_bytes(query.asks[0].mechanisms[0], n))
+
+
+def _grouping_bytes(mechanism: Mechanism, n: int) -> float:
+    """Return the bytes of a public group for each person, in place of the word null."""
+    groups = np.arange(getattr(mechanism, "groups", 1))
+    return n * (1 + float(np.mean(np.char.str_len(groups.astype(str))))) + 1 - len("null")
+
+
+def _report_bytes(question: PaperQuestion, stage: int, people: Population, facts: GraphFacts) -> float:
+    empty = payload_bytes(report_content(Report(b"0", replayed=False), device=0)) - 1
+    asks = question.query.plan[stage]
+    frame = len(pack_report(tuple(pack_parts(b"" for _ in ask.mechanisms) for ask in asks)))
+    sizes = (_size(mechanism, people, facts) for ask in asks for mechanism in ask.mechanisms)
+    return empty + frame + sum(sizes)
+
+
+def _size(mechanism: Mechanism, people: Population, facts: GraphFacts) -> float:
+    known = mechanism.expected_bytes(facts.mean_degree)
+    if known is not None:
+        return known
+    few = len(people)
+    grouping = None if mechanism.takes(None) else tuple(np.arange(few) % getattr(mechanism, "groups", 1))
+    small = _of_few(mechanism, few)
+    noise = NoiseStream(bytes(32))
+    reports = (small.respond(people.record(device), noise, device=device, grouping=grouping)
+               for device in range(few - _SAMPLED, few))  # fmt: skip
+    return sum(map(len, reports)) / _SAMPLED
+
+
+def _of_few(mechanism: Mechanism, few: int) -> Mechanism:
+    from strategies.estimate.asked import _with_people
+
+    return _with_people(mechanism, few)
+
+
+@lru_cache(maxsize=4)
+def _people(facts: GraphFacts) -> Population:
+    """Return a small made-up graph of these facts: its records are as long as theirs."""
+    return miniature(facts, max(_LEAST, 2 * facts.classes), seed=0)
+
+
+def miniature(facts: GraphFacts, n: int, *, seed: int) -> Population:
+    """Make a generated graph of ``n`` people with the degree, homophily, classes and feature rate of the facts.
+
+    Half a person's words more or less is what ``generated`` varies by itself. Words that are drawn twice count once,
+    so somewhat more are drawn than are wanted.
+    """
+    words = max(1, min(round(facts.words), facts.features))
+    degree = min(facts.mean_degree, n / 4)
+    return generated.generate(n, facts.features, facts.classes, seed=seed, mean_degree=degree,
+                              homophily=facts.homophily, words=words, name="generated")  # fmt: skip

@@ -1,0 +1,92 @@
+"""Miniature of a population: a small made-up graph with its facts, and a budget that keeps its noise.
+
+Randomised response adds about n p false neighbours to a row, p = 1 / (e^eps + 1). In a smaller graph the same epsilon
+would add fewer, and the links would look better than they are. So the miniature's epsilon of a bit is lowered until
+false ones and true ones keep their ratio:
+
+    a row counts by itself                     s p' = n p          as many false ones a row
+    both ends report a pair, and must agree    s p'^2 = n p^2      as many false pairs a person
+
+Reports whose noise does not depend on n (features, labels, a vote, a degree) keep their epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from devices.data.population import Population
+from devices.mechanisms import Mechanism, NoisyRow, RandomizedResponse
+from strategies.estimate.asked import questions_on_paper
+from strategies.estimate.graph_facts import GraphFacts
+from strategies.estimate.traffic import miniature
+from strategies.setup.feature_share import CHOSEN
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import RunSetup
+
+PEOPLE = 1000
+PEOPLE_A_CLASS = 40
+LEAST_EPSILON = 1e-3  # of a bit: below it a row says nothing
+AGREEING = ("hogs", "sbp", "noisy", "fp-solitude", "fp-blink", "blink", "solitude", "lp-and")  # use both ends' reports
+
+
+def size_of(facts: GraphFacts, people: int = PEOPLE) -> int:
+    """Return the number of people of the miniature."""
+    return min(facts.n, max(people, PEOPLE_A_CLASS * facts.classes, math.ceil(4 * facts.mean_degree)))
+
+
+def save(population: Population, path: Path) -> None:
+    """Write a population as a ``.npz`` that a run reads."""
+    np.savez(
+        path, edge_index=population.edges, labels=population.labels, indptr=population.feature_indptr,
+        indices=population.feature_indices, num_features=population.facts.d, num_classes=population.facts.classes,
+    )  # fmt: skip
+
+
+def make(facts: GraphFacts, folder: Path, *, people: int, repeats: int) -> list[Path]:
+    """Make one graph a repeat, each from a seed of its own, and return their files."""
+    size, paths = size_of(facts, people), []
+    for seed in range(repeats):
+        paths.append(folder / f"people-{seed}.npz")
+        save(miniature(facts, size, seed=seed + 1), paths[-1])
+    return paths
+
+
+def of_a_bit(setup: RunSetup) -> Mechanism | None:
+    """Return the mechanism whose noise grows with the number of people: one that perturbs each bit of a row."""
+    asked = questions_on_paper(setup.method, setup.population.facts, setup.budget)
+    found = (m for question in asked for stage in question.query.plan for ask in stage for m in ask.mechanisms)
+    return next((m for m in found if isinstance(m, (RandomizedResponse, NoisyRow))), None)
+
+
+def bit_epsilon(mechanism: Mechanism) -> float:
+    """Return the loss of one bit of a row."""
+    return mechanism.loss().bit
+
+
+def kept_noise(epsilon: float, n: int, size: int, *, agreeing: bool) -> float:
+    """Return the epsilon of a bit with which ``size`` people have the noise of ``n``.
+
+    >>> round(kept_noise(8.0, 50_000, 1000, agreeing=False), 2), round(kept_noise(8.0, 50_000, 1000, agreeing=True), 2)
+    (4.07, 6.04)
+    """
+    flip = 1 / (math.exp(min(epsilon, 700.0)) + 1) * (n / size) ** (0.5 if agreeing else 1.0)
+    return max(math.log((1 - flip) / flip), LEAST_EPSILON) if flip < 0.5 else LEAST_EPSILON
+
+
+def with_kept_noise(setup: RunSetup, n: int, size: int) -> RunOptions:
+    """Return the options of a miniature of ``n`` people: its rows have their noise, all else has its budget."""
+    options, budget = setup.options, setup.budget
+    mechanism = of_a_bit(setup)
+    if mechanism is None or size >= n:
+        return options
+    agreeing = setup.method.name in AGREEING and mechanism.reporting == "both"
+    wanted = kept_noise(bit_epsilon(mechanism), n, size, agreeing=agreeing)
+    one = of_a_bit(replace(setup, budget=replace(budget, eps_adjacency=1.0)))
+    assert one is not None
+    chosen = setup.settings.provenance.get("feature_share") == CHOSEN
+    share = budget.feature_share if chosen else options.feature_share
+    return replace(options, eps_adjacency=wanted / bit_epsilon(one), feature_share=share)

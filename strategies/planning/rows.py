@@ -1,0 +1,152 @@
+"""One row of a plan: a method at one setting, on paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from curator.methods import find
+from curator.methods.federated.fedavg import Federated
+from curator.methods.owner.owner import LabelAnswers
+from curator.privacy.guarantee import private_part
+from strategies.estimate.asked import largest_question, questions_on_paper
+from strategies.estimate.fits import load_of
+from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
+from strategies.estimate.machine import memory_bytes
+from strategies.estimate.traffic import expected_traffic, training_traffic
+from strategies.planning.listed import LISTED, Listed
+from strategies.planning.on_paper import OnPaper
+from strategies.planning.worth import Worth
+from strategies.results.in_words import guess
+from strategies.results.levels import held
+from strategies.setup.options import RunOptions
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method at one setting.
+
+    Args:
+        options: Options of its run.
+        figures: What holds, bytes, seconds and memory, JSON-ready; empty where the options do not fit.
+        at_level: Guarantee at the level of the plan, ``{status, value, delta, detail}``.
+        private_only: What of the record is public, where the value at the level is that of the rest.
+        worth: Likely accuracy, None if it was not simulated.
+        bar: Accuracy of the best null model that its public data allow, and its name.
+        why: Reasons why it does not meet the wishes; empty if it does.
+        shown_budget: The budget in force, in words.
+    """
+
+    options: RunOptions
+    figures: Mapping[str, Any]
+    at_level: Mapping[str, Any]
+    private_only: str = ""
+    worth: Worth | None = None
+    bar: tuple[str, float] | None = None
+    why: tuple[str, ...] = ()
+    shown_budget: str = ""
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self.options.method
+
+    @property
+    def listed(self) -> Listed:
+        """What it asks, and its group."""
+        kind = find(self.method)
+        return LISTED.get(self.method) or Listed(
+            ", ".join(kind.private) or "nothing", "nothing" if kind.trust == "none" else "one report"
+        )
+
+    @property
+    def loss(self) -> float:
+        """Loss at the level of the plan; infinite if it is not bounded."""
+        return float(self.at_level["value"]) if self.at_level.get("value") is not None else math.inf
+
+    @property
+    def meets(self) -> bool:
+        """Whether it meets all wishes."""
+        return not self.why
+
+    def but(self, *why: str) -> Row:
+        """Return the row with further reasons why it does not meet the wishes."""
+        return replace(self, why=(*self.why, *why))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row of ``plan --json``."""
+        return {
+            "method": self.method,
+            "asks": self.listed.asks,
+            "group": self.listed.group,
+            "settings": settings_of(self.options),
+            **self.figures,
+            "worth": None if self.worth is None else self.worth.to_dict(),
+            "above": None if self.bar is None else {"name": self.bar[0], "test": self.bar[1]},
+            "at_level": {**self.at_level, "public": self.private_only or None},
+            "meets": self.meets,
+            "why": list(self.why),
+        }
+
+
+def settings_of(options: RunOptions) -> dict[str, Any]:
+    """Return the options that make the setting, without those at their default."""
+    names = ("epsilon", "eps_adjacency", "eps_features", "eps_labels", "feature_share", "public_features",
+             "private_labels", "reporting", "gnn", "label_rate")  # fmt: skip
+    usual = RunOptions()
+    given = {name: getattr(options, name) for name in names if getattr(options, name) != getattr(usual, name)}
+    return {**given, **({"set": dict(options.settings)} if options.settings else {})}
+
+
+def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Row:
+    """Return the row of a setting, without its worth.
+
+    Raises:
+        ValueError: one line, for options that do not fit.
+    """
+    setup, facts = paper.set_up(options), paper.facts
+    guarantee = paper.guarantee(setup).to_dict()
+    asked = questions_on_paper(setup.method, facts.public(), setup.budget, options.label_rate)
+    if isinstance(setup.method, Federated):
+        traffic = training_traffic(setup.method, facts, setup.settings.training.hidden)
+    else:
+        traffic = expected_traffic(asked, facts)
+    load = load_of(replace(options, clients=facts.n), facts, speed=speed)
+    room = memory_bytes()
+    machines = None if load is None else max(1, math.ceil(load.memory_bytes / room))
+    figures: dict[str, Any] = {
+        "trust": guarantee["trust"],
+        "holds": guarantee["holds"],
+        "bytes_per_device": traffic.each,
+        "bytes": {"down": traffic.down, "up": traffic.up, "asked": traffic.asked,
+                  "in_all": traffic.each * traffic.asked * facts.n, "rounds": traffic.rounds},
+        "question_bytes": largest_question(asked, facts.n),
+        "seconds": None if load is None else load.total,
+        "seconds_by_phase": None if load is None else dict(load.seconds),
+        "seconds_per_device": None if load is None else load.seconds["collect"] / facts.n,
+        "seconds_factor": TIME_ERROR,
+        "memory_bytes": None if load is None else load.memory_bytes,
+        "memory_factor": MEMORY_ERROR,
+        "measured_up_to": None if load is None else load.measured,
+        "fits": None if machines is None else machines == 1,
+        "machines": machines,
+    }  # fmt: skip
+    own = "central_node" if guarantee["trust"] == "trusted curator" and level in ("user", "node") else level
+    entry, public = held(guarantee["holds"], own), ""
+    part = private_part(entry["detail"]) if entry["status"] == "unprotected" else None
+    if part is not None:
+        public, entry = part[0], {**entry, "value": part[1]}
+    entry = {**entry, "level": own}
+    if entry["value"] is not None:
+        entry["best_guess"] = guess(entry["value"], entry["delta"])
+    return Row(options, figures, entry, public, shown_budget=_budget(setup.method, options, setup.budget.epsilon))
+
+
+def _budget(method: Any, options: RunOptions, epsilon: float) -> str:
+    if isinstance(method, LabelAnswers):
+        return f"lambda {method.lambda_:.3g}"
+    parts = {"eps_a": options.eps_adjacency, "eps_f": options.eps_features, "eps_l": options.eps_labels}
+    named = [f"{name} {value:.3g}" for name, value in parts.items() if value is not None]
+    return ", ".join(named) if options.epsilon is None and named else ", ".join([f"{epsilon:.3g}", *named])
