@@ -81,7 +81,7 @@ SIMULATE, READ, ATTACK, DEVICES = "Simulate", "Look up", "Attack and account", "
 
 # Commands under their headings in --help, most used first.
 for panel, commands in (
-    (SIMULATE, (plan, run, compare, sweep, tune)),
+    (SIMULATE, (run, compare, sweep, tune, plan)),
     (READ, (report, methods, datasets, import_data, doctor)),
     (ATTACK, (stress, poison, audit, epsilon)),
 ):

@@ -58,7 +58,7 @@ def whole_number(text: str | int) -> int:
             return int(value)
     except (ValueError, OverflowError):
         pass
-    raise typer.BadParameter(f"{text!r} is not a whole number.")
+    raise typer.BadParameter(f"{text!r} is not a valid integer.")
 
 
 def plain_option(flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from strategies.planning.plan import Plan
-    from strategies.planning.rows import Row
+    from strategies.planning.rows import PlanRow
 
 _WISHES = "Wishes"
 _DEFAULT = "of --dataset"
@@ -91,11 +91,12 @@ def plan(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Say what each method would protect, cost and likely be worth. Nobody is asked, nobody is enrolled."""
+    """Decide on paper: what each method would protect, cost and likely be worth. Nobody is asked or enrolled."""
     given = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
     with working(silent=quiet or as_json) as progress:
         from strategies.planning.files import write_files
-        from strategies.planning.plan import Wishes, make_plan
+        from strategies.planning.plan import make_plan
+        from strategies.planning.wishes import Wishes
 
         facts = _facts(options, {name: value for name, value in given.items() if value is not None}, feature_rate)
         wishes = Wishes(_accuracy(target), level, holds, max_bytes, max_attack)
@@ -211,7 +212,7 @@ def _factors() -> str:
     return f"factors of {TIME_ERROR:g} and {MEMORY_ERROR:g}"
 
 
-def _cells(row: Row, worth: bool, narrow: bool) -> list[str]:
+def _cells(row: PlanRow, worth: bool, narrow: bool) -> list[str]:
     entry, figures = row.at_level, row.figures
     mark = "*" if row.private_only else "c" if entry["level"] == "central_node" else ""
     held = "open" if entry["value"] is None else f"{loss(entry['value'])}{mark}"

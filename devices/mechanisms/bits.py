@@ -100,14 +100,14 @@ def pack_rows(ones: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> list[byt
 def expected_size(size: float, share: float) -> float:
     """Return the expected bytes of :func:`pack_bits` for bits that are 1 independently, each with this probability.
 
-    Gaps are geometric, and a gap of 128**k or more takes at least k + 1 bytes. The size of the two forms hardly
+    A one takes a byte more for each power of 128 that the gap before it reaches. The size of the two forms hardly
     varies, so the smaller expectation is that of the smaller form, except next to the point where they meet.
 
     >>> round(expected_size(3000, 0.001), 2), expected_size(3000, 0.4)
-    (6.64, 376.0)
+    (6.53, 376.0)
     """
-    longer = sum((1.0 - share) ** (1 << shift) for shift in (7, 14, 21, 28)) if share < 1 else 0.0
-    return 1.0 + min(size * share * (1.0 + longer), float((int(size) + 7) // 8))
+    ones = sum(max(size - gap, 0) * share * (1.0 - share) ** gap for gap in (0, 1 << 7, 1 << 14, 1 << 21, 1 << 28))
+    return 1.0 + min(ones, float((int(size) + 7) // 8))
 
 
 def unpack_bits(data: bytes, size: int) -> BoolArray:

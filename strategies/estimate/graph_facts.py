@@ -38,7 +38,7 @@ class GraphFacts:
     classes: int = generated.CLASSES
     mean_degree: float = generated.MEAN_DEGREE
     homophily: float = 0.76
-    words: float = 20.0
+    words: float = 16.4
 
     def __post_init__(self) -> None:
         for option, value, fine, must in (

@@ -25,7 +25,7 @@ from strategies.setup.options import RunOptions
 
 
 @dataclass(frozen=True)
-class Row:
+class PlanRow:
     """A method at one setting.
 
     Args:
@@ -55,7 +55,7 @@ class Row:
 
     @property
     def listed(self) -> Listed:
-        """What it asks, and its group."""
+        """Content of its question in words, and its group."""
         kind = find(self.method)
         return LISTED.get(self.method) or Listed(
             ", ".join(kind.private) or "nothing", "nothing" if kind.trust == "none" else "one report"
@@ -71,7 +71,7 @@ class Row:
         """Whether it meets all wishes."""
         return not self.why
 
-    def but(self, *why: str) -> Row:
+    def but(self, *why: str) -> PlanRow:
         """Return the row with further reasons why it does not meet the wishes."""
         return replace(self, why=(*self.why, *why))
 
@@ -100,7 +100,7 @@ def settings_of(options: RunOptions) -> dict[str, Any]:
     return {**given, **({"set": dict(options.settings)} if options.settings else {})}
 
 
-def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Row:
+def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> PlanRow:
     """Return the row of a setting, without its worth.
 
     Raises:
@@ -141,7 +141,7 @@ def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Row
     entry = {**entry, "level": own}
     if entry["value"] is not None:
         entry["best_guess"] = guess(entry["value"], entry["delta"])
-    return Row(options, figures, entry, public, shown_budget=_budget(setup.method, options, setup.budget.epsilon))
+    return PlanRow(options, figures, entry, public, shown_budget=_budget(setup.method, options, setup.budget.epsilon))
 
 
 def _budget(method: Any, options: RunOptions, epsilon: float) -> str:

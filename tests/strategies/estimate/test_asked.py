@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from curator.methods import find
+from curator.methods.base import Budget
+from devices.facts import PublicFacts
+from strategies.estimate.asked import few_people, halves, largest_question, ones_reported, questions_on_paper
+
+LOCAL = ("hogs", "rgnn", "lpgnn", "solitude", "blink", "symrr", "ldpgen", "vote")
+
+
+def on_paper(method: str, n: int):  # type: ignore[no-untyped-def]
+    kind = find(method)
+    facts = PublicFacts(n=n, d=40, classes=4)
+    return questions_on_paper(kind(), facts, Budget(public_features=kind.public_features))
+
+
+@pytest.mark.parametrize("method", LOCAL)
+def test_questions_on_paper_are_the_ones_that_are_asked(method: str) -> None:
+    n, kind = 900, find(method)
+    facts = PublicFacts(n=n, d=40, classes=4)
+    budget = Budget(public_features=kind.public_features)
+    asked = kind().questions(facts, halves(n), budget, "x")
+    paper = questions_on_paper(kind(), facts, budget)
+    assert len(paper) == len(asked)
+    for made, question in zip(paper, asked, strict=True):
+        share = 1.0 if question.devices is None else len(question.devices) / n
+        assert made.share == pytest.approx(share, abs=0.01)
+        if not made.rows:
+            assert [[ask.to_dict() for ask in stage] for stage in made.query.plan] == [
+                [ask.to_dict() for ask in stage] for stage in question.query.plan
+            ]
+        size = len(made.query.to_bytes()) + made.rows * (n - made.few)
+        assert size == pytest.approx(len(question.query.to_bytes()), rel=0.05, abs=40)
+
+
+@pytest.mark.parametrize("method", LOCAL)
+def test_a_hundred_million_people_take_no_memory(method: str) -> None:
+    tracemalloc.start()
+    assert on_paper(method, 10**8)
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+
+
+def test_false_ones_grow_with_the_square_of_the_people() -> None:
+    few, many = (ones_reported(on_paper("rr", n), n, 5.0) for n in (10**5, 10**6))
+    assert few == pytest.approx(10**10 * 3.3535e-4 + 5e5, rel=1e-3)
+    assert 60 < many / few < 100
+    assert ones_reported(on_paper("symrr", 10**6), 10**6, 5.0) == pytest.approx(many / 2, rel=1e-6)
+
+
+def test_a_table_with_a_row_a_person_makes_the_question_longer() -> None:
+    sizes = [largest_question(on_paper("vote", n), n) for n in (2000, 4000, 8000)]
+    assert sizes[2] - sizes[1] == pytest.approx(2 * (sizes[1] - sizes[0]), rel=0.02)
+
+
+def test_few_people_are_enough_for_every_class() -> None:
+    assert few_people(PublicFacts(n=50, d=1, classes=2)) == 50
+    assert few_people(PublicFacts(n=10**6, d=1, classes=40)) == 2400

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from strategies.estimate import fits
+from strategies.estimate.fits import check_fits, in_gib, load_of
+from strategies.estimate.graph_facts import GraphFacts, known_before
+from strategies.runs.set_up import set_up
+from strategies.setup.options import RunOptions
+
+HUGE = RunOptions(clients=10**8, out=None)
+
+
+def test_a_run_that_cannot_fit_is_refused_at_once_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strategies.runs.set_up.load_population", lambda options: pytest.fail("people were made"))
+    started = time.perf_counter()
+    with pytest.raises(ValueError, match=r"^hogs with 100,000,000 people cannot fit: about .* GiB .*--force") as error:
+        set_up(HUGE)
+    assert "\n" not in str(error.value)
+    assert time.perf_counter() - started < 2
+
+
+def test_a_question_that_no_device_reads_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"its question has 16\.\d MB, and a device reads 4\.2"):
+        check_fits(RunOptions(method="vote", clients=2_000_000))
+
+
+def test_force_and_whatever_fits_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    check_fits(replace(HUGE, force=True))
+    check_fits(RunOptions(clients=30_000))
+    check_fits(RunOptions(dataset="own.npz"))  # nothing is known before it is read
+    check_fits(RunOptions(clients=1000, method="ldpgcn", reporting="one-end"))  # its own check says why not
+    monkeypatch.setattr(fits, "memory_bytes", lambda: 100 << 20)
+    with pytest.raises(ValueError, match="cannot fit"):
+        check_fits(RunOptions(dataset="own.npz"), GraphFacts(30_000))
+
+
+def test_fewer_epochs_take_less_time() -> None:
+    options = RunOptions(clients=3000)
+    facts = known_before(options)
+    assert facts is not None
+    usual, short = load_of(options, facts), load_of(RunOptions(clients=3000, settings={"epochs": "30"}), facts)
+    assert usual and short and short.seconds["train"] == pytest.approx(usual.seconds["train"] / 10)
+    assert in_gib(1.5 * 2**30) == "1.5 GiB" and in_gib(1200 * 2**30) == "1,200 GiB"
