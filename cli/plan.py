@@ -84,7 +84,7 @@ def plan(
     ] = False,
     miniature: Annotated[
         int, o.in_panel(MODEL, "--miniature", "Made-up people on whom worth is simulated.", "N")
-    ] = 1000,
+    ] = 600,
     *,
     options: RunOptions,
     as_json: o.AsJson = False,
@@ -94,7 +94,6 @@ def plan(
     """Decide on paper: what each method would protect, cost and likely be worth. Nobody is asked or enrolled."""
     given = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
     with working(silent=quiet or as_json) as progress:
-        from strategies.planning.files import write_files
         from strategies.planning.plan import make_plan
         from strategies.planning.wishes import Wishes
 
@@ -103,13 +102,23 @@ def plan(
         made = make_plan(methods or (), options, facts, wishes, worth=not no_worth, people=miniature,
                          repeats=options.repeats if options.repeats > 1 else 3, workers=options.workers,
                          progress=progress)  # fmt: skip
-        files = write_files(made, options.out) if options.out is not None else ()
+        files = written(made, options.out) if options.out is not None else ()
     if as_json:
         print_json(made.to_dict())
     elif quiet:
         typer.echo(str(files[0]) if files else "")
     else:
         _show(made, files)
+
+
+def written(made: Plan, out: Path) -> tuple[Path, ...]:
+    """Write the files of a plan and its page; return their paths, the page first."""
+    from cli.report.plan_page import write_plan_page
+    from strategies.planning.files import PAGE, write_files
+
+    files = write_files(made, out)
+    write_plan_page(files[0].parent / PAGE, made)
+    return (files[0].parent / PAGE, *files)
 
 
 def _facts(options: RunOptions, given: Mapping[str, Any], feature_rate: float | None) -> Any:

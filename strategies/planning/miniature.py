@@ -27,10 +27,12 @@ from strategies.setup.feature_share import CHOSEN
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
 
-PEOPLE = 1000
+PEOPLE = 600
 PEOPLE_A_CLASS = 40
-LEAST_EPSILON = 1e-3  # of a bit: below it a row says nothing
-AGREEING = ("hogs", "sbp", "noisy", "fp-solitude", "fp-blink", "blink", "solitude", "lp-and")  # use both ends' reports
+# Most flipped bits of a row. With so many false neighbours to a true one the links are worth nothing, and more of
+# them would only cost time.
+MOST_FLIPPED, MOST_AGREEING = 0.1, 0.25
+AGREEING = ("hogs", "sbp", "noisy", "fp-solitude", "fp-blink", "blink", "lp-and")  # use both ends' reports
 
 
 def size_of(facts: GraphFacts, people: int = PEOPLE) -> int:
@@ -74,7 +76,8 @@ def kept_noise(epsilon: float, n: int, size: int, *, agreeing: bool) -> float:
     (4.07, 6.04)
     """
     flip = 1 / (math.exp(min(epsilon, 700.0)) + 1) * (n / size) ** (0.5 if agreeing else 1.0)
-    return max(math.log((1 - flip) / flip), LEAST_EPSILON) if flip < 0.5 else LEAST_EPSILON
+    flip = min(flip, MOST_AGREEING if agreeing else MOST_FLIPPED)
+    return math.log((1 - flip) / flip)
 
 
 def with_kept_noise(setup: RunSetup, n: int, size: int) -> RunOptions:

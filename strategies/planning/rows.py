@@ -118,6 +118,7 @@ def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Pla
     machines = None if load is None else max(1, math.ceil(load.memory_bytes / room))
     figures: dict[str, Any] = {
         "trust": guarantee["trust"],
+        "epsilon": setup.budget.epsilon,
         "holds": guarantee["holds"],
         "bytes_per_device": traffic.each,
         "bytes": {"down": traffic.down, "up": traffic.up, "asked": traffic.asked,

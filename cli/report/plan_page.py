@@ -1,0 +1,166 @@
+"""Page of a plan: one self-contained file without a script. Numbered points, a Pareto front and a table.
+
+A point is a method at its setting: the loss at the plan's level to the right, the likely accuracy upwards, and the
+bytes of a device as its area. Methods that no other one beats in both stand on the front.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from cli.words import bytes_, loss, percent, points, seconds, size
+from devices.atomic_files import write_atomically
+from strategies.planning.files import rehearsal
+from strategies.planning.plan import Plan
+from strategies.planning.rows import PlanRow
+from strategies.planning.worth import WORDS
+
+GROUPS = {
+    "one report": "One report",
+    "asking less": "Asking less",
+    "other trust": "Other trust",
+    "nothing": "No protection",
+}
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_LEFT, _RIGHT, _OPEN = 4.0, 84.0, 94.0  # per cent of the width: the axis, and the place of what is not bounded
+_NEAR = 3.6  # per cent: points that are nearer stand side by side
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the figure; places in per cent of the frame, from the left and from the top."""
+
+    number: int
+    row: PlanRow
+    x: float
+    y: float
+    low: float
+    high: float
+    radius: float
+    front: bool
+
+
+def write_plan_page(path: Path, made: Plan) -> None:
+    """Write the page, completely or not at all."""
+    write_atomically(path, render_plan(made))
+    os.chmod(path, 0o644)  # a page is for passing around
+
+
+def render_plan(made: Plan) -> str:
+    """Return the page as text."""
+    environment = Environment(
+        loader=PackageLoader("cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    found = points_of(made.rows)
+    numbers = {point.row.method: point for point in found}
+    losses = sorted({point.row.loss for point in found if math.isfinite(point.row.loss)})
+    front = sorted((point for point in found if point.front), key=lambda point: point.x)
+    return environment.get_template("plan.html").render(
+        plan=made,
+        policy=_POLICY,
+        facts=made.facts,
+        points=found,
+        front=" ".join(f"{point.x:.2f},{point.y:.2f}" for point in front),
+        ticks=_ticks(losses),
+        open=any(not math.isfinite(point.row.loss) for point in found),
+        nothing=[(name, worth, _up(worth.test)) for name, worth in made.nothing.items()],
+        groups=[(title, [_line(row, numbers.get(row.method)) for row in made.rows if row.listed.group == group])
+                for group, title in GROUPS.items()],
+        level=made.wishes.level.replace("_", " "),
+        words=WORDS,
+        choice=None if made.choice is None else _line(made.choice, numbers.get(made.choice.method)),
+        command=None if made.choice is None else rehearsal(made, made.choice.options),
+        percent=percent,
+        points_=points,
+    )  # fmt: skip
+
+
+def points_of(rows: Sequence[PlanRow]) -> list[Point]:
+    """Return a point for each row that was simulated, in the order of the rows; crowded ones stand side by side."""
+    shown = [row for row in rows if row.worth is not None]
+    bounded = [row.loss for row in shown if math.isfinite(row.loss)]
+    low, high = (min(bounded), max(bounded)) if bounded else (1.0, 1.0)
+    largest = max((row.figures["bytes_per_device"] for row in shown), default=1.0) or 1.0
+    taken: list[tuple[float, float]] = []
+    made = []
+    for number, row in enumerate(shown, 1):
+        assert row.worth is not None
+        x, y = across(row.loss, low, high), _up(row.worth.test)
+        while any(abs(x - other) < _NEAR and abs(y - above) < 2 * _NEAR for other, above in taken):
+            x += _NEAR
+        taken.append((x, y))
+        radius = 9 + 13 * math.sqrt(row.figures["bytes_per_device"] / largest)
+        made.append(Point(number, row, x, y, _up(row.worth.low), _up(row.worth.high), radius, _on_front(row, shown)))
+    return made
+
+
+def across(value: float, low: float, high: float) -> float:
+    """Return the place of a loss on a logarithmic axis, in per cent from the left; what is not bounded has its own."""
+    if not math.isfinite(value):
+        return _OPEN
+    if high <= low * 1.02:
+        return (_LEFT + _RIGHT) / 2
+    return _LEFT + (_RIGHT - _LEFT) * math.log(max(value, low) / low) / math.log(high / low)
+
+
+def _up(share: float) -> float:
+    return 100 - 100 * share
+
+
+def _on_front(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
+    """Return whether no other row is at least as accurate at a loss that is no larger, and better in one of them."""
+    assert row.worth is not None
+    return not any(
+        other.worth is not None
+        and other.loss <= row.loss * (1 + 1e-6)
+        and other.worth.test >= row.worth.test
+        and (other.loss < row.loss * (1 - 1e-6) or other.worth.test > row.worth.test)
+        for other in rows
+    )
+
+
+def _ticks(losses: Sequence[float]) -> list[tuple[float, str]]:
+    """Return place and word of the smallest and the largest loss, and of one between them."""
+    if not losses:
+        return []
+    low, high = losses[0], losses[-1]
+    if high <= low * 1.02:
+        return [(across(low, low, high), loss(low))]
+    middle = math.sqrt(low * high)
+    return [(across(value, low, high), loss(value)) for value in (low, middle, high)]
+
+
+def _line(row: PlanRow, point: Point | None) -> dict[str, Any]:
+    """Return a row of the table in words."""
+    entry, figures = row.at_level, row.figures
+    holds: Mapping[str, Any] = figures["holds"]
+    return {
+        "number": None if point is None else point.number,
+        "front": point is not None and point.front,
+        "method": row.method,
+        "asks": row.listed.asks,
+        "budget": row.shown_budget,
+        "held": "open" if entry["value"] is None else loss(entry["value"]),
+        "public": row.private_only,
+        "central": entry["level"] == "central_node",
+        "guess": percent(entry["best_guess"]) if "best_guess" in entry else "",
+        "bytes": bytes_(figures["bytes_per_device"]),
+        "seconds": "" if figures["seconds"] is None else f"{seconds(figures['seconds'])} s",
+        "memory": "" if figures["memory_bytes"] is None else size(figures["memory_bytes"]),
+        "machines": figures["machines"],
+        "worth": row.worth,
+        "why": row.why,
+        "levels": [(name.replace("_", " "), _held(level)) for name, level in holds.items()],
+    }
+
+
+def _held(entry: Mapping[str, Any]) -> str:
+    return loss(entry["value"]) if entry["status"] == "bounded" else str(entry["status"])
