@@ -30,7 +30,7 @@ GROUPS = {
 }
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _LEFT, _RIGHT, _OPEN = 4.0, 84.0, 94.0  # per cent of the width: the axis, and the place of what is not bounded
-_NEAR = 3.6  # per cent: points that are nearer stand side by side
+_NEAR = 5.5  # per cent: points that are nearer stand side by side
 
 
 @dataclass(frozen=True)

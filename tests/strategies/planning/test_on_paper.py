@@ -21,9 +21,7 @@ def paper() -> OnPaper:
     return OnPaper(FACTS)
 
 
-@pytest.mark.parametrize(
-    "method", ["hogs", "sbp", "lpgnn", "rgnn", "blink", "symrr", "ldpgen", "vote", "pate-m"]
-)
+@pytest.mark.parametrize("method", ["hogs", "sbp", "lpgnn", "rgnn", "blink", "symrr", "ldpgen", "vote", "pate-m"])
 def test_what_holds_on_paper_is_what_holds_with_people(paper: OnPaper, method: str) -> None:
     more = {"settings": {"queries": "40"}} if method == "pate-m" else {}
     options = RunOptions(method=method, out=None, device="cpu", **more)  # type: ignore[arg-type]

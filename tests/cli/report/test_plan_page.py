@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.report.plan_page import across, points_of, render_plan, write_plan_page
+from strategies.estimate.graph_facts import GraphFacts
+from strategies.planning.plan import Plan, make_plan
+from strategies.planning.wishes import Wishes
+from strategies.planning.worth import Worth
+from strategies.setup.options import RunOptions
+
+
+@pytest.fixture(scope="module")
+def made() -> Plan:
+    plan = make_plan(["hogs", "vote", "rr", "fedavg-mlp"], RunOptions(), GraphFacts(40_000), Wishes(), worth=False)
+    tests = (0.8, 0.7, 0.5, 0.9)
+    rows = [
+        replace(row, worth=Worth(test, test - 0.1, test + 0.05)) for row, test in zip(plan.rows, tests, strict=True)
+    ]
+    notes = {"people": 600, "repeats": 3, "runs": 12, "seconds": 20.0}
+    return replace(plan, rows=rows, nothing={"chance": Worth(0.25, 0.2, 0.3)}, notes=notes)
+
+
+def test_the_page_is_one_file_without_a_script(made: Plan, tmp_path: Path) -> None:
+    path = tmp_path / "plan.html"
+    write_plan_page(path, made)
+    text = path.read_text()
+    assert "<script" not in text and "default-src" in text
+    assert not re.search(r"""(src|href)=["'](?!data:)""", text)
+    for word in ("hogs", "simulated, not measured on your people", "nobody asked: chance", "What holds"):
+        assert word in text
+
+
+def test_the_front_has_what_nothing_beats(made: Plan) -> None:
+    front = {point.row.method for point in points_of(made.rows) if point.front}
+    assert front == {"vote", "hogs", "fedavg-mlp"}  # rr loses as much as hogs, and is worth less
+    assert "rr" in {point.row.method for point in points_of(made.rows)}
+
+
+def test_places_are_logarithmic_and_what_is_open_stands_apart() -> None:
+    assert (
+        across(1.0, 1.0, 100.0) < across(10.0, 1.0, 100.0) < across(100.0, 1.0, 100.0) < across(float("inf"), 1.0, 2.0)
+    )
+    assert across(10.0, 1.0, 100.0) == pytest.approx((across(1.0, 1.0, 100.0) + across(100.0, 1.0, 100.0)) / 2)
+
+
+def test_points_at_one_place_stand_side_by_side(made: Plan) -> None:
+    same = [replace(row, worth=Worth(0.5, 0.4, 0.6), at_level={**row.at_level, "value": 4.0}) for row in made.rows]
+    places = [point.x for point in points_of(same)]
+    assert len(set(places)) == len(places) and max(places) <= 100
+
+
+def test_a_plan_without_worth_has_a_table_and_no_figure(made: Plan) -> None:
+    bare = replace(made, rows=[replace(row, worth=None) for row in made.rows], nothing={}, notes={})
+    text = render_plan(bare)
+    assert "Loss against likely worth" not in text and "hogs" in text
+    hostile = replace(bare, failures={"<b>x": "<script>alert(1)</script>"})
+    assert "<script" not in render_plan(hostile)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from strategies.estimate.graph_facts import GraphFacts
+from strategies.planning.on_paper import OnPaper
+from strategies.planning.rows import row_of, settings_of
+from strategies.setup.options import RunOptions
+
+PAPER = OnPaper(GraphFacts(40_000, features=40, classes=3, words=5.0))
+
+
+def test_a_row_has_bytes_seconds_and_memory_and_says_whether_it_fits() -> None:
+    row = row_of(PAPER, RunOptions(method="hogs"), "relationship", 1.0)
+    assert row.loss == 14.4 and row.at_level["level"] == "relationship" and 0.9 < row.at_level["best_guess"] < 1
+    figures = row.figures
+    assert figures["bytes_per_device"] == figures["bytes"]["down"] + figures["bytes"]["up"]
+    assert figures["bytes"]["in_all"] == figures["bytes_per_device"] * 40_000
+    assert figures["fits"] is (figures["machines"] == 1)
+    slower = row_of(PAPER, RunOptions(method="hogs"), "relationship", 2.0)
+    assert slower.figures["seconds"] == 2 * figures["seconds"]
+
+
+def test_the_private_part_stands_for_a_record_of_which_a_part_is_public() -> None:
+    row = row_of(PAPER, RunOptions(method="lpgnn"), "user", 1.0)
+    assert row.private_only == "list" and row.loss == 8.0
+    clear = row_of(PAPER, RunOptions(method="fedavg-mlp"), "user", 1.0)
+    assert clear.loss == float("inf") and "best_guess" not in clear.at_level
+
+
+def test_settings_are_what_is_not_the_default() -> None:
+    options = RunOptions(method="vote", epsilon=3.0, settings={"homophily": "0.6"}, clients=77)
+    assert settings_of(options) == {"epsilon": 3.0, "set": {"homophily": "0.6"}}

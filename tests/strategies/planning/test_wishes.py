@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from strategies.planning.rows import PlanRow
+from strategies.planning.wishes import Wishes, chosen, judged
+from strategies.planning.worth import Worth
+from strategies.setup.options import RunOptions
+
+NOTHING = {"chance": Worth(0.25, 0.2, 0.3)}
+
+
+def row(method: str, value: float | None, test: float | None, size: float = 100.0, **more: Any) -> PlanRow:
+    entry = {"status": "unprotected" if value is None else "bounded", "value": value, "delta": 0.0, "detail": "",
+             "level": "user"}  # fmt: skip
+    figures = {"bytes_per_device": size, "fits": True, "memory_bytes": 1e9, "question_bytes": 100.0, **more}
+    worth = None if test is None else Worth(test, test - 0.05, test + 0.05)
+    return PlanRow(RunOptions(method=method), figures, entry, worth=worth, bar=("chance", 0.25))
+
+
+def test_a_chance_of_a_right_guess_is_a_loss() -> None:
+    assert Wishes(max_attack=0.9).loss == pytest.approx(math.log(9))
+    assert Wishes(max_attack=0.9, holds=1.0).loss == 1.0
+    assert Wishes().loss is None and Wishes(level="central-node").level == "central_node"
+
+
+@pytest.mark.parametrize(("given", "why"), [
+    (row("rr", 5.0, 0.6), "5 holds at the level user, above 4"),
+    (row("rr", None, 0.6), "unprotected at the level user"),
+    (row("rr", 4.0, 0.6, size=2000), "2,000 bytes a device, above 1,000"),
+    (row("rr", 4.0, 0.6, fits=False), "does not fit"),
+    (row("rr", 4.0, 0.6, question_bytes=5e6), "its question has 5.0 MB, and a device reads 4.2"),
+    (row("rr", 4.0, 0.4), "likely 40 %, below 50 %"),
+    (row("rr", 4.0, 0.2), "no better than nobody's answer (chance: 25 %)"),
+])  # fmt: skip
+def test_every_wish_that_is_missed_has_its_reason(given: PlanRow, why: str) -> None:
+    wishes = Wishes(accuracy=0.5, holds=4.0, max_bytes=1000)
+    assert any(why in said for said in judged(given, wishes).why)
+    assert judged(row("rr", 4.0, 0.6), wishes).meets
+
+
+def test_the_choice_is_the_likeliest_or_with_a_target_the_least_loss() -> None:
+    rows = [row("rr", 4.0, 0.6), row("vote", 2.0, 0.55), row("hogs", 8.0, 0.9).but("too slow")]
+    best, why = chosen(rows, Wishes(), NOTHING)
+    assert best is rows[0] and "simulated, not measured on your people" in why
+    best, _ = chosen(rows, Wishes(accuracy=0.5), NOTHING)
+    assert best is rows[1]
+    best, _ = chosen([replace(each, worth=None) for each in rows], Wishes(), {})
+    assert best is not None and best.method == "vote"
+
+
+def test_no_choice_names_the_nearest_and_what_asking_nobody_gives() -> None:
+    rows = [row("rr", 4.0, 0.6).but("a", "b"), row("vote", 2.0, 0.5).but("too large")]
+    assert chosen(rows, Wishes(), NOTHING) == (
+        None,
+        "none, because no method meets every wish; the nearest is vote: too large. "
+        "Asking nobody gives 25 % (the largest class)",
+    )
+    assert chosen([], Wishes(), {})[1].startswith("none")
