@@ -158,9 +158,13 @@ def constants_of(method: str) -> dict[str, Any] | None:
     if len(seen) < 3:
         return None
     made: dict[str, Any] = {"measured": max(case.clients for *_, case in seen)}
+    rows = any(row["ones"] for row, *_ in seen)
+    numbers = "noisy_row" in find(method).mechanisms  # the one mechanism whose reports are a matrix of all pairs
     for name in ("start", "collect", "reconstruct", "train"):
-        made[name] = fit([(row, seconds.get(name, 0.0)) for row, seconds, _, _ in seen], USED[name])
-    made["memory"] = fit([(row, memory) for row, _, memory, _ in seen], USED["memory"])
+        used = [driver for driver in USED[name] if driver != "pairs" or rows or numbers]
+        made[name] = fit([(row, seconds.get(name, 0.0)) for row, seconds, _, _ in seen], used)
+    used = [driver for driver in USED["memory"] if driver != "pairs" or numbers]
+    made["memory"] = fit([(row, memory) for row, _, memory, _ in seen], used)
     whole = [(row, seconds) for row, seconds, _, case in seen if case.whole]
     made["reference"] = fit([(row, seconds.get("reference", 0.0)) for row, seconds in whole], ("one", "people"))
     again = [sum(seconds.get(name, 0.0) for name in ("collect", "reconstruct", "train")) for _, seconds in whole]
