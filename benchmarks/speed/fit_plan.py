@@ -9,9 +9,12 @@ machine is another one: then the file holds the named ones alone.
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -173,6 +176,29 @@ def constants_of(method: str) -> dict[str, Any] | None:
     return made
 
 
+def process_bytes() -> int:
+    """Return what a process of the command line needs beside a child of this one: code that the run never touches."""
+    options = RunOptions(clients=300, out=None, nulls=False, reference=False, device="cpu", engine="local")
+    child = measured(options)
+    words = [
+        "run",
+        "--clients",
+        "300",
+        "--no-nulls",
+        "--no-reference",
+        "--device",
+        "cpu",
+        "--engine",
+        "local",
+        "--json",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, "-m", "cli.main", *words, "--out", folder], stdout=subprocess.PIPE,
+                              check=True)  # fmt: skip
+    assert not isinstance(child, str)
+    return max(0, int(json.loads(done.stdout)["memory"]["peak_rss_bytes"]) - child[1])
+
+
 def main() -> None:
     """Measure, fit and write."""
     import tomllib
@@ -189,13 +215,17 @@ def main() -> None:
     if CONSTANTS.is_file():
         before = tomllib.loads(CONSTANTS.read_text())
         kept = before["methods"] if before["machine"]["name"] == described() else {}
-    speed = calibration()
+    speed, process = calibration(), process_bytes()
     for method in named:
         found = constants_of(method)
         if found is not None:
             kept[method] = found
         document = {
-            "machine": {"name": described(), "calibration": round(min(speed, calibration()), 5)},
+            "machine": {
+                "name": described(),
+                "calibration": round(min(speed, calibration()), 5),
+                "process_bytes": process,
+            },
             "drivers": list(DRIVERS),
             "methods": dict(sorted(kept.items())),
         }

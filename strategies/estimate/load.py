@@ -106,4 +106,5 @@ def expected_load(
     again = sum(seconds[name] for name in ("collect", "reconstruct", "train"))
     seconds["nulls"] = known.get("nulls", 0.0) * again if nulls else 0.0
     seconds = {name: value * repeats * speed for name, value in seconds.items()}
-    return Load(seconds, max(of("memory"), held_bytes(facts, ones)), int(known["measured"]))
+    memory = constants()["machine"]["process_bytes"] + of("memory")
+    return Load(seconds, max(memory, held_bytes(facts, ones)), int(known["measured"]))
