@@ -193,7 +193,7 @@ def process_bytes() -> int:
         "--json",
     ]
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([sys.executable, "-m", "cli.main", *words, "--out", folder], stdout=subprocess.PIPE,
+        done = subprocess.run([sys.executable, "-m", "cli.main", *words, "--json", "--out", folder], stdout=subprocess.PIPE,
                               check=True)  # fmt: skip
     assert not isinstance(child, str)
     return max(0, int(json.loads(done.stdout)["memory"]["peak_rss_bytes"]) - child[1])
