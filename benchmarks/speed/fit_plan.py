@@ -193,8 +193,8 @@ def process_bytes() -> int:
         "--json",
     ]
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([sys.executable, "-m", "cli.main", *words, "--json", "--out", folder], stdout=subprocess.PIPE,
-                              check=True)  # fmt: skip
+        command = [sys.executable, "-m", "cli.main", *words, "--json", "--out", folder]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     assert not isinstance(child, str)
     return max(0, int(json.loads(done.stdout)["memory"]["peak_rss_bytes"]) - child[1])
 
