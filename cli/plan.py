@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _WISHES = "Wishes"
 _DEFAULT = "of --dataset"
 _GROUPS = {
-    "one report": "One report of links and features",
+    "one report": "One report",
     "asking less": "Asking less",
     "other trust": "Other trust",
     "nothing": "No protection",
