@@ -90,4 +90,5 @@ methods, datasets, audited = from_names(_methods), from_names(_datasets), from_n
 levels, caps = from_names(_levels), from_names(lambda: ("bit", "vector", "user"), end="=")
 adversaries, faults = from_names(_adversaries), from_names(_faults)
 attacks, goals, defences = from_names(_attacks), from_names(_goals), from_names(_defences)
-OF_A_RUN = {"method": methods, "dataset": datasets, "caps": caps, "defence": defences}  # option of a run -> its completion
+# Option of a run -> its completion.
+OF_A_RUN = {"method": methods, "dataset": datasets, "caps": caps, "defence": defences}

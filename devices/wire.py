@@ -180,4 +180,4 @@ def read_introduction(message: Message) -> tuple[int, bool] | None:
     return device, own_state
 
 
-_REPLY_BYTES = payload_bytes(report_content(Report(b"?", replayed=False), 0)) - 1
+_REPLY_BYTES = payload_bytes(report_content(Report(b"?", replayed=False), device=0)) - 1

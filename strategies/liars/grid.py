@@ -55,7 +55,7 @@ class RememberingGrid(DirectGrid):
         super().__init__(inner.size)
         self._inner, self._memory = inner, memory
 
-    def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Yield the replies that are known, then those of devices that are asked."""
         questions: dict[int, bytes] = {}
         waiting: list[Message] = []

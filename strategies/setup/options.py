@@ -91,13 +91,6 @@ class RunOptions:
         "hogs", "A method (see `ldpsim methods`).", MODEL, "NAME", common=True, hashed="always", column=False,
         flower=True,
     )  # fmt: skip
-    task: str = option(
-        NODES,
-        "Predict people's classes, or links held out.",
-        MODEL,
-        values=(NODES, LINKS),
-        people=True,
-    )
     dataset: str = option(
         "generated", "A data set (see `ldpsim datasets`) or your own .npz.", POPULATION, "NAME|FILE",
         common=True, hashed="in force", column=False, people=True, flower=True,
@@ -145,6 +138,13 @@ class RunOptions:
     )  # fmt: skip
     reporting: str = option(
         "both", "Whether both ends of a pair report it.", BUDGET, values=("both", "one-end"), hashed="in force"
+    )
+    task: str = option(
+        NODES,
+        "Predict people's classes, or links held out.",
+        MODEL,
+        values=(NODES, LINKS),
+        people=True,
     )
     gnn: str | None = option(None, "The network.", MODEL, values=GNNS, shown=_OWN, hashed="in force", column=False)
     tuned: bool = option(False, "Take the stored hyper-parameters for this method and data.", MODEL, hashed="in force")
