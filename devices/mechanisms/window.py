@@ -54,7 +54,7 @@ def window_share(kind: str, epsilon: float) -> float:
     """Return w / G for a feature's budget.
 
     >>> round(window_share("pm", 1.0), 4), round(window_share("sw", 1.0), 4)
-    (0.3775, 0.3388)
+    (0.3775, 0.3387)
 
     Raises:
         ValueError: for an unknown kind, or an epsilon that is not a positive finite number.
@@ -104,7 +104,7 @@ class Window(FeatureGrid):
     >>> mechanism.loss()
     Loss(bit=0.5, vector=1.0, delta=0.0)
     >>> mechanism.estimate(np.array([1, 0, 4096, 0])).round(3).tolist()
-    [-7.041, 0.0, 9.041, 0.0]
+    [-7.04, 0.0, 9.04, 0.0]
     """
 
     kind: str

@@ -25,7 +25,7 @@ from devices.query import Query
 from devices.raw_record import read_question
 from devices.training_task import AnswerKind
 from devices.wire import read_query, reply
-from strategies.liars.plan import Plan
+from strategies.liars.plan import LyingPlan
 from strategies.liars.updates import bent
 from strategies.liars.worst import Said, response
 
@@ -37,7 +37,7 @@ class LyingApp(ClientApp):
         plan: What they agreed on.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: LyingPlan) -> None:
         super().__init__()
         self.plan = plan
         self.query("report")(self._report)

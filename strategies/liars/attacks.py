@@ -18,7 +18,7 @@ from devices.array_types import IntArray
 from devices.data.population import Record
 from devices.mechanisms import MultiBit, OneBit, RandomizedResponse
 from devices.mechanisms.base import Grouping, Mechanism
-from strategies.liars.plan import Attack, Plan
+from strategies.liars.plan import Attack, LyingPlan
 
 SILENT = "silent"  # the control: the liars do not answer
 
@@ -27,7 +27,7 @@ def _with_neighbours(record: Record, people: IntArray) -> Record:
     return replace(record, neighbours=np.unique(people).astype(np.int32))
 
 
-def _everybody(plan: Plan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
+def _everybody(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
     others = np.delete(np.arange(len(plan.population)), device)
     return _with_neighbours(plan.population.record(device), others)
 
@@ -38,19 +38,19 @@ def honest_ones(mechanism: Any, device: int, degree: float) -> float:
     return float(flip * mechanism.targets(device) + (1 - 2 * flip) * degree)
 
 
-def _as_many(plan: Plan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
+def _as_many(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
     record = plan.population.record(device)
     ones = round(honest_ones(mechanism, device, len(record.neighbours)))
     return _with_neighbours(record, plan.wanted(device)[:ones])
 
 
-def _more(plan: Plan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
+def _more(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
     record = plan.population.record(device)
     kept = record.neighbours if plan.goal != "hide" else record.neighbours[:0]
     return _with_neighbours(record, np.concatenate([kept, plan.wanted(device)[: plan.fakes]]))
 
 
-def _of_class(plan: Plan, device: int, label: int) -> Record:
+def _of_class(plan: LyingPlan, device: int, label: int) -> Record:
     """Return the liar's record with a label and, for a vote, as many neighbours of that class."""
     record = plan.population.record(device)
     same = np.flatnonzero(plan.population.labels == label)
@@ -59,26 +59,26 @@ def _of_class(plan: Plan, device: int, label: int) -> Record:
     return replace(_with_neighbours(record, drawn), label=label)
 
 
-def _other_class(plan: Plan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
+def _other_class(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
     return _of_class(plan, device, plan.other_class(device))
 
 
-def _chosen_class(plan: Plan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
+def _chosen_class(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
     return _of_class(plan, device, plan.target_class)
 
 
-def _with_features(plan: Plan, device: int, columns: IntArray) -> Record:
+def _with_features(plan: LyingPlan, device: int, columns: IntArray) -> Record:
     record, high = plan.population.record(device), plan.population.facts.feature_high
     return replace(record, feature_indices=columns.astype(np.int32),
                    feature_values=np.full(len(columns), high, np.float32))  # fmt: skip
 
 
-def _shared(plan: Plan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
+def _shared(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
     size = mechanism.m if isinstance(mechanism, MultiBit) else plan.population.facts.d // 2
     return _with_features(plan, device, plan.columns(size))
 
 
-def _of_target(plan: Plan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
+def _of_target(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
     record = plan.population.record(device)
     if not len(plan.targets):
         return record
@@ -86,7 +86,7 @@ def _of_target(plan: Plan, device: int, mechanism: Mechanism | None, grouping: G
     return replace(record, feature_indices=copied.feature_indices, feature_values=copied.feature_values)
 
 
-def _one_group(plan: Plan, device: int, mechanism: Any, grouping: Grouping) -> Record:
+def _one_group(plan: LyingPlan, device: int, mechanism: Any, grouping: Grouping) -> Record:
     """Return the record of somebody who knows everybody; an input lie can only say so of one group's people."""
     if plan.lie == "response":
         return _everybody(plan, device, mechanism, grouping)
@@ -96,7 +96,7 @@ def _one_group(plan: Plan, device: int, mechanism: Any, grouping: Grouping) -> R
     return _with_neighbours(plan.population.record(device), people[people != device])
 
 
-def _own(plan: Plan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
+def _own(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
     return plan.population.record(device)
 
 

@@ -12,7 +12,7 @@ from devices.query import Query
 from devices.wire import QUERY_TYPE, read_query
 from strategies.engines.grids import Around, DirectGrid, SiloGrid
 from strategies.liars.app import LyingApp, answer_all
-from strategies.liars.plan import Plan
+from strategies.liars.plan import LyingPlan
 
 Memory = dict[tuple[bytes, int], RecordDict]
 
@@ -26,7 +26,7 @@ class LyingGrid(DirectGrid):
         plan: The lies.
     """
 
-    def __init__(self, inner: DirectGrid, folder: Path, plan: Plan) -> None:
+    def __init__(self, inner: DirectGrid, folder: Path, plan: LyingPlan) -> None:
         super().__init__(inner.size)
         self._inner, self._folder = inner, folder
         self._app, self._nodes = LyingApp(plan), plan.nodes
@@ -86,7 +86,7 @@ def _question(message: Message) -> bytes:
     return query.digest + query.stage.to_bytes(4, "little") + query.grouping_digest
 
 
-def among(plan: Plan | None, silos: Plan | None = None, memory: Memory | None = None) -> Around:
+def among(plan: LyingPlan | None, silos: LyingPlan | None = None, memory: Memory | None = None) -> Around:
     """Return what puts the liars of a plan among the devices, or those of another plan among the silos.
 
     ``memory`` keeps the honest devices' reports for later cells.

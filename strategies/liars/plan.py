@@ -51,7 +51,7 @@ class Attack:
     description: str
     goal: str
     fields: frozenset[str]
-    claims: Callable[[Plan, int, Mechanism | None, Grouping], Record] = field(repr=False)
+    claims: Callable[[LyingPlan, int, Mechanism | None, Grouping], Record] = field(repr=False)
     lies: tuple[str, ...] = LIES
     adds: bool = False
     kinds: tuple[type[Mechanism], ...] = ()
@@ -68,7 +68,7 @@ class Attack:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class LyingPlan:
     """Lies of one cell.
 
     Args:

@@ -18,12 +18,12 @@ from devices.federated.wire import WEIGHTS, read_round, weights_record
 from devices.mechanisms.analytic_gaussian import UNIT
 from devices.network import Shape
 from devices.training_task import STEPS, Task
-from strategies.liars.plan import Plan
+from strategies.liars.plan import LyingPlan
 
 TIMES = 10.0
 
 
-def bent(answer: Message, message: Message, plan: Plan, false: Record | None) -> Message:
+def bent(answer: Message, message: Message, plan: LyingPlan, false: Record | None) -> Message:
     """Return an update of the same form that moves the model as far as it can.
 
     Args:

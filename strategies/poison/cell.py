@@ -24,7 +24,7 @@ from devices.data.population import Population
 from strategies.engines.collect import collect
 from strategies.liars.attacks import ATTACKS
 from strategies.liars.grid import Memory, among
-from strategies.liars.plan import Plan, choose_targets, draw
+from strategies.liars.plan import LyingPlan, choose_targets, draw
 from strategies.poison.edges import edge_measures, rank_of
 from strategies.poison.laws import report_measures
 from strategies.poison.options import NONE, PoisonCell
@@ -72,19 +72,19 @@ def targets_of(cell: PoisonCell, setup: RunSetup) -> IntArray:
     return choose_targets(test, most, cell.asked.targets, setup.repeats[cell.number].seeds.population)
 
 
-def plan_of(cell: PoisonCell, setup: RunSetup, liars: IntArray) -> Plan | None:
+def plan_of(cell: PoisonCell, setup: RunSetup, liars: IntArray) -> LyingPlan | None:
     """Return the lies of a cell; None where nobody lies."""
     if cell.attack not in ATTACKS:
         return None
     method = setup.method
-    return Plan(
+    return LyingPlan(
         ATTACKS[cell.attack], cell.lie, cell.goal, cell.asked.knowledge, setup.population, liars,
         targets_of(cell, setup), cell.asked.target_class, cell.asked.fakes,
         setup.repeats[cell.number].seeds.split, method.clip if isinstance(method, DPFedAvg) else None,
     )  # fmt: skip
 
 
-def silos_of(cell: PoisonCell, setup: RunSetup, plan: Plan | None) -> Plan | None:
+def silos_of(cell: PoisonCell, setup: RunSetup, plan: LyingPlan | None) -> LyingPlan | None:
     """Return the lies of the silos: where the attack is one of a party, the same share of the silos lies."""
     if plan is None or plan.attack.name != "same-direction" or not isinstance(setup.method, Silos):
         return None
@@ -171,7 +171,7 @@ def _edges(cell: PoisonCell, setup: RunSetup, outcome: Outcome, liars: IntArray)
 
 
 def _reports(
-    cell: PoisonCell, setup: RunSetup, heard: Sequence[tuple[Sequence[Question], Collected]], plan: Plan | None,
+    cell: PoisonCell, setup: RunSetup, heard: Sequence[tuple[Sequence[Question], Collected]], plan: LyingPlan | None,
     liars: IntArray,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the measures of the reports as they came; those of a collection in batches are not taken."""
@@ -183,7 +183,7 @@ def _reports(
     reports = Reports.from_bytes(setup.population.facts, questions, collected.answers)
     columns = None if plan is None else plan.columns(setup.population.facts.d // 2)
     if columns is None:
-        columns = Plan(ATTACKS["extreme-bit"], "input", "untargeted", "all", setup.population, liars, liars[:0],
+        columns = LyingPlan(ATTACKS["extreme-bit"], "input", "untargeted", "all", setup.population, liars, liars[:0],
                        seed=setup.repeats[cell.number].seeds.split).columns(setup.population.facts.d // 2)  # fmt: skip
     return {"reports": report_measures(reports, setup.population, plan, liars, columns)}
 

@@ -18,13 +18,13 @@ from devices.array_types import FloatArray, IntArray
 from devices.data.population import Population
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
 from devices.mechanisms.base import dense_features
-from strategies.liars.plan import Plan
+from strategies.liars.plan import LyingPlan
 
 SIGMAS = 6.0
 
 
 def report_measures(
-    reports: Reports, people: Population, plan: Plan | None, liars: IntArray, columns: IntArray
+    reports: Reports, people: Population, plan: LyingPlan | None, liars: IntArray, columns: IntArray
 ) -> dict[str, Any]:
     """Return the measures of one collection; a law needs those of share 0, too.
 
@@ -44,7 +44,7 @@ def report_measures(
     return found
 
 
-def _labels(reports: Reports, people: Population, plan: Plan | None, lies: Any, _: IntArray) -> dict[str, Any]:
+def _labels(reports: Reports, people: Population, plan: LyingPlan | None, lies: Any, _: IntArray) -> dict[str, Any]:
     mechanism = reports.asks["label"].mechanisms[0]
     if not isinstance(mechanism, GRR):
         return {}
@@ -56,7 +56,7 @@ def _labels(reports: Reports, people: Population, plan: Plan | None, lies: Any, 
                        **_expected_labels(mechanism, people, plan, lies)}}  # fmt: skip
 
 
-def _expected_labels(mechanism: GRR, people: Population, plan: Plan | None, lies: Any) -> dict[str, Any]:
+def _expected_labels(mechanism: GRR, people: Population, plan: LyingPlan | None, lies: Any) -> dict[str, Any]:
     """Return the sums over the liars of the expected shift and of its variance, by class."""
     shift = np.zeros(mechanism.categories)
     spread = np.zeros(mechanism.categories)
@@ -76,7 +76,7 @@ def _one_hot(label: int, classes: int) -> FloatArray:
     return np.asarray(np.arange(classes) == label, np.float64)
 
 
-def _bits(reports: Reports, people: Population, plan: Plan | None, lies: Any, columns: IntArray) -> dict[str, Any]:
+def _bits(reports: Reports, people: Population, plan: LyingPlan | None, lies: Any, columns: IntArray) -> dict[str, Any]:
     mechanism = reports.asks["features"].mechanisms[0]
     if not isinstance(mechanism, OneBit):
         return {}
@@ -99,12 +99,12 @@ def _bits(reports: Reports, people: Population, plan: Plan | None, lies: Any, co
                      "liars": 0 if lying is None else int(lies.sum()), "shift": shift, "variance": spread}}  # fmt: skip
 
 
-def _worth(plan: Plan | None, span: float) -> float:
+def _worth(plan: LyingPlan | None, span: float) -> float:
     """Return by how much one liar of all can move the sum of the estimates: an input lie by the values' range, 1."""
     return 1.0 if plan is None or plan.lie == "input" else span
 
 
-def _rows(reports: Reports, people: Population, plan: Plan | None, lies: Any, _: IntArray) -> dict[str, Any]:
+def _rows(reports: Reports, people: Population, plan: LyingPlan | None, lies: Any, _: IntArray) -> dict[str, Any]:
     mechanism = reports.source("adjacency") if reports.adjacency is not None else None
     if not isinstance(mechanism, RandomizedResponse) or mechanism.reporting != "both":
         return {}

@@ -19,14 +19,14 @@ from devices.wire import query_content, read_reply
 from strategies.engines.flower_internals import set_message_id
 from strategies.liars.app import LyingApp, answer_all, secret_of
 from strategies.liars.attacks import ATTACKS
-from strategies.liars.plan import Plan
+from strategies.liars.plan import LyingPlan
 from strategies.liars.updates import TIMES, towards
 
 LIARS = np.array([2, 17])
 
 
-def plan(population: Population, attack: str, lie: str, norm: float | None = None) -> Plan:
-    return Plan(ATTACKS[attack], lie, "inflate", "all", population, LIARS, np.array([4]), target_class=1, seed=3,
+def plan(population: Population, attack: str, lie: str, norm: float | None = None) -> LyingPlan:
+    return LyingPlan(ATTACKS[attack], lie, "inflate", "all", population, LIARS, np.array([4]), target_class=1, seed=3,
                 norm=norm)  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def task_of(population: Population, noise: GaussianUpdate | None = None) -> Task
     return Task("first", "own", facts.d, 4, facts.classes, 0.5, 2, noise=noise)
 
 
-def updates(population: Population, folder: Path, task: Task, lies: Plan) -> list[np.ndarray]:
+def updates(population: Population, folder: Path, task: Task, lies: LyingPlan) -> list[np.ndarray]:
     """Return the changes of the weights that the liars send."""
     enrol(folder, population, policy_for_training(task, population.facts, answers=3), seed=5)
     start = task.shape.initial(1)

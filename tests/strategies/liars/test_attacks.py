@@ -11,14 +11,14 @@ from devices.data.population import Population
 from devices.mechanisms import GRR, Degree, GroupDegrees, MultiBit, OneBit, RandomizedResponse
 from devices.raw_record import HandedOver
 from strategies.liars.attacks import ATTACKS, DESCRIPTIONS, find_attack, honest_ones
-from strategies.liars.plan import GOALS, Plan
+from strategies.liars.plan import GOALS, LyingPlan
 
 ROW = RandomizedResponse.from_epsilon(1.0, n=40)
 
 
 @pytest.fixture
-def plan(population: Population) -> Plan:
-    return Plan(ATTACKS["fakes"], "response", "untargeted", "all", population, np.array([0, 1]), np.array([4, 9]),
+def plan(population: Population) -> LyingPlan:
+    return LyingPlan(ATTACKS["fakes"], "response", "untargeted", "all", population, np.array([0, 1]), np.array([4, 9]),
                 target_class=1, fakes=6, seed=3)  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def test_an_unknown_attack_names_the_nearest() -> None:
     assert set(DESCRIPTIONS) == {*ATTACKS, "silent"}
 
 
-def test_a_mimic_has_as_many_ones_as_an_honest_row(plan: Plan) -> None:
+def test_a_mimic_has_as_many_ones_as_an_honest_row(plan: LyingPlan) -> None:
     claimed = ATTACKS["mimic"].claims(plan, 5, ROW, None)
     degree = len(plan.population.record(5).neighbours)
     expected = honest_ones(ROW, 5, degree)
@@ -54,7 +54,7 @@ def test_a_mimic_has_as_many_ones_as_an_honest_row(plan: Plan) -> None:
     assert len(claimed.neighbours) == min(round(expected), len(plan.wanted(5)))
 
 
-def test_fakes_are_added(plan: Plan) -> None:
+def test_fakes_are_added(plan: LyingPlan) -> None:
     own = set(plan.population.record(5).neighbours.tolist())
     claimed = set(ATTACKS["fakes"].claims(plan, 5, ROW, None).neighbours.tolist())
     assert own < claimed and len(claimed) == len(own) + 6
@@ -62,7 +62,7 @@ def test_fakes_are_added(plan: Plan) -> None:
     assert not len(hidden.neighbours)
 
 
-def test_labels_and_the_neighbours_that_go_with_them(plan: Plan) -> None:
+def test_labels_and_the_neighbours_that_go_with_them(plan: LyingPlan) -> None:
     people = plan.population
     for name, label in (("one-label", 1), ("flip-label", plan.other_class(5))):
         claimed = ATTACKS[name].claims(plan, 5, None, None)
@@ -70,7 +70,7 @@ def test_labels_and_the_neighbours_that_go_with_them(plan: Plan) -> None:
         assert (people.labels[claimed.neighbours] == label).all()
 
 
-def test_features(plan: Plan) -> None:
+def test_features(plan: LyingPlan) -> None:
     multi = MultiBit.from_epsilon(1.0, d=plan.population.facts.d, m=3)
     shared = [ATTACKS["extreme-feature"].claims(plan, device, multi, None) for device in (5, 6)]
     assert shared[0].feature_indices.tolist() == shared[1].feature_indices.tolist() == plan.columns(3).tolist()
@@ -80,7 +80,7 @@ def test_features(plan: Plan) -> None:
     assert ATTACKS["copy"].claims(nobody, 5, None, None).label == plan.population.record(5).label
 
 
-def test_counts(plan: Plan) -> None:
+def test_counts(plan: LyingPlan) -> None:
     assert len(ATTACKS["degree-cap"].claims(plan, 5, None, None).neighbours) == 39
     groups = GroupDegrees.from_epsilon(1.0, n=40, groups=3, seed=1)
     false = ATTACKS["group-mass"].claims(replace(plan, lie="input"), 5, groups, None)

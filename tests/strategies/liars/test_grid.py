@@ -17,15 +17,17 @@ from strategies.engines.collect import collect
 from strategies.engines.grids import LocalGrid, SiloGrid
 from strategies.liars.attacks import ATTACKS
 from strategies.liars.grid import LyingGrid, Memory, among
-from strategies.liars.plan import Plan
+from strategies.liars.plan import LyingPlan
 from strategies.rounds.collect_once import Collected
 
 ROOT = Path(__file__).resolve().parents[3]
 LIARS = np.array([2, 17, 30])
 
 
-def plan(population: Population, attack: str = "all-ones", lie: str = "response") -> Plan:
-    return Plan(ATTACKS[attack], lie, ATTACKS[attack].goal, "all", population, LIARS, np.array([4, 9]), fakes=5, seed=3)
+def plan(population: Population, attack: str = "all-ones", lie: str = "response") -> LyingPlan:
+    return LyingPlan(
+        ATTACKS[attack], lie, ATTACKS[attack].goal, "all", population, LIARS, np.array([4, 9]), fakes=5, seed=3
+    )
 
 
 Asked = Callable[..., Collected]
@@ -35,7 +37,7 @@ Asked = Callable[..., Collected]
 def asked(enrolled: Callable[..., State], ask: Callable[..., tuple[Question, ...]], population: Population) -> Asked:
     """Return what a fresh fleet reports, with or without liars."""
 
-    def collected(lies: Plan | None = None, **given: object) -> Collected:
+    def collected(lies: LyingPlan | None = None, **given: object) -> Collected:
         around = None if lies is None else among(lies)
         return collect(enrolled().folder, ask(), devices=len(population), engine="local", around=around, **given)
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from devices.data.population import Population
 from strategies.liars.attacks import ATTACKS
-from strategies.liars.plan import Plan, choose_targets, draw, seed_of
+from strategies.liars.plan import LyingPlan, choose_targets, draw, seed_of
 
 
-def plan(population: Population, **given: object) -> Plan:
+def plan(population: Population, **given: object) -> LyingPlan:
     targets = np.array([4, 9])
-    made = Plan(ATTACKS["fakes"], "response", "untargeted", "all", population, np.array([0, 1]), targets, seed=3)
+    made = LyingPlan(ATTACKS["fakes"], "response", "untargeted", "all", population, np.array([0, 1]), targets, seed=3)
     return replace(made, **given)
 
 

@@ -11,7 +11,7 @@ from devices.federated.wire import WEIGHTS, round_content, update_reply, weights
 from devices.network import Shape
 from strategies.engines.flower_internals import set_message_id
 from strategies.liars.attacks import ATTACKS
-from strategies.liars.plan import Plan
+from strategies.liars.plan import LyingPlan
 from strategies.liars.updates import TIMES, bent, towards
 
 
@@ -28,7 +28,7 @@ def test_a_silo_moves_the_model_towards_one_class(population: Population) -> Non
     start = task.shape.initial(1)
     message = round_of(task, start)
     honest = update_reply(start + np.float32(0.01), message, device=0)
-    lies = Plan(ATTACKS["same-direction"], "response", "inflate", "all", population, np.array([0]), np.array([4]),
+    lies = LyingPlan(ATTACKS["same-direction"], "response", "inflate", "all", population, np.array([0]), np.array([4]),
                 target_class=2)  # fmt: skip
     change = bent(honest, message, lies, None).content.array_records["arrays"][WEIGHTS].numpy() - start
     length = TIMES * 0.01 * np.sqrt(len(start))
@@ -38,5 +38,5 @@ def test_a_silo_moves_the_model_towards_one_class(population: Population) -> Non
 def test_refusals_stay(population: Population) -> None:
     message = round_of(SiloTask("first", False, 4, 4, 2, 0.5, 1, 0.0, 0.0, 1), Shape(4, 4, 2).initial(1))
     refusal = Message(Error(101, "UNKNOWN_QUERY"), reply_to=message)
-    lies = Plan(ATTACKS["same-direction"], "response", "inflate", "all", population, np.array([0]), np.array([4]))
+    lies = LyingPlan(ATTACKS["same-direction"], "response", "inflate", "all", population, np.array([0]), np.array([4]))
     assert bent(refusal, message, lies, None) is refusal

@@ -17,7 +17,7 @@ from devices.noise import NoiseStream, derive_key
 from devices.query import Ask, Query
 from strategies.liars.app import LyingApp
 from strategies.liars.attacks import ATTACKS
-from strategies.liars.plan import Plan, draw
+from strategies.liars.plan import LyingPlan, draw
 from strategies.poison.laws import _expected_labels, at_most, laws_of, report_measures
 
 N, M = 200, 40
@@ -25,8 +25,8 @@ PEOPLE = generate(N, seed=3)
 LIARS = draw(N, M / N, 1)
 
 
-def plan(attack: str, lie: str) -> Plan:
-    return Plan(ATTACKS[attack], lie, "inflate", "all", PEOPLE, LIARS, np.array([], np.int64), target_class=1,
+def plan(attack: str, lie: str) -> LyingPlan:
+    return LyingPlan(ATTACKS[attack], lie, "inflate", "all", PEOPLE, LIARS, np.array([], np.int64), target_class=1,
                 fakes=20, seed=3)  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def query_of(epsilon: float) -> Query:
     return Query("first", ((Ask("adjacency", (row,)), Ask("features", (bit,)), Ask("label", (label,))),))
 
 
-def collected(query: Query, lies: Plan | None) -> Reports:
+def collected(query: Query, lies: LyingPlan | None) -> Reports:
     """Return the reports of everybody; liars answer by the edited app's own code."""
     answers = {}
     for device in range(N):

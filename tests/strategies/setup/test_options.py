@@ -82,12 +82,7 @@ def test_stored_folders_and_hashes_depend_on_these_options() -> None:
     """Names of comparisons' folders and stored config hashes: a change of either needs a new version."""
     specs = declared(RunOptions)
     assert {name for name, spec in specs.items() if spec.people} == {
-<<<<<<< HEAD
         "dataset", "clients", "split", "label_rate", "seed", "seeds", "repeats", "repeats_vary", "dropout", "task",
-=======
-        "dataset", "clients", "split", "label_rate", "seed", "seeds", "repeats", "repeats_vary", "dropout",
-        "task",
->>>>>>> 932a7f5 (Option --task stands among those of the model)
     }  # fmt: skip
     assert specs["task"].hashed == "unless default"  # folders of the task of classes keep their names
     assert {name for name, spec in specs.items() if spec.hashed == "always"} == {
