@@ -189,16 +189,20 @@ def defences_table(groups: Mapping[str, Table]) -> str:
             "|---|---|---|---|---|---|---|---|")  # fmt: skip
     lines = []
     for title, group in groups.items():
-        plain = {(row["attack"], row["lie"], row["share"]): row for row in group if row["defence"] == NONE}
         defended = [row for row in group if row["defence"] != NONE]
         for row in sorted(defended, key=lambda row: (row["defence"], *_order(row))):
-            without = plain.get((row["attack"], row["lie"], row["share"]))
             name = "nobody lies" if row["attack"] == NONE else f"`{row['attack']}` {row['lie']}"
             lines.append(f"| {title} | {name} | {_percent(row['share'])} | `{row['defence']}` | "
-                         f"{'' if without is None else _number(100 * without['accuracy'], 1)} | "
+                         f"{_number(_hundred(_undefended(row)), 1)} | "
                          f"{100 * row['accuracy']:.1f} | {_number(_hundred(row['found']), 1)} | "
                          f"{_number(_hundred(row['false_alarms']), 2)} |")  # fmt: skip
     return "\n".join([head, *lines]) if lines else "No defence was run."
+
+
+def _undefended(row: Mapping[str, Any]) -> float | None:
+    """Return the accuracy of the same repeats without the defence."""
+    gained = row["vs_undefended"]
+    return None if gained is None else float(row["accuracy"] - gained)
 
 
 def _hundred(value: float | None) -> float | None:

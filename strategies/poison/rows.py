@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ class _Repeat:
     now: Mapping[str, Any]
     clean: Mapping[str, Any]
     silent: Mapping[str, Any] | None
+    bare: Mapping[str, Any] | None  # the same lies without the defence
     labels: IntArray
     honest: IntArray  # test people who do not lie
     others: IntArray  # people who do not lie
@@ -82,7 +83,7 @@ def _key(cell: PoisonCell) -> tuple[Any, ...]:
 
 def _beside(cell: PoisonCell, attack: str, share: float) -> str:
     """Return the name of the cell of the same people without these lies and without a defence."""
-    return PoisonCell(cell.options, cell.number, attack, "", "untargeted", share, NONE, cell.asked).name
+    return replace(cell, attack=attack, lie="", goal="untargeted", share=share, defence=NONE).name
 
 
 def _repeat(cell: PoisonCell, results: CellResults) -> _Repeat | None:
@@ -93,7 +94,8 @@ def _repeat(cell: PoisonCell, results: CellResults) -> _Repeat | None:
     everybody = np.arange(len(setup.population))
     liars = liars_of(cell, len(everybody))
     return _Repeat(
-        cell, results[cell.name], clean, results.get(_beside(cell, SILENT, cell.share)), setup.population.labels,
+        cell, results[cell.name], clean, results.get(_beside(cell, SILENT, cell.share)),
+        None if cell.defence == NONE else results.get(replace(cell, defence=NONE).name), setup.population.labels,
         np.setdiff1d(setup.repeats[cell.number].split.test, liars), np.setdiff1d(everybody, liars), liars,
         targets_of(cell, setup),
     )  # fmt: skip
@@ -110,6 +112,7 @@ def _row(cells: Sequence[PoisonCell], results: CellResults) -> dict[str, Any]:
     alarms = [part.flagged() for part in repeats]
     clean = [part.accuracy(part.clean) for part in repeats]
     silent = [(part.accuracy(part.now) - part.accuracy(part.silent)) for part in repeats if part.silent is not None]
+    bare = [part.accuracy(part.now) - part.accuracy(part.bare) for part in repeats if part.bare is not None]
     goal = _mean(part.goal(part.now) for part in repeats)
     false_alarms = _mean(honest for _, honest in alarms)
     all_laws = [law for found in laws for law in found]
@@ -121,7 +124,8 @@ def _row(cells: Sequence[PoisonCell], results: CellResults) -> dict[str, Any]:
         "liars": len(repeats[0].liars) if repeats else None,
         "honest_test": len(repeats[0].honest) if repeats else None, "repeats": len(repeats),
         "std": _std(accuracies), "vs_clean": _mean(a - b for a, b in zip(accuracies, clean, strict=True)),
-        "vs_silent": _mean(silent), "vs_silent_std": _std(silent), "goal_value": goal,
+        "vs_silent": _mean(silent), "vs_silent_std": _std(silent),
+        "vs_undefended": _mean(bare), "goal_value": goal,
         "goal_clean": _mean(part.goal(part.clean) for part in repeats),
         "fakes_accepted": _mean(part.edges(part.now, "fakes_accepted") for part in repeats),
         "true_lost": _mean(part.edges(part.now, "true_lost") for part in repeats),

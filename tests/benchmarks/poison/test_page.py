@@ -26,7 +26,7 @@ from benchmarks.poison.sets import DEFENDED, MORE, SETS, passes
 def row(attack: str, lie: str = "", **given: Any) -> dict[str, Any]:
     plain = dict.fromkeys(
         ("std", "vs_silent", "vs_silent_std", "fakes_accepted", "true_lost", "found", "false_alarms", "law", "measured",
-         "theory", "bound", "passed", "goal_clean", "vs_clean"), None,
+         "theory", "bound", "passed", "goal_clean", "vs_clean", "vs_undefended"), None,
     )  # fmt: skip
     return {**plain, "method": "hogs", "epsilon": 8.0, "attack": attack, "lie": lie, "goal": "untargeted",
             "knowledge": "all", "share": 0.2, "defence": "none", "repeats": 3, "liars": 4, "honest_test": 9,
@@ -37,7 +37,7 @@ ROWS = [
     row("none", share=0.0, nulls={"chance": 0.3}),
     row("silent", vs_silent=0.0, vs_clean=-0.01),
     row("fakes", "input", vs_silent=-0.02), row("fakes", "response", vs_silent=-0.07, accuracy=0.7),
-    row("fakes", "response", vs_silent=-0.01, accuracy=0.79, defence="weight", found=1.0, false_alarms=0.001),
+    row("fakes", "response", vs_silent=-0.01, accuracy=0.79, defence="weight", found=1.0, vs_undefended=0.09, false_alarms=0.001),
 ]  # fmt: skip
 
 

@@ -68,3 +68,15 @@ def test_breakdown_is_the_smallest_share_that_costs_5_points() -> None:
             row(attack="silent", lie="", vs_silent=0.0), row(attack="none", lie="", vs_silent=None)]  # fmt: skip
     assert breakdown(rows) == {"hogs eps 4 fakes input": 0.2, "hogs eps 4 fakes response": None}
     assert kind_of(row(epsilon=None, defence="weight")) == "hogs fakes input weight"
+
+
+def test_a_defence_is_compared_with_the_same_lies(asked: Callable[..., PoisonOptions]) -> None:
+    cells = all_cells(asked(attacks=("fakes",), lies=("response",), defences=("weight",)))
+    labels = set_up_cell(cells[0]).population.labels
+    wrong = np.where(np.arange(len(labels)) % 2, labels, (labels + 1) % 5)
+    broken = {cell.name: cell.attack == "fakes" and cell.defence == "none" for cell in cells}
+    results = {cell.name: result(cell, wrong if broken[cell.name] else labels) for cell in cells}
+    rows = {(row["attack"], row["defence"]): row for row in rows_of(cells, results)}
+    assert rows["fakes", "none"]["vs_undefended"] is None and rows["none", "weight"]["vs_undefended"] == 0
+    gained = rows["fakes", "weight"]["vs_undefended"]
+    assert gained == pytest.approx(1 - rows["fakes", "none"]["accuracy"]) and gained > 0
