@@ -170,7 +170,11 @@ The re-runs are our own, of the algorithm in the published code; no figure is fr
 _TAIL = """## Reading
 
 A method gains something only if it is above the PageRank score of the graph that its curator has anyway. Null
-models have no parameter that was searched; `features alone` learns which features go together from the known edges."""
+models have no parameter that was searched; `features alone` learns which features go together from the known edges.
+
+Ours is above both re-runs, with and without information. The scorer here divides all rows by one number, the root of
+their mean square; the code does not. On one split and the same reports its AUC was 86.9 with and 79.1 without that.
+The verdict is the same: at epsilon 1 the private features add nothing measurable."""
 
 
 def main(data_dir: Path | None, tell: Callable[[str], None] = print) -> None:
