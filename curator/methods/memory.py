@@ -22,6 +22,7 @@ from curator.linear.strips import columns_at_once
 _MIB = 1 << 20
 PROCESS = 330 * _MIB  # Python, scipy and torch
 _A_PERSON = 900  # to make a generated population, most of it for words and edges
+_A_DEVICE = 1400  # that a collection in this process leaves behind
 _LARGE = {"hogs": 1 << 28, "rgnn": 1 << 26}  # entries above which no (second) dense copy is kept
 
 
@@ -131,7 +132,15 @@ def memory_by_phase(method: str, sizes: Sizes) -> dict[str, float] | None:
     }
 
 
-def peak_bytes(method: str, sizes: Sizes) -> float | None:
-    """Return the largest memory of a run of the curator, in bytes; None for a method without a law."""
+def peak_bytes(method: str, sizes: Sizes, *, asked: bool = True) -> float | None:
+    """Return the largest memory of a run, in bytes; None for a method without a law.
+
+    Args:
+        method: Name of the method.
+        sizes: Public sizes.
+        asked: Whether the devices are simulated in this process too.
+    """
     phases = memory_by_phase(method, sizes)
-    return None if phases is None else PROCESS + max(phases.values())
+    if phases is None:
+        return None
+    return PROCESS + max(phases.values()) + (_A_DEVICE * sizes.n if asked else 0.0)
