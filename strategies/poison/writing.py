@@ -20,8 +20,8 @@ from strategies.results import folder as run_folder
 
 COLUMNS = (
     "method", "epsilon", "attack", "lie", "goal", "knowledge", "share", "defence", "repeats", "liars", "honest_test",
-    "accuracy", "std", "vs_clean", "vs_silent", "vs_silent_std", "vs_undefended", "goal_value", "goal_clean", "fakes_accepted",
-    "true_lost", "found", "false_alarms", "law", "measured", "theory", "bound", "passed",
+    "accuracy", "std", "vs_clean", "vs_silent", "vs_silent_std", "vs_undefended", "goal_value", "goal_clean",
+    "fakes_accepted", "true_lost", "found", "false_alarms", "law", "measured", "theory", "bound", "passed",
 )  # fmt: skip
 
 

@@ -37,7 +37,8 @@ ROWS = [
     row("none", share=0.0, nulls={"chance": 0.3}),
     row("silent", vs_silent=0.0, vs_clean=-0.01),
     row("fakes", "input", vs_silent=-0.02), row("fakes", "response", vs_silent=-0.07, accuracy=0.7),
-    row("fakes", "response", vs_silent=-0.01, accuracy=0.79, defence="weight", found=1.0, vs_undefended=0.09, false_alarms=0.001),
+    row("fakes", "response", vs_silent=-0.01, accuracy=0.79, defence="weight", found=1.0, vs_undefended=0.09,
+        false_alarms=0.001),
 ]  # fmt: skip
 
 
