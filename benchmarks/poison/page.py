@@ -117,7 +117,7 @@ def verdicts(title: str, group: Table) -> Iterator[str]:
             if at is None else f"from {_percent(at)} of liars on, honest people lose 5 points or more against silence"
         )  # fmt: skip
         yield (
-            f"**{title}, `{attack}`**: {words}; the largest loss is {_points(worst['vs_silent'])} points "
+            f"**{title}, `{attack}`**: {words}; the worst difference is {_points(worst['vs_silent'])} points "
             f"({worst['lie']}, {_percent(worst['share'])}). {_input_beside_response(rows)}{_goal_words(rows)}"
             f"{_silence(silent.get(max(silent, default=0.0)))}"
         )  # fmt: skip

@@ -58,7 +58,7 @@ def test_verdicts_follow_from_the_rows() -> None:
     (line,) = verdicts(title, group)
     assert line == (
         "**hogs, eps 8, `fakes`**: from 20 % of liars on, honest people lose 5 points or more against silence; the "
-        "largest loss is -7.0 points (response, 20 %). At 20 % a response leaves -10.0 points beside an input lie. "
+        "worst difference is -7.0 points (response, 20 %). At 20 % a response leaves -10.0 points beside an input lie. "
         "Silence of 20 % costs -1.0 points."
     )
     assert "for hogs" in summary(ROWS) and "for no method" in summary(ROWS[:3])
