@@ -36,7 +36,13 @@ def page(method: str, rows: Sequence[Row], missing: Sequence[str]) -> str:
     """
     beside = [row for row in rows if row["oracle"]]
     nulls = [row for row in rows if row["table"] == "Null models"]
-    parts = [f"# {TITLES[method]}", HEAD, _counts(beside, nulls), "## Verdict", *map(_filled, verdicts(method, nulls))]
+    parts = [
+        f"# {TITLES[method]}",
+        HEAD,
+        _counts(beside, nulls),
+        "## Verdict",
+        "\n".join(map(_filled, verdicts(nulls))),
+    ]
     if nulls:
         parts += ["## Null models", NULLS_TEXT, "\n".join(_nulls(nulls))]
     if beside:
@@ -61,13 +67,15 @@ def _counts(beside: Sequence[Row], nulls: Sequence[Row]) -> str:
             "every null model.")  # fmt: skip
 
 
-def verdicts(method: str, rows: Sequence[Row]) -> Iterator[str]:
+def verdicts(rows: Sequence[Row]) -> Iterator[str]:
     """Yield what the private features added, by data set."""
     for dataset in dict.fromkeys(row["data set"] for row in rows):
         found = [row for row in rows if row["data set"] == dataset and row["bought_features"]]
         said = "; ".join(f"{added(row)} at {row['budget']}" for row in found)
+        clear = [row["budget"] for row in found if float(row["bought_features_low"]) > 0]
+        judged = f"measurable at {', '.join(clear)}" if clear else "nothing measurable"
         network = max(found, key=lambda row: float(row["accuracy"]))
-        yield (f"- {dataset} ({found[0]['n']} runs): private features add {said}. Label propagation has "
+        yield (f"- {dataset} ({found[0]['n']} runs): private features add {said}: {judged}. Label propagation has "
                f"{with_spread(network, 'graph_alone')}.")  # fmt: skip
 
 

@@ -45,6 +45,7 @@ def test_a_page_is_written_and_its_table_read_back(
     write(method, rows, ["a cell"], tmp_path)
     text = (tmp_path / f"{method}.md").read_text()
     assert "private features add +1.0 ± 0.6 points at epsilon 0.1; +1.0" in text.replace("\n  ", " ")
+    assert "+1.0 ± 0.6 points at epsilon inf: measurable at epsilon 0.1, epsilon 1" in text.replace("\n  ", " ")
     assert "1 cells were not run, for lack of time:" in text and "agrees (" in text
     (line,) = (line for line in LINES if line.page == f"{method}.md")
     assert headline(line, text).endswith("25 of 25 cells are above every null model")
