@@ -86,7 +86,6 @@ class OneReportRun(Run):
         tell("train", None)
         with watched(scene.watch):
             trained = self.train(scene, graph)
-        getattr(trained.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
         return Outcome(
             guarantee=method.guarantee(population.facts, questions, setup.budget),
             seconds={**seconds, "train": trained.seconds},

@@ -209,6 +209,7 @@ def _repeat(scene: Scene, shared: Path | None, *, keep_graph: bool) -> Repeat:
     """Do the work of one repeat, take the null models and score all of them."""
     setup, state, run = scene.setup, scene.state, run_of(scene.setup.method, scene.setup.options.task)
     outcome = run.work(scene)
+    getattr(outcome.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
     if not keep_graph:
         outcome = replace(outcome, graph=None)
 

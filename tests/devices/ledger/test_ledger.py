@@ -1,4 +1,7 @@
-"""The ledger: durable, atomic between threads and processes, and damaged when it is damaged."""
+"""The ledger: durable, atomic between threads and processes, and damaged when it is damaged.
+
+It covers ``devices.ledger.ledger`` and ``devices.ledger.statements``.
+"""
 
 from __future__ import annotations
 
