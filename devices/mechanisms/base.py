@@ -169,7 +169,7 @@ class Mechanism:
         raise NotImplementedError
 
     def parameters(self) -> dict[str, Any]:
-        """Return the public parameters as JSON values, those of :data:`LATER` only unless at their default."""
+        """Return the public parameters as JSON values, those of ``LATER`` only unless at their default."""
         kept = [entry for entry in fields(self)  # type: ignore[arg-type]
                 if not (entry.metadata == LATER and getattr(self, entry.name) == entry.default)]  # fmt: skip
         return {entry.name: getattr(self, entry.name) for entry in kept}
