@@ -29,6 +29,8 @@ LISTED: dict[str, Listed] = {
     "noisy": Listed("links and features"),
     "lpgnn": Listed("features and labels; links are public", "asking less"),
     "rgnn": Listed("features and labels; links are public", "asking less"),
+    "upgnet": Listed("features; links and labels are public", "asking less"),
+    "privge": Listed("features; links and labels are public", "asking less"),
     "blink": _LINKS,
     "rr": _LINKS,
     "symrr": _LINKS,

@@ -249,17 +249,17 @@ def test_nothing_is_written_without_a_folder(tmp_path: Path, monkeypatch: pytest
 _KILLED = """
 import os, sys, signal
 from pathlib import Path
-import devices.fleet as fleet
-fleet.BATCH = 7
-plain = fleet.Fleet._answer_batch
+from devices import client_app
+from strategies.rounds import outbox
+outbox.BATCH = 7
+plain = client_app.answer_together
 left = [int(sys.argv[2])]
-def answer(self, shard, messages):
+def answer(state, devices, question):
     if left[0] == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     left[0] -= 1
-    return plain(self, shard, messages)
-fleet.Fleet._answer_batch = answer
-fleet.Fleet.__init__.__kwdefaults__["batch"] = 7
+    return plain(state, devices, question)
+client_app.answer_together = answer
 from strategies import RunOptions, simulate
 simulate(RunOptions(clients=60, settings={"epochs": "3"}, reference=False, nulls=False, out=Path(sys.argv[1])))
 """
