@@ -11,6 +11,7 @@
 #   make bench-compare BASE=FILE  what moved in docs/results/scale.json since another such file
 #   make torture  a thousand kill -9 in the middle of collections, a thousand races of copied folders, ten thousand
 #                 hostile messages (minutes)
+#   make slow     tests that take minutes: the same plans, votes and cells on Ray and Flower once more (minutes)
 #   make cluster  two Ray nodes on loopback, one of them killed in the middle of a collection (minutes)
 #   make mutants  400 small changes of the code, each of which its test file must notice (docs/testing.md; minutes)
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
@@ -29,7 +30,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test cluster gpu wheel wheel-test lint-docker lint docs bench bench-compare torture mutants tables tables-quick
+.PHONY: run test slow cluster gpu wheel wheel-test lint-docker lint docs bench bench-compare torture mutants tables tables-quick
 .PHONY: value figures clean
 
 $(READY): pyproject.toml constraints.txt
@@ -90,6 +91,10 @@ torture: $(READY)
 	$(BIN)/python -m pytest -q -m slow tests/devices
 
 # Two Ray nodes on loopback, one of them killed; small ones, as a laptop has memory for.
+slow: export OMP_NUM_THREADS ?= 1
+slow: $(READY)
+	$(BIN)/python -m pytest -q -m slow tests $(TEST_ARGS)
+
 cluster: export OMP_NUM_THREADS ?= 1
 cluster: $(READY)
 	$(BIN)/python -m pytest -q -s -m cluster tests/strategies/engines tests/cli $(TEST_ARGS)

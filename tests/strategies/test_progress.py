@@ -11,6 +11,7 @@ from strategies.experiments.compare import compare
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.tune import search
 from strategies.progress import NOTHING_KEPT, SteppedProgress, noted_if_interrupted, quiet
+from strategies.rounds import outbox
 from strategies.runs.simulate import simulate
 from strategies.setup.options import RunOptions
 from strategies.stress.options import StressOptions
@@ -62,7 +63,8 @@ def test_steps_belong_to_a_collection_or_a_training() -> None:
     assert told == [*expected, ("nulls", None)]
 
 
-def test_a_run_tells_the_share_of_its_long_phases(tmp_path: Path) -> None:
+def test_a_run_tells_the_share_of_its_long_phases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "BATCH", 2)  # a hundred messages
     told: list[tuple[str, float | None]] = []
     simulate(
         RunOptions(clients=200, settings={"epochs": "199"}, nulls=False, out=tmp_path),

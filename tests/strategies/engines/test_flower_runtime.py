@@ -79,6 +79,7 @@ def test_reports_are_those_of_the_other_engines(tmp_path: Path, population: Popu
     assert {device: rest.reports[device] for device in theirs.reports} == theirs.reports
 
 
+@pytest.mark.slow
 def test_a_plan_of_two_stages_is_that_of_the_other_engines(tmp_path: Path, population: Population) -> None:
     """The ServerApp makes the groups of the second stage, and signs both for devices that pin their collector."""
     generate(tmp_path / "key")

@@ -141,7 +141,7 @@ def test_a_tracked_run_connects_to_nobody(
 
 @pytest.mark.flower
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("told", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_flwr_run_connects_nowhere_from_our_code(
     told: bool, audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

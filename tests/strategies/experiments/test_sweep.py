@@ -249,6 +249,7 @@ def test_a_result_without_a_part_does_not_do_where_it_is_asked_for(part: str, tm
 # ---- workers -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_cells_over_ray(tmp_path: Path, ray_here: None) -> None:
     nowhere = f"[[cells]]\ndataset = 'student'\ndata_dir = '{tmp_path}'"
     cells = read_sweep(written(tmp_path, FIXED + "[grid]\nseed = [0, 1]\n" + nowhere))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from curator.learning.training import TrainingSettings
 from curator.linear.propagation import bit_strips
@@ -29,6 +30,7 @@ def noisy_bits(trial: Trial, *, standardised: bool) -> Graph:
     return Graph(features, np.zeros((2, 0), np.int64), None, trial.public.labels, split.train, split.val)
 
 
+@pytest.mark.slow
 def test_hogs_is_worth_more_than_noisy_features_on_five_seeds() -> None:
     rows = []
     for seed in SEEDS:

@@ -94,6 +94,7 @@ def test_kept_reports_of_own_features_give_the_same(tmp_path: Path) -> None:
     assert again["privacy"]["holds"] == whole.record["privacy"]["holds"]
 
 
+@pytest.mark.slow
 @pytest.mark.flower
 @pytest.mark.timeout(600)
 def test_reports_and_predictions_are_the_same_on_flowers_runtime() -> None:
