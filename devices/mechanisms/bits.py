@@ -45,24 +45,13 @@ def pack_bits(bits: BoolArray) -> bytes:
 def pack_many(bits: BoolArray, ends: IntArray) -> list[bytes]:
     """Return :func:`pack_bits` of several rows that are joined in ``bits``; row k ends before ``ends[k]``."""
     starts = np.concatenate([[0], ends[:-1]])
-    room = (ends - starts + 7) // 8
+    sizes = ends - starts
     rows = [bits[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     counts = np.array([np.count_nonzero(row) for row in rows])
-    if np.all(counts >= room):  # a gap takes at least one byte
+    if np.all(counts >= (sizes + 7) // 8):  # a gap takes at least one byte
         return [_PACKED + pack_plain(row) for row in rows]
-    ones = np.flatnonzero(bits)
-    last = np.cumsum(counts)
-    gaps = np.diff(ones, prepend=-1) - 1
-    leading = (last - counts)[counts > 0]  # the first gap of a row counts from the row's start
-    gaps[leading] = ones[leading] - starts[counts > 0]
-    coded, sizes = _septets(gaps)
-    places = np.concatenate([[0], np.cumsum(sizes)])
-    begins, stops = places[last - counts].tolist(), places[last].tolist()
-    data = coded.tobytes()
-    return [
-        _GAPS + data[begin:stop] if stop - begin < most else _PACKED + pack_plain(row)
-        for row, begin, stop, most in zip(rows, begins, stops, room.tolist(), strict=True)
-    ]
+    which = np.repeat(np.arange(len(rows)), counts)
+    return pack_rows(np.flatnonzero(bits) - starts[which], which, sizes)
 
 
 def pack_positions(ones: np.ndarray, size: int) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from flwr.app import Error, Message, RecordDict
 
+from devices.enrolment.state import SHARD
 from devices.fleet import Fleet
 from strategies.engines.flower_internals import set_message_id
 
@@ -23,6 +24,14 @@ def packed(messages: Sequence[Message]) -> Packed:
         head = message.metadata
         rows.append((place, head.dst_node_id, head.message_type, head.group_id, head.message_id))
     return [content for _, content in contents.values()], rows
+
+
+def by_shard(messages: Sequence[Message]) -> dict[int, list[Message]]:
+    """Return the messages of each ledger shard."""
+    shards: dict[int, list[Message]] = {}
+    for message in messages:
+        shards.setdefault((message.metadata.dst_node_id - 1) // SHARD, []).append(message)
+    return shards
 
 
 def answer_packed(fleet: Fleet, contents: Sequence[RecordDict], rows: Sequence[PackedMessage]) -> list[Reply]:

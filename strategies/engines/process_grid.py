@@ -15,7 +15,7 @@ from devices.enrolment.state import SHARD
 from devices.fleet import Fleet
 from strategies.engines.flower_internals import assume_identity
 from strategies.engines.grids import RUN_ID, DirectGrid
-from strategies.engines.packed_messages import Packed, Reply, answer_packed, packed, unpacked
+from strategies.engines.packed_messages import Packed, Reply, answer_packed, by_shard, packed, unpacked
 from strategies.engines.pool import Pool, available_cores
 
 # A process takes one to two seconds to start, in which it would answer for 20,000 devices.
@@ -61,10 +61,7 @@ class ProcessGrid(DirectGrid):
         """Give each shard's messages to a process; yield replies as shards come back."""
         messages = list(messages)
         sent = {message.metadata.message_id: message for message in messages}
-        shards: dict[int, list[Message]] = {}
-        for message in messages:
-            shards.setdefault((message.metadata.dst_node_id - 1) // SHARD, []).append(message)
-        tasks = ((self._folder, packed(shard)) for shard in shards.values())
+        tasks = ((self._folder, packed(shard)) for shard in by_shard(messages).values())
         for _, future in self._pool.each(_answer_shard, enumerate(tasks)):
             yield from unpacked(future.result(), sent)
 

@@ -25,7 +25,7 @@ from devices.ledger.ledger import EpochPassed, LedgerDamaged
 from devices.wire import REPORTS_TYPE
 from strategies.engines.flower_internals import assume_identity
 from strategies.engines.grids import RUN_ID, DirectGrid
-from strategies.engines.packed_messages import PackedMessage, Reply, answer_packed, packed, unpacked
+from strategies.engines.packed_messages import PackedMessage, Reply, answer_packed, by_shard, packed, unpacked
 from strategies.engines.ray_session import RaySession
 
 START_SECONDS = 120.0  # in which Ray must bring the workers up
@@ -126,11 +126,8 @@ class RayGrid(DirectGrid):
         """Send batches to the actors; yield replies as batches come back."""
         messages = list(messages)
         sent = {message.metadata.message_id: message for message in messages}
-        shards: dict[int, list[Message]] = {}
-        for message in messages:
-            shards.setdefault((message.metadata.dst_node_id - 1) // SHARD, []).append(message)
         pending: dict[Any, _Sent] = {}
-        for shard, queue in shards.items():
+        for shard, queue in by_shard(messages).items():
             # A message for many devices goes alone: its reply holds the reports of a whole batch.
             many = any(message.metadata.message_type == REPORTS_TYPE for message in queue)
             size = 1 if many else BATCH
