@@ -10,8 +10,8 @@ import typer
 
 from cli import completion
 from cli import options as o
-from cli.errors import FAILED, Failure
-from cli.output import WIDTH, console, print_json, text_table, working
+from cli.errors import end_if_any_failed
+from cli.output import WIDTH, console, print_json, show_failures, text_table, working
 from cli.words import ABOVE, TONES, bytes_, level, null_points, paired_points, points, seconds
 from strategies.setup.option_spec import BUDGET, DEVICES, MODEL, RUNNING
 from strategies.setup.options import RunOptions
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from cli.report.gather import Gathered
+    from strategies.experiments.failures import Failures
 
 PAGE = "compare.html"
 _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
@@ -84,7 +85,7 @@ def compare(
             "results": list(result.records),
             "html": str(page.absolute()) if found else None,
             "table": str(result.table.absolute()),
-            "failed": {name: line for name, line, _ in result.failures},
+            "failed": {name: failed.line for name, failed in result.failures},
             **({} if result.same_reports is None else {"same_reports": result.same_reports}),
         }
         print_json(document)
@@ -94,18 +95,10 @@ def compare(
         _show(shown_rows(found, methods=methods), found, result.failures)
         typer.echo(f"Written to {page}")
         typer.echo(f"       and {result.table}")
-    if debug:
-        for name, _, trace in result.failures:
-            if trace:
-                typer.echo(f"{name}:\n{trace}", err=True)
-    if result.failures:
-        name, line, _ = result.failures[0]
-        raise Failure(f"{len(result.failures)} of {len(methods)} methods failed; {name}: {line}", FAILED)
+    end_if_any_failed(result.failures, f"of {len(methods)} methods", debug=debug)
 
 
-def _show(
-    rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Sequence[tuple[str, str, str | None]]
-) -> None:
+def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Failures) -> None:
     from rich.markup import escape
 
     from cli.report.page import verdict
@@ -144,8 +137,7 @@ def _show(
         screen.print(f"Same reports: {escape(name)} - {escape(first)} {paired_points(gained)}")
     for entry in gathered.unpaired:
         screen.print(f"[yellow]{escape(entry.why)}[/yellow]")
-    for name, line, _ in failures:
-        screen.print(f"[red]{escape(name)} failed[/red]: {escape(line)}")
+    show_failures(screen, failures)
 
 
 def _in_words(rows: Sequence[Mapping[str, Any]], gathered: Gathered) -> Table:

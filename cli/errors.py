@@ -13,11 +13,14 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import typer
 from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from strategies.experiments.failures import Failures
 
 INTERRUPTION = "interrupted"
 NOTHING_HALF_WRITTEN = "nothing half-written is left, and the same command may be given again"
@@ -55,6 +58,21 @@ def explain(error: Exception) -> tuple[str, int]:
 def say(line: str) -> None:
     """Write one error line on standard error."""
     typer.echo(f"error: {line}", err=True)
+
+
+def end_if_any_failed(failures: Failures, counted: str, *, debug: bool) -> None:
+    """Raise :class:`Failure` with the first of the failures, if there is one.
+
+    Args:
+        failures: Names and reasons.
+        counted: The words after their number, for example ``of 3 methods``.
+        debug: Whether to print the tracebacks before.
+    """
+    for name, failed in failures:
+        if debug and failed.trace:
+            typer.echo(f"{name}:\n{failed.trace}", err=True)
+    for name, failed in failures:
+        raise Failure(f"{len(failures)} {counted} failed; {name}: {failed.line}", FAILED)
 
 
 def ask_for_debug(context: typer.Context, value: bool) -> bool:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from strategies.experiments.failures import Failures
+
 WIDTH = 80
 
 
@@ -54,6 +56,14 @@ def text_table(*headings: str, gap: int = 2) -> Table:
             overflow="fold" if heading.startswith("~") else "ellipsis",
         )
     return made
+
+
+def show_failures(screen: Console, failures: Failures) -> None:
+    """Print a line for each failure."""
+    from rich.markup import escape
+
+    for name, failed in failures:
+        screen.print(f"[red]{escape(name)} failed[/red]: {escape(failed.line)}")
 
 
 @contextmanager

@@ -10,19 +10,9 @@ import typer
 
 from cli import completion
 from cli import options as o
-from cli.errors import FAILED, Failure
-from cli.output import WIDTH, console, print_json, text_table, working
-from cli.poison_words import (
-    accuracy,
-    asking_nobody,
-    by_method,
-    difference,
-    goal_words,
-    named_lie,
-    number,
-    share_words,
-    theory,
-)
+from cli.errors import FAILED, Failure, end_if_any_failed
+from cli.output import WIDTH, console, print_json, show_failures, text_table, working
+from cli.poison_words import COLUMNS, DIFFERS, asking_nobody, breakdown_lines, by_method, named_lie
 from strategies.setup.option_spec import RUNNING
 from strategies.setup.options import RunOptions
 
@@ -110,13 +100,7 @@ def poison(
         typer.echo(str(folder / "result.json"))
     else:
         show(result, folder)
-    if debug:
-        for name, _, trace in result.failures:
-            if trace:
-                typer.echo(f"{name}:\n{trace}", err=True)
-    if result.failures:
-        name, line, _ = result.failures[0]
-        raise Failure(f"{len(result.failures)} cells failed; {name}: {line}", FAILED)
+    end_if_any_failed(result.failures, "cells", debug=debug)
     if not result.passed:
         wrong = next(row for row in result.rows if row["passed"] is False)
         raise Failure(
@@ -134,23 +118,21 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
 
 
 def show(result: PoisonResult, folder: Path) -> None:
-    """Print the table: all columns at 80, the accuracy alone on a narrow terminal."""
+    """Print the table: all columns at 80, share and accuracy alone on a narrow terminal."""
     from rich.markup import escape
 
     screen = console()
     wide = screen.width >= WIDTH
+    columns = [column for column in COLUMNS if column.short is not None][: None if wide else 2]
     for title, rows in by_method(result.rows).items():
         nobody = asking_nobody(rows)
         screen.print(f"[bold]{escape(title)}[/bold]" + (f"  [dim]asking nobody: {nobody}[/dim]" if nobody else ""))
-        headings = (">share", ">acc %", ">vs silent", ">goal", ">fakes", ">found", ">alarms", ">theory")
-        shown = text_table("~attack", *headings[: len(headings) if wide else 3], gap=1)
+        shown = text_table("~attack", *(f">{column.short}" for column in columns), gap=1)
         last = ""
         for row in rows:
             name = named_lie(row)
-            cells = (f"{100 * row['share']:g} %", accuracy(row), difference(row), goal_words(row),
-                     number(row["fakes_accepted"]), share_words(row["found"]), share_words(row["false_alarms"]),
-                     theory(row))  # fmt: skip
-            shown.add_row("" if name == last else escape(name), *cells[: len(headings) if wide else 3])
+            words = (column.words(row) for column in columns)
+            shown.add_row("" if name == last else escape(name), *("[red]![/]" if w == DIFFERS else w for w in words))
             last = name
         screen.print(shown)
     screen.print(
@@ -160,11 +142,12 @@ def show(result: PoisonResult, folder: Path) -> None:
         "[dim]acc: honest test people. vs silent: points more or less than with silent liars. The file has more."
         "[/dim]"
     )  # fmt: skip
-    for name, share in result.record()["poison"]["breakdown"].items():
-        if share is not None:
-            screen.print(f"{escape(name)}: 5 points less than silence from {100 * share:g} % on.")
-    for name, line, _ in result.failures:
-        screen.print(f"[red]{escape(name)} failed[/red]: {escape(line)}")
-    verdict = "[green]as theory says[/green]" if result.passed else "[red]NOT as theory says (marked !)[/red]"
-    screen.print(f"Every row with a law is {verdict}. {result.seconds:,.0f} seconds.")
+    for line in breakdown_lines(result):
+        screen.print(escape(line))
+    show_failures(screen, result.failures)
+    screen.print(
+        "[green]Every row with a law is as theory says.[/green]" if result.passed else
+        "[red]Rows marked ! are not as theory says.[/red]"
+    )  # fmt: skip
+    screen.print(f"{result.seconds:,.0f} seconds.")
     screen.print(f"Written to {escape(str(folder))}: result.json, table.csv, poison.png, poison.html", soft_wrap=True)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from cli.words import NONE, points
 
+if TYPE_CHECKING:
+    from strategies.poison.running import PoisonResult
+
+DIFFERS = "differs"
 _ORDER = {"none": 0, "silent": 1}  # of the rows of a table
 
 
@@ -80,6 +85,51 @@ def share_words(value: float | None) -> str:
     return NONE if value is None else points(value)
 
 
-def theory(row: Mapping[str, Any], *, marked: str = "[red]![/red]") -> str:
+def theory(row: Mapping[str, Any]) -> str:
     """Return whether a row agrees with its laws."""
-    return NONE if row["passed"] is None else "ok" if row["passed"] else marked
+    return NONE if row["passed"] is None else "ok" if row["passed"] else DIFFERS
+
+
+def figure(value: float | None) -> str:
+    """Return a measured or expected figure, with three decimals where it is small."""
+    return NONE if value is None else f"{value:,.3f}" if abs(value) < 10 else f"{value:,.0f}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """Column of the table.
+
+    Args:
+        heading: Heading on the page.
+        words: Returns the words of a row.
+        short: Heading on the terminal; None: the page alone has the column.
+    """
+
+    heading: str
+    words: Callable[[Mapping[str, Any]], str]
+    short: str | None = None
+
+
+COLUMNS = (  # after the name of the row; a narrow terminal has the first two short ones
+    Column("share", lambda row: f"{100 * row['share']:g} %", "share"),
+    Column("repeats", lambda row: str(row["repeats"])),
+    Column("accuracy %", accuracy, "acc %"),
+    Column("vs silent", difference, "vs silent"),
+    Column("goal", goal_words, "goal"),
+    Column("fakes a liar", lambda row: number(row["fakes_accepted"]), "fakes"),
+    Column("liars found %", lambda row: share_words(row["found"]), "found"),
+    Column("honest excluded %", lambda row: share_words(row["false_alarms"]), "alarms"),
+    Column("measured", lambda row: figure(row["measured"])),
+    Column("theory", lambda row: figure(row["theory"])),
+    Column("bound", lambda row: figure(row["bound"])),
+    Column("law", theory, "theory"),
+)
+
+
+def breakdown_lines(result: PoisonResult) -> list[str]:
+    """Return a line for each kind of lie that cost 5 points more than silence, with the smallest such share."""
+    return [
+        f"{name}: costs at least 5 points more than silence if {100 * share:g} % of the people lie."
+        for name, share in result.record()["poison"]["breakdown"].items()
+        if share is not None
+    ]

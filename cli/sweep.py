@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from cli import options as o
-from cli.errors import FAILED, Failure
-from cli.output import WIDTH, console, print_json, text_table, working
+from cli.errors import end_if_any_failed
+from cli.output import WIDTH, console, print_json, show_failures, text_table, working
 from cli.words import ABOVE, TONES, epsilon, null_points, points
 from strategies.setup.option_spec import OUTPUT, RUNNING
 
@@ -60,14 +60,7 @@ def sweep(
         typer.echo(str(result.table))
     else:
         _show([cell.label for cell in cells], result)
-    if debug:
-        for label, failed in result.failures:
-            if failed.trace:
-                typer.echo(f"{label}:\n{failed.trace}", err=True)
-    if result.failures:
-        label, failed = result.failures[0]
-        count = f"{len(result.failures)} of {len(cells)} cells failed"
-        raise Failure(f"{count}; {label}: {failed.line}", FAILED)
+    end_if_any_failed(result.failures, f"of {len(cells)} cells", debug=debug)
 
 
 def _show(labels: Sequence[str], result: Any) -> None:
@@ -102,8 +95,7 @@ def _show(labels: Sequence[str], result: Any) -> None:
     failed = len(result.failures)
     ran = len(labels) - result.found - failed
     screen.print(f"{len(labels)} cells: {ran} ran, {result.found} had a result, {failed} failed.")
-    for label, why in result.failures[:_SHOWN]:
-        screen.print(f"[red]{escape(label)}[/red]: {escape(why.line)}")
+    show_failures(screen, result.failures[:_SHOWN])
     screen.print(f"Written to {escape(str(result.table))}", soft_wrap=True)
     if result.parquet is not None:
         screen.print(f"       and {escape(str(result.parquet))}", soft_wrap=True)

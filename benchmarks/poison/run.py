@@ -25,7 +25,7 @@ def main() -> None:
     for entry, repeats, shares in passes():
         result = poison(entry.options(repeats, shares), folder)
         print(f"{entry.method} {entry.epsilon} {','.join(entry.attacks)} x{repeats}: {result.seconds:.0f} s",
-              *(f"{name}: {line}" for name, line, _ in result.failures), sep="\n", flush=True)  # fmt: skip
+              *(f"{name}: {failed.line}" for name, failed in result.failures), sep="\n", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

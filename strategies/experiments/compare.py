@@ -20,6 +20,7 @@ from curator.methods import Budget, find
 from devices.atomic_files import write_atomically
 from devices.data.population import Population
 from strategies.estimate.fits import check_fits
+from strategies.experiments.failures import Failures
 from strategies.experiments.match_budgets import guarantee_before, match
 from strategies.experiments.shared_question import differences, share, taken_over
 from strategies.experiments.sweep import run_sweep
@@ -63,7 +64,7 @@ class Comparison:
         table: Path of the table, one row per method.
         records: Results, in the order of the methods.
         folders: Names of the results' folders.
-        failures: (method, line, traceback or None) of the methods that failed.
+        failures: (method, reason) of the methods that failed.
         match: Loss that was to be made equal, None without ``--match``.
         found: Number of methods that had a result before.
         same_reports: Section of compare.json with the paired differences, None without ``--same-reports``.
@@ -73,13 +74,13 @@ class Comparison:
     table: Path
     records: Sequence[Mapping[str, Any]]
     folders: Sequence[str]
-    failures: Sequence[tuple[str, str, str | None]]
+    failures: Failures
     match: Match | None
     found: int
     same_reports: Mapping[str, Any] | None = None
 
     def _repr_html_(self) -> str:
-        return html_of_comparison(self.records, self.failures)
+        return html_of_comparison(self.records, {name: failed.line for name, failed in self.failures})
 
 
 def compare(
@@ -142,7 +143,7 @@ def compare(
         **({} if paired is None else {"same_reports": paired}),
     }
     write_atomically(folder / run_folder.COMPARISON, json.dumps(document, indent=1) + "\n")
-    failures = [(name, failed[name].line, failed[name].trace) for name in methods if name in failed]
+    failures = [(name, failed[name]) for name in methods if name in failed]
     return Comparison(folder, swept.table, records, folders, failures, made, swept.found, paired)
 
 

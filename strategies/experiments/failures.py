@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,9 @@ class Failed:
 
     line: str
     trace: str | None = None
+
+
+Failures = Sequence[tuple[str, Failed]]  # name of a task, and its reason
 
 
 def failure(error: BaseException) -> Failed:

@@ -18,7 +18,7 @@ from devices import datasets
 from devices.atomic_files import exclusive_lock
 from strategies.engines.pool import Pool, on_ray, processes
 from strategies.estimate.fits import check_fits
-from strategies.experiments.failures import Failed, failure, outcomes_of
+from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
 from strategies.experiments.sweep_table import SweepRow, failed_row, row_of, write_tables
 from strategies.progress import Progress, noted_if_interrupted, quiet
@@ -49,7 +49,7 @@ class SweepResult:
     table: Path
     parquet: Path | None
     found: int
-    failures: Sequence[tuple[str, Failed]] = field(default=())
+    failures: Failures = field(default=())
 
 
 def run_sweep(

@@ -63,14 +63,14 @@ def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
     return html_table(f"{record['method']} on {record['dataset']['name']}", rows)
 
 
-def html_of_comparison(records: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, str, str | None]]) -> str:
-    """Return a comparison: one row a method."""
+def html_of_comparison(records: Sequence[Mapping[str, Any]], failed: Mapping[str, str]) -> str:
+    """Return a comparison: one row a method; ``failed`` has the reasons of methods without a result."""
     rows = [
         (record["method"], _test(record), "\n".join(_beside(record)), _standing(record),
          "\n".join(f"{finding.subject}: {finding.word}" for finding in privacy_in_words(record)), _cost(record))
         for record in records
     ]  # fmt: skip
-    rows += [(name, "failed", "", line, "", "") for name, line, _ in failures]
+    rows += [(name, "failed", "", line, "", "") for name, line in failed.items()]
     headings = ("method", "test", "beside it", "among null models", "privacy", "cost")
     return html_table(f"{count(len(records), 'method')} on the same people", rows, headings)
 

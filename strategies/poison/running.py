@@ -13,7 +13,7 @@ from typing import Any
 
 from devices.atomic_files import write_atomically
 from strategies.engines.pool import processes
-from strategies.experiments.failures import Failed, failure, outcomes_of
+from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
 from strategies.poison.cell import run_cell, set_up_cell
 from strategies.poison.options import PoisonCell, PoisonOptions, budgets, cells_for, fitting
 from strategies.poison.rows import breakdown, rows_of
@@ -31,14 +31,14 @@ class PoisonResult:
     Args:
         rows: One for each method, budget, attack, lie, share and defence.
         settings: Settings in force.
-        failures: (cell, line, traceback or None) of the cells that failed.
+        failures: (cell, reason) of the cells that failed.
         seconds: Duration.
         found: Number of cells that had a result before.
     """
 
     rows: Sequence[dict[str, Any]]
     settings: Mapping[str, Any]
-    failures: Sequence[tuple[str, str, str | None]]
+    failures: Failures
     seconds: float
     found: int = 0
 
@@ -51,7 +51,7 @@ class PoisonResult:
         """Return the content of result.json."""
         return {"poison": {"schema": SCHEMA, "rows": list(self.rows), "breakdown": breakdown(self.rows),
                            "passed": self.passed, "settings": dict(self.settings), "seconds": self.seconds,
-                           "failed": {name: line for name, line, _ in self.failures}}}  # fmt: skip
+                           "failed": {name: failed.line for name, failed in self.failures}}}  # fmt: skip
 
 
 def poison(asked: PoisonOptions, folder: Path, *, progress: Progress = quiet) -> PoisonResult:
@@ -74,7 +74,7 @@ def poison(asked: PoisonOptions, folder: Path, *, progress: Progress = quiet) ->
     for cell in cells:
         with suppress(OSError, ValueError):
             results[cell.name] = json.loads((kept / f"{cell.name}.json").read_text())
-    earlier, failures = len(results), list[tuple[str, str, str | None]]()
+    earlier, failures = len(results), list[tuple[str, Failed]]()
     waiting = [cell for cell in cells if cell.name not in results]
     with noted_if_interrupted(
         lambda: f"{len(results)} of {len(cells)} cells are finished and kept in {folder}; the same command goes on"
@@ -82,7 +82,7 @@ def poison(asked: PoisonOptions, folder: Path, *, progress: Progress = quiet) ->
         progress("cells", earlier / len(cells))
         for cell, outcome in _run(waiting, asked.workers):
             if isinstance(outcome, Failed):
-                failures.append((cell.name, outcome.line, outcome.trace))
+                failures.append((cell.name, outcome))
             else:
                 results[cell.name] = outcome
                 write_atomically(kept / f"{cell.name}.json", json.dumps(outcome) + "\n")

@@ -52,7 +52,7 @@ def test_the_table_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("hogs eps 8") and "asking nobody: chance 30.0" in lines[0]
     assert "nobody lies" in text and "+ both-ends" in text and "40.0 (20.0)" in text and "12.2" in text
-    assert "hogs eps 8 fakes response: 5 points less than silence from 20 % on." in text
+    assert "hogs eps 8 fakes response: costs at least 5 points more than silence if 20 %" in text
     assert "as theory says" in text
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.poison_page import HEADINGS, write_page
+from cli.poison_page import write_page
+from cli.poison_words import COLUMNS
 from strategies.poison.running import PoisonResult
 from tests.cli.test_poison import row
 
@@ -20,8 +21,8 @@ def test_the_page(tmp_path: Path) -> None:
     assert "&lt;b&gt;cora" in text and "<b>cora" not in text
     assert "default-src 'none'" in text and "cGljdHVyZQ==" in text and "<script" not in text
     assert "Asking nobody gives chance 30.0." in text
-    assert "hogs eps 8 fakes response: 5 points less than silence from 20 % of the people on." in text
-    assert all(f'<th scope="col">{heading}</th>' in text for heading in HEADINGS)
+    assert "hogs eps 8 fakes response: costs at least 5 points more than silence if 20 % of the people lie." in text
+    assert all(f'<th scope="col">{column.heading}</th>' in text for column in COLUMNS)
     assert text.count("<tr>") == 3 and "<td>0.250</td>" in text and "<td>-20.0</td>" in text
 
 
@@ -31,4 +32,4 @@ def test_a_row_against_theory_is_marked(tmp_path: Path) -> None:
                tmp_path / "a.html")  # fmt: skip
     text = (tmp_path / "a.html").read_text()
     assert "A row is not as theory says" in text and "<td>differs</td>" in text
-    assert "No lie that was tried costs 5 points more than silence." in text
+    assert "No lie that was tried costs at least 5 points more than silence." in text

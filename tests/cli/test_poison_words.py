@@ -21,4 +21,4 @@ def test_figures() -> None:
     assert goal_words(row("fakes")) == "–"
     assert goal_words(row("one-label", goal="inflate", goal_value=0.5, goal_clean=None)) == "50.0"
     assert (number(None), number(1.25), share_words(0.5)) == ("–", "1.2", "50.0")
-    assert theory(row("fakes", passed=False), marked="x") == "x" and theory(row("fakes")) == "–"
+    assert theory(row("fakes", passed=False)) == "differs" and theory(row("fakes")) == "–"

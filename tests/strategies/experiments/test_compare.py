@@ -42,9 +42,9 @@ def test_one_more_method_runs_that_one_alone(tmp_path: Path) -> None:
 def test_a_method_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
     found = small(tmp_path, "rgnn", "raw", private_labels=True, eps_features=-0.0 or None, settings={"m": "100000"})
     assert [record["method"] for record in found.records] == ["raw"]
-    ((name, line, trace),) = found.failures
-    assert name == "rgnn" and "m" in line and trace is None
-    assert json.loads((found.folder / "compare.json").read_text())["failures"] == {"rgnn": line}
+    ((name, failed),) = found.failures
+    assert name == "rgnn" and "m" in failed.line and failed.trace is None
+    assert json.loads((found.folder / "compare.json").read_text())["failures"] == {"rgnn": failed.line}
 
 
 def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:

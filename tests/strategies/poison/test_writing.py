@@ -32,7 +32,7 @@ def test_a_folder_with_a_failure_has_no_result(
     real = running.run_cell
     monkeypatch.setattr(running, "run_cell", lambda cell: real(cell) if cell.attack == "none" else 1 / 0)
     result, folder = run_and_write(asked(attacks=("silent",)), tmp_path)
-    assert result.failures[0][1] == "ZeroDivisionError: division by zero"
+    assert result.failures[0][1].line == "ZeroDivisionError: division by zero"
     assert not (folder / "result.json").exists()
     monkeypatch.setattr(running, "run_cell", real)
     again, same = run_and_write(asked(attacks=("silent",)), tmp_path)
