@@ -44,7 +44,7 @@ class Decoder:
                 self._stacks[mechanism.field] = mechanism.stacker(facts.n)
 
     def add(self, answers: Answers) -> None:
-        """Take answers, devices in rising order, also from call to call. What is wrong is said at the end."""
+        """Take answers, devices in rising order, also from call to call. :meth:`arrays` tells what is wrong."""
         if self._wrong is not None:
             return
         self.answered[list(answers)] = True
@@ -103,8 +103,9 @@ def _payloads(attribute: str, ask: Ask, asked: BoolArray, answers: Answers) -> d
     for device in sorted(answers):
         given = answers[device].get(attribute)
         if (given is not None) != bool(asked[device]):
-            which = "without being asked" if given is not None else "nothing, though asked"
-            raise ValueError(f"device {device} reported {attribute} {which}")
+            if given is None:
+                raise ValueError(f"device {device} was asked about {attribute} and did not report it")
+            raise ValueError(f"device {device} reported {attribute} without being asked")
         if given is not None:
             if len(given) != len(ask.mechanisms):
                 raise ValueError(

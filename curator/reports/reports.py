@@ -141,16 +141,32 @@ class Reports:
             ValueError: for two different asks about one attribute in one part, a report by a device
                 that was not asked, malformed bytes, or two mechanisms that fill one field.
         """
-        numbers = sorted({question.part for question in questions})
-        if len(numbers) > 1:
-            parts = [[question for question in questions if question.part == number] for number in numbers]
-            return joined([cls.from_bytes(facts, part, answers_to(part, answers)) for part in parts])
-        decoder = Decoder(facts, questions)
-        decoder.add({device: answers[device] for device in sorted(answers)})
-        reports, wrong = cls.decoded(decoder)
+        reports, wrong = cls.readable(facts, questions, answers)
         for device, error in sorted(wrong.items()):
             raise ValueError(f"device {device}: {error}") from error
         return reports
+
+    @classmethod
+    def readable(
+        cls, facts: PublicFacts, questions: Sequence[Question], answers: AnswersByDevice
+    ) -> tuple[Reports, dict[int, ValueError]]:
+        """Decode answers, and return errors by device whose bytes are malformed.
+
+        A mechanism's array leaves out a device whose bytes it cannot read; other arrays keep the device.
+        The arguments are those of :meth:`from_bytes`.
+
+        Raises:
+            ValueError: for answers that are wrong in another way, as :meth:`from_bytes`.
+        """
+        numbers = sorted({question.part for question in questions})
+        if len(numbers) > 1:
+            parts = [[question for question in questions if question.part == number] for number in numbers]
+            read = [cls.readable(facts, part, answers_to(part, answers)) for part in parts]
+            errors = {device: error for _, wrong in reversed(read) for device, error in wrong.items()}
+            return joined([reports for reports, _ in read]), errors
+        decoder = Decoder(facts, questions)
+        decoder.add({device: answers[device] for device in sorted(answers)})
+        return cls.decoded(decoder)
 
     @classmethod
     def decoded(cls, decoder: Decoder) -> tuple[Reports, dict[int, ValueError]]:

@@ -184,7 +184,7 @@ def filled(rows: DataOf, read: Read, into: NDArray) -> NDArray:
 
 
 def same_shape(rows: DataOf, read: Read, n: int) -> NDArray:
-    """ReportStack reports that are arrays of one shape; whole numbers are kept in 32 bits where these hold them."""
+    """Stack reports that are arrays of one shape; whole numbers are kept in 32 bits where these hold them."""
     reports = {device: np.asarray(report) for device, report in decoded(rows, read)}
     first = next(iter(reports.values()), np.zeros(0, np.int64))
     small = first.dtype == np.int64 and all(abs(r).max(initial=0) < 1 << 31 for r in reports.values())

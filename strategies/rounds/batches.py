@@ -18,7 +18,6 @@ import numpy as np
 
 from curator.methods.base import Budget, Method, Question
 from curator.reports.reports import Reports
-from curator.reports.unreadable import unreadable
 from devices.array_types import BoolArray
 from devices.atomic_files import write_atomically
 from devices.facts import PublicFacts, PublicKnowledge
@@ -132,14 +131,10 @@ def _check(method: str, batch: Sequence[Question], seen: dict[str, BoolArray], n
 
 def _read(facts: PublicFacts, questions: Sequence[Question], batches: _Batches) -> Reports:
     """Return the reports of all batches; the last one loses the devices whose bytes cannot be read."""
-    try:
-        return Reports.from_bytes(facts, questions, _joined(batches).answers)
-    except ValueError:
-        last, collected = batches[-1]
-        wrong = unreadable(last, collected.answers)
-        if not wrong:
-            raise
-    collected.drop(wrong)
+    reports, wrong = Reports.readable(facts, questions, _joined(batches).answers)
+    if not wrong:
+        return reports
+    batches[-1][1].drop(sorted(wrong))
     return Reports.from_bytes(facts, questions, _joined(batches).answers)
 
 

@@ -22,7 +22,6 @@ from curator.methods.base import Question
 from curator.reports.decoding import AnswersByDevice
 from curator.reports.digest import reports_digest
 from curator.reports.reports import Reports
-from curator.reports.unreadable import unreadable
 from devices.array_types import IntArray
 from devices.collector import CollectorKey
 from devices.device import Refusal, Report, unpack_report
@@ -204,7 +203,7 @@ class CollectOnce(ReportStrategy):
         try:
             return stages.advance(self.questions, self.collected.answers, stage)
         except ValueError:
-            wrong = unreadable(self.questions, self.collected.answers)
+            wrong = sorted(Reports.readable(stages.facts, self.questions, self.collected.answers)[1])
             if not wrong:
                 raise
         for device in wrong:

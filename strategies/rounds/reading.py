@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from curator.reports.question import Question
 from curator.reports.reports import Reports
-from curator.reports.unreadable import unreadable
 from devices.facts import PublicFacts
 from strategies.rounds.collect_once import Collected
 
@@ -17,11 +16,8 @@ def read_reports(facts: PublicFacts, questions: Sequence[Question], collected: C
     Raises:
         ValueError: for answers that are wrong in another way.
     """
-    try:
-        return Reports.from_bytes(facts, questions, collected.answers)
-    except ValueError:
-        wrong = unreadable(questions, collected.answers)
-        if not wrong:
-            raise
-    collected.drop(wrong)
+    reports, wrong = Reports.readable(facts, questions, collected.answers)
+    if not wrong:
+        return reports
+    collected.drop(sorted(wrong))
     return Reports.from_bytes(facts, questions, collected.answers)

@@ -29,7 +29,7 @@ def test_batches_give_the_reports_of_all_answers() -> None:
 
 @pytest.mark.parametrize(
     ("answers", "line"),
-    [({1: {"label": (b"\0\0",)}}, "without being asked"), ({2: {}}, "nothing, though asked"),
+    [({1: {"label": (b"\0\0",)}}, "without being asked"), ({2: {}}, "did not report it"),
      ({2: {"label": ()}}, "0 parts")],
 )  # fmt: skip
 def test_what_is_wrong_is_said_at_the_end(answers: dict[int, dict[str, tuple[bytes, ...]]], line: str) -> None:

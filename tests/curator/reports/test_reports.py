@@ -8,7 +8,7 @@ import pytest
 from curator.methods import Question
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
-from devices.mechanisms import GRR, OneBit, RandomizedResponse
+from devices.mechanisms import GRR, Degree, OneBit, RandomizedResponse
 from devices.noise import NoiseStream
 from devices.query import Ask, Query
 
@@ -132,7 +132,7 @@ def test_what_no_device_would_send_is_refused() -> None:
     answers, _ = _answers(questions, silent=set())
     with pytest.raises(ValueError, match="without being asked"):
         Reports.from_bytes(FACTS, questions, {**answers, 7: {**answers[7], "label": (b"\0\0",)}})
-    with pytest.raises(ValueError, match="though asked"):
+    with pytest.raises(ValueError, match="device 7 was asked about adjacency and did not report it"):
         Reports.from_bytes(FACTS, questions, {**answers, 7: {"features": answers[7]["features"]}})
     with pytest.raises(ValueError, match="2 parts"):
         Reports.from_bytes(FACTS, questions, {**answers, 7: {**answers[7], "features": (b"\0\0", b"\0\0")}})
@@ -154,3 +154,21 @@ def test_bits_after_the_last_feature_are_refused() -> None:
     data[-1] |= 0x1F  # 11 features leave five bits
     with pytest.raises(ValueError, match="device 4: a bit is set beyond 11 bits"):
         Reports.from_bytes(FACTS, questions, {**answers, 4: {**answers[4], "features": (bytes(data),)}})
+
+
+def test_devices_with_malformed_bytes_are_named() -> None:
+    row, label = RandomizedResponse.from_epsilon(1.0, n=4), GRR.from_epsilon(1.0, categories=3)
+    degree = Degree.from_epsilon(1.0, n=4)
+    good, number = row.encode(np.array([True, False, False])), degree.encode(3)
+    query = Query("a", ((Ask("adjacency", (row, degree)), Ask("label", (label,))),))
+    answers = {
+        0: {"adjacency": (good, number), "label": (b"\x02\x00",)},
+        1: {"adjacency": (good, number), "label": (b"\x03\x00",)},  # no such class
+        2: {"adjacency": (b"", number), "label": (b"\x00\x00",)},
+        3: {"adjacency": (good, b"\x02\x01\x00"), "label": (b"\x00\x00",)},  # wider than it need be
+    }
+    facts = PublicFacts(4, 3, 3)
+    reports, wrong = Reports.readable(facts, [Question(query)], answers)
+    assert sorted(wrong) == [1, 2, 3] and reports.needed("labels").tolist() == [2, -1, 0, 0]
+    parts = [Question(Query("a", ((ask,),)), part=number) for number, ask in enumerate(query.asks)]
+    assert sorted(Reports.readable(facts, parts, answers)[1]) == [1, 2, 3]
