@@ -32,16 +32,28 @@ Claims = Annotated[float | None, o.in_panel(_THEIRS, "--claims", "Claimed epsilo
 Delta = Annotated[float, o.in_panel(_THEIRS, "--delta", "Delta of the claim.", "D")]
 StatedLaw = Annotated[
     str | None,
-    o.in_panel(_THEIRS, "--law", "Law, value -> {report: probability}; else its attribute law.", "module:function"),
+    o.in_panel(
+        _THEIRS,
+        "--law",
+        "Function from a value to {report: probability}; default: its attribute law.",
+        "module:function",
+    ),
 ]
-Event = Annotated[str | None, o.in_panel(_THEIRS, "--event", "Report -> what is counted.", "module:function")]
-TimeLimit = Annotated[float, o.in_panel(_THEIRS, "--time-limit", "Seconds for the trials; it cuts them.", "S")]
+Event = Annotated[
+    str | None,
+    o.in_panel(_THEIRS, "--event", "Function from a report to the value that is counted.", "module:function"),
+]
+TimeLimit = Annotated[
+    float, o.in_panel(_THEIRS, "--time-limit", "Most seconds for the trials; later ones are left out.", "S")
+]
 _RELEASED = "Published models (METHOD --released-model)"
 Released = Annotated[
     bool, o.in_panel(_RELEASED, "--released-model", "Attack the model that a run of the method publishes.")
 ]
 Shadows = Annotated[int, o.in_panel(_RELEASED, "--shadows", "Runs of a method; one half attacks the other.", "N")]
-People = Annotated[str, o.in_panel(_RELEASED, "--dataset", "Data; on others than generated, one run.", "NAME|FILE")]
+People = Annotated[
+    str, o.in_panel(_RELEASED, "--dataset", "Data set; other data than generated are run once.", "NAME|FILE")
+]
 Clients = Annotated[
     int | None, o.in_panel(_RELEASED, "--clients", "Number of devices.", "N", show_default="generated: 120")
 ]

@@ -22,6 +22,7 @@ _TARGETS = {
     "label_edge": "the labels, an edge",
     "printed": "the printed figure",
 }
+_GAMMA, _SAMPLING = (o.OF_AN_OWNER[name][1] for name in ("gamma", "sampling"))
 
 
 def epsilon(
@@ -31,7 +32,9 @@ def epsilon(
     queries: Annotated[
         int | None, o.plain_option("--queries", "Questions that the owner, or each voter (default 1), answers.", "N")
     ] = None,
-    delta: Annotated[float | None, o.plain_option("--delta", "Below 1 / n, n people in the owner's data.", "D")] = None,
+    delta: Annotated[
+        float | None, o.plain_option("--delta", "Delta of the guarantee, below 1 / n for n people.", "D")
+    ] = None,
     lambda_: Annotated[
         float | None, o.plain_option("--lambda", "1 / scale of the Laplace noise on each class.", "X")
     ] = None,
@@ -47,11 +50,16 @@ def epsilon(
     classes: Annotated[int | None, o.plain_option("--classes", "Number of labels (privgnn needs it).", "C")] = None,
     gamma: Annotated[
         float | None,
-        o.plain_option("--gamma", "Probability that a person is drawn (privgnn).", "G", show_default="0.3"),
+        o.plain_option(
+            "--gamma",
+            "Probability that a person is drawn (privgnn).",
+            "G",
+            show_default=_GAMMA.shown,
+        ),
     ] = None,
     sampling: Annotated[
         str | None,
-        o.plain_option("--sampling", "A sample a query, or one for all.", "fresh|once", show_default="fresh"),
+        o.plain_option("--sampling", _SAMPLING.help, "fresh|once", show_default=_SAMPLING.shown),
     ] = None,
     nodes: Annotated[int | None, o.plain_option("--nodes", "People in the owner's data, or voters.", "N")] = None,
     epsilon_: Annotated[float | None, o.plain_option("--epsilon", "Loss of one answer (vote).", "E")] = None,

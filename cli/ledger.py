@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from devices.ledger.rows import Answer, Part
 
 Lifetime = dict[str, dict[str, float | None]]
-ledger = typer.Typer(help="Releases of devices.", no_args_is_help=True)
+ledger = typer.Typer(help="Show what devices have released, and what they have lost.", no_args_is_help=True)
 
 
 @dataclass(frozen=True)

@@ -28,13 +28,13 @@ def _of_an_owner(kind: type, help: str, shown: str, metavar: str = "", **more: A
 
 # Parameters of an owner's methods that have an option of their own beside --set.
 OF_AN_OWNER = {
-    "queries": _of_an_owner(int, "Public nodes asked about.", "1000", "N"),
+    "queries": _of_an_owner(int, "Number of public nodes to ask about.", "1000", "N"),
     "gamma": _of_an_owner(float, "Probability that a person is drawn.", "0.3", "G"),
-    "lambda_": _of_an_owner(float, "1 / scale of the noise.", "0.4", "X", flag="--lambda"),
-    "delta": _of_an_owner(float, "Below 1 / n.", "a power of ten below 1 / n", "D"),
-    "sampling": _of_an_owner(str, "A sample a query, or one.", "fresh", values=("fresh", "once")),
+    "lambda_": _of_an_owner(float, "1 / scale of the Laplace noise on each class.", "0.4", "X", flag="--lambda"),
+    "delta": _of_an_owner(float, "Delta of the guarantee, below 1 / n.", "a power of ten below 1 / n", "D"),
+    "sampling": _of_an_owner(str, "A new sample for each query, or one for all.", "fresh", values=("fresh", "once")),
     "query_selection": _of_an_owner(
-        str, "Selection of the nodes asked about: random, pagerank, degree or cluster.", "random", "RULE"
+        str, "How nodes are chosen: random, pagerank, degree or cluster.", "random", "RULE"
     ),
 }
 
@@ -112,7 +112,7 @@ AsJson = Annotated[bool, in_panel(OUTPUT, "--json", "The result as one JSON docu
 Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet", "Print nothing but the path of the result.")]
 Debug = Annotated[bool, debug(rich_help_panel=OUTPUT)]
 # Of commands whose help has no headings.
-PlainJson = Annotated[bool, plain_option("--json", "As one JSON document.")]
+PlainJson = Annotated[bool, plain_option("--json", "Print one JSON document.")]
 PlainDebug = Annotated[bool, debug()]
 
 

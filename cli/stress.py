@@ -29,7 +29,7 @@ Fault = Annotated[
     o.plain_option("--fault", "Fault in the devices' state; repeatable, `help` lists them.", "NAME",
         show_default="all", autocompletion=completion.faults),
 ]  # fmt: skip
-Asks = Annotated[str, o.plain_option("--asks", "Recovery is measured after so many asks.", "N,N,...")]
+Asks = Annotated[str, o.plain_option("--asks", "Numbers of asks after which recovery is measured.", "N,N,...")]
 EpsilonBit = Annotated[float, o.plain_option("--epsilon-bit", "Loss of one value of any attribute.", "E")]
 Workers = Annotated[int, o.plain_option("--workers", "Number of comparisons at a time.", "N", show_default="cores")]
 

@@ -50,12 +50,12 @@ class Seeds:
     True
     """
 
-    population: int = option(help="Of the graph.", panel=REPETITION, metavar="N")
-    split: int = option(help="Of the split.", panel=REPETITION, metavar="N")
+    population: int = option(help="Seed of the graph.", panel=REPETITION, metavar="N")
+    split: int = option(help="Seed of the split.", panel=REPETITION, metavar="N")
     noise: int | None = option(
-        help="Of the devices' secrets; os: from the operating system.", panel=REPETITION, metavar="N|os"
+        help="Seed of the devices' secrets; os: the operating system draws them.", panel=REPETITION, metavar="N|os"
     )
-    training: int = option(help="Of the training.", panel=REPETITION, metavar="N")
+    training: int = option(help="Seed of the training.", panel=REPETITION, metavar="N")
 
     @classmethod
     def derive(cls, seed: int, **given: int | None) -> Seeds:
@@ -96,7 +96,7 @@ class RunOptions:
         common=True, hashed="in force", column=False, people=True, flower=True,
     )  # fmt: skip
     clients: int | None = option(
-        None, "Number of devices; real data: an induced sample.", POPULATION, "N", shown="all; generated: 3000",
+        None, "Number of devices; of real data a random sample.", POPULATION, "N", shown="all; generated: 3000",
         common=True, allows=lambda n: n >= 4, must="at least 4 devices are needed", hashed="in force", column=False,
         people=True,
     )  # fmt: skip
@@ -159,7 +159,7 @@ class RunOptions:
         "none", "What the curator does against lying devices: none, all, or names.", MODEL, "NAME", several=True,
     )  # fmt: skip
     false_alarm: float = option(
-        1e-3, "Chance that one honest person is excluded by a defence; divided by their number.", MODEL, "P",
+        1e-3, "Chance that a defence excludes any honest person; it is divided by their number.", MODEL, "P",
         allows=lambda chance: 0 < chance <= 0.5, must="must be above 0 and at most 0.5",
     )  # fmt: skip
     reference: bool = option(
@@ -167,14 +167,14 @@ class RunOptions:
     )
     nulls: bool = option(True, "Do not take the null models.", MODEL, flag="--no-nulls", hashed="never", personal=True)
     seed: int = option(
-        0, "Derives the four seeds of a run.", REPETITION, "N", common=True,
+        0, "Number from which the four seeds are derived.", REPETITION, "N", common=True,
         allows=lambda seed: 0 <= seed < _SEED_BOUND, must=_SEED, hashed="in force", people=True, flower=True,
     )  # fmt: skip
     seeds: Mapping[str, int | None] = option(
         {}, "Named seeds that are not derived.", REPETITION, hashed="in force", column=False, people=True
     )
     repeats: int = option(
-        1, "Number of repeats, each on devices of its own.", REPETITION, "N", common=True, hashed="always", people=True,
+        1, "Number of repeats, each with new devices.", REPETITION, "N", common=True, hashed="always", people=True,
         **_COUNT,
     )  # fmt: skip
     repeats_vary: str = option(
@@ -182,23 +182,23 @@ class RunOptions:
         people=True,
     )  # fmt: skip
     engine: str = option(
-        "auto", "Where the devices run; same bytes on all.", RUNNING, values=("auto", "local", "ray", "flower"),
-        hashed="never", personal=True,
+        "auto", "Where the devices run; their reports are the same.", RUNNING,
+        values=("auto", "local", "ray", "flower"), hashed="never", personal=True,
     )  # fmt: skip
     workers: int | None = option(
         None, "Number of processes.", RUNNING, "N", shown="as cores allow", hashed="never", personal=True, **_COUNT
     )
-    ray_address: str | None = option(None, "A Ray cluster to use.", RUNNING, "A", hashed="never", personal=True)
+    ray_address: str | None = option(None, "Address of a Ray cluster.", RUNNING, "A", hashed="never", personal=True)
     force: bool = option(
-        False, "Start a run that cannot fit into memory by the estimate.", RUNNING, hashed="never", personal=True
+        False, "Start a run even if its estimate exceeds the memory.", RUNNING, hashed="never", personal=True
     )
     dropout: float = option(
         0.0, "Share of the devices that never answer.", RUNNING, "P", allows=lambda share: 0 <= share < 1,
         must="a share of devices, 0 or more and below 1", hashed="always", people=True,
     )  # fmt: skip
     state: Path | None = option(
-        None, "Enrolled devices to ask; an empty folder: enrol there.", DEVICES, "DIR", shown="inside the run's folder",
-        hashed="never", personal=True,
+        None, "Folder of enrolled devices; in an empty one they are enrolled.", DEVICES, "DIR",
+        shown="inside the run's folder", hashed="never", personal=True,
     )  # fmt: skip
     sampler: int | None = option(
         None, "Version of the sampler of randomised response; both have the same law.", DEVICES, "1|2",

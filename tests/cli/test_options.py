@@ -18,6 +18,7 @@ from cli.config import as_parameters
 from cli.options import OF_AN_OWNER, pairs, read_table, seeds, with_run_options
 from cli.run import run
 from cli.tune import tune
+from curator.methods import find
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
@@ -95,6 +96,12 @@ def test_every_option_of_a_run_is_a_parameter() -> None:
 def test_a_command_leaves_out_what_it_cannot_do(command: Any, missing: set[str]) -> None:
     whole = set(inspect.signature(run).parameters) - {"config"}
     assert whole - set(inspect.signature(command).parameters) == missing
+
+
+def test_shown_defaults_of_an_owner_are_those_of_the_method() -> None:
+    method = find("privgnn")()
+    shown = {name: spec.shown for name, (_, spec) in OF_AN_OWNER.items() if name != "delta"}
+    assert shown == {name: str(getattr(method, name)) for name in shown}
 
 
 def test_a_parameter_of_the_command_stands_where_it_says() -> None:
