@@ -12,6 +12,8 @@ from cli import options as o
 from cli.errors import FAILED, Failure
 from cli.output import console, print_json, text_table, working
 
+SHADOWS = 32
+
 Names = Annotated[
     list[str] | None,
     typer.Argument(
@@ -50,7 +52,10 @@ _RELEASED = "Published models (METHOD --released-model)"
 Released = Annotated[
     bool, o.in_panel(_RELEASED, "--released-model", "Attack the model that a run of the method publishes.")
 ]
-Shadows = Annotated[int, o.in_panel(_RELEASED, "--shadows", "Runs of a method; one half attacks the other.", "N")]
+Shadows = Annotated[
+    int | None,
+    o.in_panel(_RELEASED, "--shadows", "Runs of a method; one half attacks the other.", "N", show_default=str(SHADOWS)),
+]
 People = Annotated[
     str, o.in_panel(_RELEASED, "--dataset", "Data set; other data than generated are run once.", "NAME|FILE")
 ]
@@ -78,7 +83,7 @@ def audit(
     event: Event = None,
     time_limit: TimeLimit = 300.0,
     released_model: Released = False,
-    shadows: Shadows = 32,
+    shadows: Shadows = None,
     dataset: People = "generated",
     clients: Clients = None,
     epsilon: Epsilon = None,
@@ -98,8 +103,9 @@ def audit(
     given = {"--domain": domain, "--claims": claims, "--law": law, "--event": event, "--delta": delta or None}
     if not theirs and (named := [option for option, value in given.items() if value is not None]):
         raise ValueError(f"{named[0]}: only for a function, audited as module:function")
-    of_runs = {"--dataset": dataset != "generated", "--clients": clients, "--epsilon": epsilon, "--set": settings}
-    if not released_model and (named := [option for option, value in of_runs.items() if value]):
+    of_runs = {"--dataset": None if dataset == "generated" else dataset, "--clients": clients, "--epsilon": epsilon,
+               "--set": settings, "--shadows": shadows}  # fmt: skip
+    if not released_model and (named := [option for option, value in of_runs.items() if value is not None]):
         raise ValueError(f"{named[0]}: only with --released-model")
     with working(silent=quiet or as_json) as progress:
         rows: Sequence[Any]
@@ -107,9 +113,9 @@ def audit(
             from strategies.experiments.released_model import ReleasedOptions, audit_released
 
             rows = audit_released(
-                ReleasedOptions(methods=tuple(dict.fromkeys(names or ())), shadows=shadows, dataset=dataset,
-                                clients=clients, epsilon=epsilon, settings=o.pairs("--set", settings),
-                                confidence=confidence, seed=seed),
+                ReleasedOptions(methods=tuple(dict.fromkeys(names or ())), dataset=dataset,
+                                shadows=SHADOWS if shadows is None else shadows, clients=clients, epsilon=epsilon,
+                                settings=o.pairs("--set", settings), confidence=confidence, seed=seed),
                 progress=progress,
             )  # fmt: skip
         elif theirs:

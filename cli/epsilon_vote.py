@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from cli.output import console, print_json, text_table
 from cli.words import epsilon as shown
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from curator.privacy.votes import Votes
@@ -39,6 +41,9 @@ def show(
 
     if epsilon is None:
         raise ValueError("--epsilon: vote needs it")
+    for option, value in (("epsilon", epsilon), ("eps_labels", eps_labels)):
+        if value is not None:
+            declared(RunOptions)[option].check(value)
     votes = Votes(
         epsilon=epsilon, eps_labels=eps_labels, times=1 if times is None else times, lists=lists, people=people,
         reporting=reporting or "both",  # type: ignore[arg-type]

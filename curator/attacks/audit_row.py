@@ -54,12 +54,14 @@ def within(claim: float, exact: float | None, bound: float | None) -> bool:
     return (exact is None or exact <= claim + ROUNDING) and (bound is None or bound <= claim)
 
 
-def check_effort(trials: int, confidence: float) -> None:
-    """Refuse a confidence outside (0, 1), or fewer than 32 trials (ValueError)."""
+def check_effort(trials: int, confidence: float, seed: int) -> None:
+    """Refuse a confidence outside (0, 1), fewer than 32 trials, or a seed below 0 (ValueError)."""
     if not 0 < confidence < 1:
         raise ValueError(f"--confidence {confidence:g}: must lie between 0 and 1, both excluded")
     if trials < 32:
         raise ValueError(f"--trials {trials}: at least 32 are needed")
+    if seed < 0:
+        raise ValueError(f"--seed {seed}: must be 0 or more")
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Effort:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_effort(self.trials, self.confidence)
+        check_effort(self.trials, self.confidence, self.seed)
 
     @property
     def error(self) -> float:

@@ -81,8 +81,9 @@ def named(text: str) -> tuple[str, ...]:
     for word in words:
         if word not in DEFENCES:
             known = (NONE, ALL, *DEFENCES)
-            alone = f" ({word} stands alone)" if word in (NONE, ALL) else nearest(word, known)
-            raise ValueError(f"no defence {word}{alone} (there are {', '.join(known)})")
+            if word in (NONE, ALL):
+                raise ValueError(f"{word} stands alone, without other defences")
+            raise ValueError(f"there is no {word}{nearest(word, known)} (there are {', '.join(known)})")
     return tuple(name for name in DEFENCES if name in words)
 
 

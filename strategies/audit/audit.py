@@ -57,7 +57,7 @@ class AuditOptions:
                 )
         if self.workers < 1:
             raise ValueError(f"--workers {self.workers}: must be 1 or more")
-        check_effort(self.trials, self.confidence)
+        check_effort(self.trials, self.confidence, self.seed)
 
 
 def everything() -> list[str]:

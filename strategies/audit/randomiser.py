@@ -58,7 +58,7 @@ class RandomiserOptions:
             raise ValueError(f"--delta {self.delta:g}: must lie in [0, 1)")
         if not self.seconds > 0:
             raise ValueError(f"--time-limit {self.seconds:g}: must be above 0")
-        check_effort(self.trials, self.confidence)
+        check_effort(self.trials, self.confidence, self.seed)
 
 
 @noted_if_interrupted(lambda: NOTHING_KEPT)

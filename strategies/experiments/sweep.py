@@ -16,6 +16,7 @@ from typing import Any
 
 from devices import datasets
 from devices.atomic_files import exclusive_lock
+from strategies.engines.collect import choose
 from strategies.engines.pool import Pool, on_ray, processes
 from strategies.estimate.fits import check_fits
 from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
@@ -24,7 +25,7 @@ from strategies.experiments.sweep_table import SweepRow, failed_row, row_of, wri
 from strategies.progress import Progress, noted_if_interrupted, quiet
 from strategies.results import folder as run_folder
 from strategies.results.paired import read_scores
-from strategies.setup.options import RunOptions
+from strategies.setup.options import RunOptions, check_ray_address
 from strategies.tracking.targets import check_targets
 
 _NAMED = 5  # finished cells that the line about an interrupted sweep names
@@ -75,18 +76,19 @@ def run_sweep(
         track: Trackers to which each cell that runs is logged, as a run of its own.
 
     Raises:
-        ValueError: one line, with nothing written: an unknown engine, a tracker that does not answer, a cell that
-            cannot fit into memory, two cells with one config hash, no cell that can be run, a folder that cannot be
-            written or is in use.
+        ValueError: one line, with nothing written: an unknown engine, an address of a Ray cluster that it does not
+            use, a tracker that does not answer, a cell that cannot fit into memory, two cells with one config hash, no
+            cell that can be run, a folder that cannot be written or is in use.
     """
     if engine not in ENGINES:
         raise ValueError(f"--engine {engine}: must be one of {', '.join(ENGINES)}: cells run in processes or on Ray")
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers}: must be 1 or more")
+    check_ray_address(engine, ray_address)
     track = check_targets(track)
     for cell in cells:
         check_fits(cell.options)
-    over_ray = engine == "ray" or (engine == "auto" and ray_address is not None)
+    over_ray = choose(engine, ray_address) == "ray"
     outcomes: dict[int, str | Failed] = {}
     with (
         noted_if_interrupted(lambda: _kept(cells, outcomes, folder)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +18,8 @@ from strategies.experiments.compare import cells_of
 from strategies.liars.attacks import ATTACKS, SILENT, find_attack
 from strategies.liars.plan import GOALS, KNOWLEDGE, LIES, Attack
 from strategies.runs.set_up import run_of
-from strategies.setup.options import MOST_EPSILON, RunOptions
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
 
 NONE = "none"
@@ -83,13 +83,12 @@ class PoisonOptions:
         if not any(self.shares):
             raise ValueError("--shares 0: at least one share above 0 is needed; share 0 is always run")
         for epsilon in self.epsilons:
-            if not 0 < epsilon <= MOST_EPSILON:
-                raise ValueError(f"--epsilon {epsilon:g}: must be a number above 0 and at most {MOST_EPSILON:,.0f}")
-        for option, number in (("targets", self.targets), ("fakes", self.fakes), ("target-class", self.target_class)):
-            if number < 0:
-                raise ValueError(f"--{option} {number}: must be 0 or more")
-        if not (math.isfinite(self.false_alarm) and 0 < self.false_alarm < 1):
-            raise ValueError(f"--false-alarm {self.false_alarm:g}: must lie between 0 and 1, both excluded")
+            declared(RunOptions)["epsilon"].check(epsilon)
+        for option, number, least in (("targets", self.targets, 1), ("fakes", self.fakes, 0),
+                                      ("target-class", self.target_class, 0)):  # fmt: skip
+            if number < least:
+                raise ValueError(f"--{option} {number}: must be {least} or more")
+        declared(RunOptions)["false_alarm"].check(self.false_alarm)
         if self.run.engine == "flower":
             raise ValueError("--engine flower: lying devices run on the engines local and ray")
         if self.run.dropout:

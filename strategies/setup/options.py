@@ -29,16 +29,28 @@ from strategies.setup.option_spec import (
 GNNS = ("gcn", "sage", "gat")
 NODES, LINKS = "nodes", "links"  # tasks
 AUTO = "auto"  # the feature share is chosen from public facts
+MOST_EPSILON = 1e6  # far beyond any budget that leaves noise; square roots and powers of it do not overflow
 _OWN = "the method's own"
 _SEED_BOUND = 1 << 63
 _SEED = "must be 0 or more and below 2^63"
-MOST_EPSILON = 1e6  # far beyond any budget that leaves noise; square roots and powers of it do not overflow
 _PART: dict[str, Any] = {
     "allows": lambda epsilon: 0 < epsilon <= MOST_EPSILON or epsilon == math.inf,
     "must": f"a budget must be a number above 0 and at most {MOST_EPSILON:,.0f} (or inf, where a method has it)",
     "hashed": "in force",
 }  # fmt: skip
 _COUNT: dict[str, Any] = {"allows": lambda count: count >= 1, "must": "must be 1 or more"}
+
+
+def _most_people() -> int:
+    from devices.facts import LARGEST_SIZE  # not above: the command line starts without numpy
+
+    return LARGEST_SIZE
+
+
+def check_ray_address(engine: str, address: str | None) -> None:
+    """Refuse the address of a Ray cluster for an engine that uses none (ValueError)."""
+    if address is not None and engine not in ("auto", "ray"):
+        raise ValueError(f"--ray-address with --engine {engine}: only auto and ray use a Ray cluster")
 
 
 @dataclass(frozen=True)
@@ -84,7 +96,7 @@ class RunOptions:
     >>> RunOptions(clients=3)
     Traceback (most recent call last):
         ...
-    ValueError: --clients 3: at least 4 devices are needed
+    ValueError: --clients 3: at least 4 devices are needed, at most 2^31 - 1 are possible
     """
 
     method: str = option(
@@ -97,8 +109,8 @@ class RunOptions:
     )  # fmt: skip
     clients: int | None = option(
         None, "Number of devices; of real data a random sample.", POPULATION, "N", shown="all; generated: 3000",
-        common=True, allows=lambda n: n >= 4, must="at least 4 devices are needed", hashed="in force", column=False,
-        people=True,
+        common=True, allows=lambda n: 4 <= n <= _most_people(), hashed="in force", column=False,
+        must="at least 4 devices are needed, at most 2^31 - 1 are possible", people=True,
     )  # fmt: skip
     data_dir: Path | None = option(
         None, "Folder of the raw data.", POPULATION, "DIR", envvar="LDPSIM_DATA", hashed="never", personal=True,
@@ -194,7 +206,7 @@ class RunOptions:
     )
     dropout: float = option(
         0.0, "Share of the devices that never answer.", RUNNING, "P", allows=lambda share: 0 <= share < 1,
-        must="a share of devices, 0 or more and below 1", hashed="always", people=True,
+        must="must be 0 or more and below 1", hashed="always", people=True,
     )  # fmt: skip
     state: Path | None = option(
         None, "Folder of enrolled devices; in an empty one they are enrolled.", DEVICES, "DIR",
@@ -232,6 +244,7 @@ class RunOptions:
                 spec.check(getattr(self, spec.name))
         self._check_tables()
         self.defences()
+        check_ray_address(self.engine, self.ray_address)
         if self.state is not None and self.repeats > 1:
             raise ValueError(f"--state with --repeats {self.repeats}: each repeat needs people of its own")
         if self.state is not None and self.from_reports is not None:

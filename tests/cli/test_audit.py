@@ -62,7 +62,7 @@ def test_a_failure_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_mistakes_are_one_line() -> None:
     for wrong in ([], ["grr", "--all"], ["gr"], ["grr", "--trials", "1"], ["grr", "--confidence", "1"],
-                  ["grr", "--workers", "-1"]):  # fmt: skip
+                  ["grr", "--workers", "-1"], ["grr", "--seed", "-1"], ["hogs", "--shadows", "8"]):  # fmt: skip
         found = runner.invoke(app, ["audit", *wrong])
         assert found.exit_code == 2, found.output
         assert len(found.stderr.strip().splitlines()) == 1

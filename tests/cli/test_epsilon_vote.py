@@ -40,7 +40,7 @@ def test_as_json() -> None:
     ([], "--epsilon: vote needs it"), (["--epsilon", "0"], "--epsilon 0"),
     (["--epsilon", "1", "--delta", "1e-4"], "--delta"),
     (["--epsilon", "1", "--lists", "-1"], "--lists -1"), (["--epsilon", "1", "--reporting", "all"], "--reporting all"),
-    (["--epsilon", "1", "--as-printed"], "--as-printed"),
+    (["--epsilon", "1", "--as-printed"], "--as-printed"), (["--epsilon", "1e308"], "at most 1,000,000"),
 ])  # fmt: skip
 def test_a_mistake_is_one_line(arguments: list[str], said: str) -> None:
     shown = ask(*arguments)

@@ -76,7 +76,7 @@ def test_names_of_a_list_are_repeated_or_between_commas() -> None:
     wanted = RunOptions(defence="weight,both-ends")
     assert given("--defence", "weight", "--defence", "both-ends") == given("--defence", "weight,both-ends") == wanted
     assert as_parameters({"defence": "weight,both-ends"}, Path()) == {"defence": ["weight,both-ends"]}
-    with pytest.raises(ValueError, match="--defence wieght: no defence wieght.*weight"):
+    with pytest.raises(ValueError, match="--defence wieght: there is no wieght; did you mean weight"):
         RunOptions(defence="wieght")
 
 

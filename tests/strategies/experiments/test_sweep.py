@@ -216,6 +216,8 @@ def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Pa
         run_sweep(bad, tmp_path / "sweep")
     with pytest.raises(ValueError, match="--engine flower: must be one of auto, local, ray"):
         run_sweep(same, tmp_path / "sweep", engine="flower")
+    with pytest.raises(ValueError, match="--ray-address with --engine local"):
+        run_sweep(same, tmp_path / "sweep", engine="local", ray_address="10.0.0.1:6379")
     with pytest.raises(ValueError, match="--workers 0"):
         run_sweep(same, tmp_path / "sweep", workers=0)
     assert list(tmp_path.iterdir()) == []

@@ -22,7 +22,7 @@ def asked() -> Callable[..., PoisonOptions]:
         short = {} if "fed" in " ".join(methods) else {"epochs": "3"}  # these tests are about reports
         one = RunOptions(**{"clients": SMALL, "seed": 3, "nulls": False, "settings": short, **(run or {})})
         given.setdefault("shares", (0.0, 0.2))
-        return PoisonOptions(methods=methods or ("hogs",), run=one, workers=1, targets=4, fakes=8, **given)
+        return PoisonOptions(methods=methods or ("hogs",), run=one, workers=1, **{"targets": 4, "fakes": 8, **given})
 
     return options
 

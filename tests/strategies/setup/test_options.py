@@ -36,6 +36,8 @@ from strategies.setup.options import RunOptions, Seeds
         ({"reporting": "none"}, "--reporting none"),
         ({"on_requery": "maybe"}, "--on-requery maybe"),
         ({"state": Path("s"), "repeats": 2}, "--state with --repeats 2"),
+        ({"clients": 1 << 31}, r"at most 2\^31 - 1 are possible"),
+        ({"engine": "local", "ray_address": "a:1"}, "--ray-address with --engine local"),
         ({"state": Path("s"), "from_reports": Path("r")}, "--state with --from-reports"),
     ],
 )
