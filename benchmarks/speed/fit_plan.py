@@ -25,7 +25,7 @@ from scipy.optimize import nnls
 
 from curator.methods import find
 from curator.methods.owner.owner import LabelAnswers
-from strategies.estimate.asked import ones_reported
+from strategies.estimate.asked import ones_reported, trials_drawn
 from strategies.estimate.fits import asked_of
 from strategies.estimate.graph_facts import known_before
 from strategies.estimate.load import CONSTANTS, DRIVERS, drivers
@@ -39,7 +39,7 @@ PHASE = {"population": "start", "collect": "collect", "reconstruct": "reconstruc
          "reference": "reference", "nulls": "nulls", "teachers": "reconstruct", "rounds": "train"}  # fmt: skip
 USED = {  # drivers that a figure may depend on
     "start": ("one", "people", "columns"),
-    "collect": ("one", "people", "ones", "pairs"),
+    "collect": ("one", "people", "columns", "ones", "draws"),
     "reconstruct": ("one", "people", "columns", "ones", "pairs"),
     "train": ("one", "people", "edges", "columns", "ones"),
     "reference": ("one", "people", "columns"),
@@ -124,7 +124,7 @@ def driver_values(options: RunOptions) -> dict[str, float]:
     facts = known_before(options)
     assert facts is not None
     asked = asked_of(options, facts)
-    return drivers(facts, ones_reported(asked, facts.n, facts.mean_degree))
+    return drivers(facts, ones_reported(asked, facts.n, facts.mean_degree), trials_drawn(asked, facts.n))
 
 
 def usual_epochs(options: RunOptions) -> int:

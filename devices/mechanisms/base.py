@@ -236,6 +236,10 @@ class Mechanism:
         """Return the expected number of neighbours that a report names, false ones included; 0 if it names none."""
         return 0.0
 
+    def expected_draws(self) -> float:
+        """Return the mean number of trials of a report that are drawn one by one for other people; 0 if none are."""
+        return 0.0
+
     def decode(self, data: bytes, *, device: int) -> Any:
         """Read a report; ValueError for bytes that :meth:`encode` never writes."""
         raise NotImplementedError

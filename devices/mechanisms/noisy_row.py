@@ -77,6 +77,9 @@ class NoisyRow(NoisyCounts):
             width += 1 - (1 - min(1.0, zero)) ** (self.n - 1 - degree) * (1 - one) ** degree
         return 1 + (self.n - 1) * width
 
+    def expected_draws(self) -> float:
+        return (self.n - 1) / (1 if self.reporting == "both" else 2)
+
     def perturb(self, value: BoolArray, noise: NoiseStream) -> np.ndarray:
         return super().perturb(self.grid * value.astype(np.int64), noise)
 

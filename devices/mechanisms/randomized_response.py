@@ -177,6 +177,10 @@ class RandomizedResponse(AdjacencyBits):
         p, ends = self.flip_probability, 1 if self.reporting == "both" else 2
         return ((self.n - 1 - degree) * p + degree * (1 - p)) / ends
 
+    def expected_draws(self) -> float:
+        share = 0.0 if self.few_flips else 1.0 if self.sampler == 1 else 0.25  # of the words of sampler 1
+        return share * (self.n - 1) / (1 if self.reporting == "both" else 2)
+
     def expected_bytes(self, degree: float) -> float:
         bits = self.n - 1
         share = (1 if self.reporting == "both" else 2) * self.expected_ones(degree) / max(bits, 1)

@@ -6,7 +6,7 @@ one. Nothing with an entry a person is made, so a plan for 100 million people ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -16,8 +16,9 @@ from curator.methods.federated.fedavg import Federated
 from curator.methods.owner.owner import Baseline, OwnerMethod
 from devices.facts import PublicFacts, Split
 from devices.mechanisms import Mechanism
-from devices.query import Ask, Query
+from devices.query import Query
 from devices.raw_record import hand_over
+from strategies.setup.sampler import chosen_sampler, drawn_by
 
 FEW = 600  # people for whom questions are made
 FEW_A_CLASS = 60  # and at least so many a class: the vote's first batch depends on it
@@ -55,9 +56,16 @@ def halves(n: int, label_rate: float | None = None) -> Split:
 
 
 def questions_on_paper(
-    method: Method, facts: PublicFacts, budget: Budget, label_rate: float | None = None
+    method: Method, facts: PublicFacts, budget: Budget, label_rate: float | None = None, sampler: int | None = None
 ) -> tuple[PaperQuestion, ...]:
     """Return the questions that a method asks of ``facts.n`` people; empty if it asks for no report.
+
+    Args:
+        method: The method.
+        facts: Sizes of the whole population.
+        budget: Its budget.
+        label_rate: Share of the people whose labels are known; None for half of them.
+        sampler: Sampler version that the user wants; None for the default of so many people.
 
     Raises:
         ValueError: one line, for a budget or a parameter that does not fit.
@@ -67,10 +75,11 @@ def questions_on_paper(
     if isinstance(method, Federated):
         return ()
     few = few_people(facts)
-    found = _made(method, facts, few, budget, label_rate)
+    version = chosen_sampler(sampler, method, facts.n)
+    found = _made(method, facts, few, budget, label_rate, version)
     if few == facts.n:
         return tuple(PaperQuestion(query, share) for query, share in found)
-    more = _made(method, facts, min(2 * few, facts.n), budget, label_rate)
+    more = _made(method, facts, min(2 * few, facts.n), budget, label_rate, version)
     grown = [0.0] * len(found)
     if len(more) == len(found):
         added = (
@@ -83,32 +92,32 @@ def questions_on_paper(
 
 
 def _made(
-    method: Method, facts: PublicFacts, few: int, budget: Budget, label_rate: float | None
+    method: Method, facts: PublicFacts, few: int, budget: Budget, label_rate: float | None, version: int
 ) -> list[tuple[Query, float]]:
     asked = method.questions(replace(facts, n=few), halves(few, label_rate), budget, COLLECTION)
-    return [
-        (_at_size(question.query, facts.n), 1.0 if question.devices is None else len(question.devices) / few)
-        for question in asked
-    ]
+    at_size = (q.with_mechanisms(lambda m: with_people(m, facts.n)) for q in drawn_by(asked, version))
+    return [(q.query, 1.0 if q.devices is None else len(q.devices) / few) for q in at_size]
 
 
-def _at_size(query: Query, n: int) -> Query:
-    plan = tuple(
-        tuple(Ask(ask.attribute, tuple(_with_people(m, n) for m in ask.mechanisms)) for ask in stage)
-        for stage in query.plan
-    )
-    return Query(query.collection, plan)
-
-
-def _with_people(mechanism: Mechanism, n: int) -> Mechanism:
+def with_people(mechanism: Mechanism, n: int) -> Mechanism:
+    """Return the mechanism with this number of people, where it holds one."""
     named = any(field.name == "n" for field in fields(mechanism))  # type: ignore[arg-type]
     return replace(mechanism, n=n) if named else mechanism  # type: ignore[type-var]
 
 
 def ones_reported(asked: Sequence[PaperQuestion], n: int, degree: float) -> float:
     """Return the expected number of neighbours that all reports name together, false ones included."""
-    return n * sum(
-        question.share * mechanism.expected_ones(degree)
+    return n * _summed(asked, lambda mechanism: mechanism.expected_ones(degree))
+
+
+def trials_drawn(asked: Sequence[PaperQuestion], n: int) -> float:
+    """Return the expected number of trials that all devices together draw one by one: the sampler version decides."""
+    return n * _summed(asked, lambda mechanism: mechanism.expected_draws())
+
+
+def _summed(asked: Sequence[PaperQuestion], of: Callable[[Mechanism], float]) -> float:
+    return sum(
+        question.share * of(mechanism)
         for question in asked for stage in question.query.plan for ask in stage for mechanism in ask.mechanisms
     )  # fmt: skip
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from curator.methods import find
 from devices.query import MAX_BYTES
-from strategies.estimate.asked import PaperQuestion, halves, largest_question, ones_reported, questions_on_paper
+from strategies.estimate.asked import (
+    PaperQuestion,
+    halves,
+    largest_question,
+    ones_reported,
+    questions_on_paper,
+    trials_drawn,
+)
 from strategies.estimate.graph_facts import GraphFacts, known_before
 from strategies.estimate.load import MEMORY_ERROR, Load, expected_load, held_bytes
 from strategies.estimate.machine import memory_bytes
@@ -28,7 +35,7 @@ def asked_of(options: RunOptions, facts: GraphFacts) -> tuple[PaperQuestion, ...
     settings = resolve(options, method, budget)
     labels = len(halves(min(facts.n, 1000), options.label_rate).train) / min(facts.n, 1000)
     budget, settings = divided(options, settings, budget, facts.public(), round(labels * facts.n))
-    return questions_on_paper(settings.method, facts.public(), budget, options.label_rate)
+    return questions_on_paper(settings.method, facts.public(), budget, options.label_rate, options.sampler)
 
 
 def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Load | None:
@@ -48,8 +55,8 @@ def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Lo
         )
         ratio = epochs / most
     return expected_load(
-        options.method, facts, ones_reported(asked, facts.n, facts.mean_degree), nulls=options.nulls,
-        reference=options.reference, epochs=ratio, repeats=options.repeats, speed=speed,
+        options.method, facts, ones_reported(asked, facts.n, facts.mean_degree), trials_drawn(asked, facts.n),
+        nulls=options.nulls, reference=options.reference, epochs=ratio, repeats=options.repeats, speed=speed,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ Each figure is a sum of drivers with constants of its method:
 
     one      start of the program         people   n                edges   ends of true edges
     columns  n d                          ones     neighbours that all reports name, false ones included
-    pairs    n^2
+    pairs    n^2                          draws    trials that all devices draw one by one (the sampler's version)
 
 ``python -m benchmarks.speed.fit_plan`` measures small runs, fits the constants and writes ``constants.toml`` with the
 machine. Seconds are scaled by a quick calibration of this machine.
@@ -22,7 +22,7 @@ from typing import Any
 from strategies.estimate.graph_facts import GraphFacts
 
 CONSTANTS = Path(__file__).with_name("constants.toml")
-DRIVERS = ("one", "people", "edges", "columns", "ones", "pairs")
+DRIVERS = ("one", "people", "edges", "columns", "ones", "pairs", "draws")
 PHASES = ("start", "collect", "reconstruct", "train")
 TRAINED = ("train", "reference")  # phases that grow with the number of epochs
 _OF_A_RECORD = 24  # bytes: where its features and neighbours begin, and its label
@@ -55,10 +55,10 @@ def constants() -> Mapping[str, Any]:
     return tomllib.loads(CONSTANTS.read_text())
 
 
-def drivers(facts: GraphFacts, ones: float) -> dict[str, float]:
+def drivers(facts: GraphFacts, ones: float, draws: float) -> dict[str, float]:
     """Return the value of each driver."""
     n = float(facts.n)
-    values = (1.0, n, n * facts.mean_degree, n * facts.features, ones, n * n)
+    values = (1.0, n, n * facts.mean_degree, n * facts.features, ones, n * n, draws)
     return dict(zip(DRIVERS, values, strict=True))
 
 
@@ -72,6 +72,7 @@ def expected_load(
     method: str,
     facts: GraphFacts,
     ones: float,
+    draws: float,
     *,
     nulls: bool = True,
     reference: bool = True,
@@ -85,6 +86,7 @@ def expected_load(
         method: Name of the method.
         facts: The people.
         ones: Neighbours that all reports name (:func:`strategies.estimate.asked.ones_reported`).
+        draws: Trials that all devices draw one by one (:func:`strategies.estimate.asked.trials_drawn`).
         nulls: Whether null models are taken.
         reference: Whether the reference is trained.
         epochs: Number of epochs as a multiple of the method's default.
@@ -94,7 +96,7 @@ def expected_load(
     known = constants()["methods"].get(method)
     if known is None:
         return None
-    values = drivers(facts, ones)
+    values = drivers(facts, ones, draws)
 
     def of(name: str) -> float:
         return sum(constant * values[driver] for driver, constant in known.get(name, {}).items())

@@ -20,7 +20,7 @@ from devices.mechanisms import Mechanism
 from devices.network import Shape
 from devices.noise import NoiseStream
 from devices.wire import payload_bytes, query_content, report_content
-from strategies.estimate.asked import PaperQuestion
+from strategies.estimate.asked import PaperQuestion, with_people
 from strategies.estimate.graph_facts import GraphFacts
 
 _SAMPLED = 48  # people whose reports are encoded
@@ -97,17 +97,11 @@ def _size(mechanism: Mechanism, people: Population, facts: GraphFacts) -> float:
         return known
     few = len(people)
     grouping = None if mechanism.takes(None) else tuple(np.arange(few) % getattr(mechanism, "groups", 1))
-    small = _of_few(mechanism, few)
+    small = with_people(mechanism, few)
     noise = NoiseStream(bytes(32))
     reports = (small.respond(people.record(device), noise, device=device, grouping=grouping)
                for device in range(few - _SAMPLED, few))  # fmt: skip
     return sum(map(len, reports)) / _SAMPLED
-
-
-def _of_few(mechanism: Mechanism, few: int) -> Mechanism:
-    from strategies.estimate.asked import _with_people
-
-    return _with_people(mechanism, few)
 
 
 @lru_cache(maxsize=4)

@@ -108,7 +108,7 @@ def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Pla
     """
     setup, facts = paper.set_up(options), paper.facts
     guarantee = paper.guarantee(setup).to_dict()
-    asked = questions_on_paper(setup.method, facts.public(), setup.budget, options.label_rate)
+    asked = questions_on_paper(setup.method, facts.public(), setup.budget, options.label_rate, options.sampler)
     if isinstance(setup.method, Federated):
         traffic = training_traffic(setup.method, facts, setup.settings.training.hidden)
     else:

@@ -7,15 +7,23 @@ import pytest
 from curator.methods import find
 from curator.methods.base import Budget
 from devices.facts import PublicFacts
-from strategies.estimate.asked import few_people, halves, largest_question, ones_reported, questions_on_paper
+from devices.mechanisms import RandomizedResponse
+from strategies.estimate.asked import (
+    few_people,
+    halves,
+    largest_question,
+    ones_reported,
+    questions_on_paper,
+    trials_drawn,
+)
 
 LOCAL = ("hogs", "rgnn", "lpgnn", "solitude", "blink", "symrr", "ldpgen", "vote")
 
 
-def on_paper(method: str, n: int):  # type: ignore[no-untyped-def]
+def on_paper(method: str, n: int, sampler: int | None = None):  # type: ignore[no-untyped-def]
     kind = find(method)
     facts = PublicFacts(n=n, d=40, classes=4)
-    return questions_on_paper(kind(), facts, Budget(public_features=kind.public_features))
+    return questions_on_paper(kind(), facts, Budget(public_features=kind.public_features), sampler=sampler)
 
 
 @pytest.mark.parametrize("method", LOCAL)
@@ -50,6 +58,29 @@ def test_false_ones_grow_with_the_square_of_the_people() -> None:
     assert few == pytest.approx(10**10 * 3.3535e-4 + 5e5, rel=1e-3)
     assert 60 < many / few < 100
     assert ones_reported(on_paper("symrr", 10**6), 10**6, 5.0) == pytest.approx(many / 2, rel=1e-6)
+
+
+def rows_asked(method: str, n: int, sampler: int | None = None) -> list[tuple[int, int]]:
+    asked = (m for q in on_paper(method, n, sampler) for stage in q.query.plan for ask in stage for m in ask.mechanisms)
+    return [(m.n, m.sampler) for m in asked if isinstance(m, RandomizedResponse)]
+
+
+@pytest.mark.parametrize("method", ["hogs", "blink", "lp-and"])
+def test_rows_on_paper_have_all_people_and_the_sampler_of_so_many(method: str) -> None:
+    for n, given, drawn in ((99_999, None, 1), (100_000, None, 2), (10**8, 1, 1), (5000, 2, 2)):
+        assert rows_asked(method, n, given) == [(n, drawn)]
+
+
+def test_trials_are_drawn_one_by_one_unless_few_bits_flip() -> None:
+    n = 200_000
+    assert trials_drawn(on_paper("rr", n, 1), n) == pytest.approx(n * n, rel=1e-4)
+    assert trials_drawn(on_paper("symrr", n, 1), n) == pytest.approx(n * n / 2, rel=1e-4)
+    assert trials_drawn(on_paper("rr", n), n) == 0
+    noisy = questions_on_paper(
+        find("rr")(), PublicFacts(n=n, d=40, classes=4), Budget(epsilon=1.0, public_features=True)
+    )
+    assert trials_drawn(noisy, n) == pytest.approx(n * n / 4, rel=1e-4)
+    assert trials_drawn(on_paper("lpgnn", n), n) == 0
 
 
 def test_a_table_with_a_row_a_person_makes_the_question_longer() -> None:
