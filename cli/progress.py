@@ -12,6 +12,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from strategies.results.numbers import duration
+
 PATIENCE = 2.0  # seconds of silence before anything appears
 _NARROW = 60  # columns, below which there is no room for a bar
 
@@ -83,7 +85,7 @@ class _Bars:
         class TimeLeft(ProgressColumn):
             def render(self, task: Any) -> Text:
                 left = task.time_remaining
-                return Text("" if left is None or task.finished else f"{in_words(left)} left")
+                return Text("" if left is None or task.finished else f"{duration(left)} left")
 
         def column(**more: Any) -> Column:
             return Column(no_wrap=True, overflow="ellipsis", **more)
@@ -148,7 +150,7 @@ class _Lines:
             if self._first is not None:
                 self._first.stop()
             left = (now - self._began) * (1 - share) / share
-            self._write(f"{phase} {tenths * 10} %" + (f", {in_words(left)} left" if share < 1 else ""))
+            self._write(f"{phase} {tenths * 10} %" + (f", {duration(left)} left" if share < 1 else ""))
 
     def _write(self, line: str) -> None:
         with suppress(OSError, ValueError):  # nobody reads any more
@@ -158,12 +160,3 @@ class _Lines:
         """Write nothing any more."""
         if self._first is not None:
             self._first.stop()
-
-
-def in_words(seconds: float) -> str:
-    """Return a duration in words: ``12 s``, ``3 min``, ``2 h 05 min``."""
-    whole = max(0, round(seconds))
-    if whole < 100:
-        return f"{whole} s"
-    minutes = round(whole / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02} min"

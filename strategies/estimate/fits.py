@@ -20,7 +20,6 @@ from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import budget_of
 from strategies.setup.settings import resolve
 
-NEAR = 4  # times the largest measured size, up to which the estimate keeps its error
 FAR_ERROR = 2.0  # factor beyond
 
 
@@ -87,7 +86,7 @@ def check_fits(options: RunOptions, facts: GraphFacts | None = None) -> None:
     more = "(--force goes on; `ldpsim plan` shows what fits)"
     room, question = memory_bytes(), largest_question(asked, facts.n)
     needed = held_bytes(facts, ones_reported(asked, facts.n, facts.mean_degree)) if load is None else load.memory_bytes
-    near = load is None or facts.n <= NEAR * load.measured
+    near = load is None or not load.extrapolated
     if needed > room * (MEMORY_ERROR if near else FAR_ERROR):
         raise ValueError(
             f"{who}: about {in_gib(needed)} of memory are needed, and this machine has {in_gib(room)} {more}"

@@ -27,6 +27,7 @@ PHASES = ("start", "collect", "reconstruct", "train")
 TRAINED = ("train", "reference")  # phases that grow with the number of epochs
 _OF_A_RECORD = 24  # bytes: where its features and neighbours begin, and its label
 MEMORY_ERROR, TIME_ERROR = 1.3, 1.5  # factors that the estimates keep on what they were tried on
+NEAR = 4  # times the largest measured size, up to which they keep them
 
 
 @dataclass(frozen=True)
@@ -36,17 +37,24 @@ class Load:
     Args:
         seconds: CPU seconds by phase, on one thread.
         memory_bytes: Largest resident size of the process.
-        measured: Largest number of people of the runs behind the constants; beyond it the figures are extrapolated.
+        measured: Largest number of people of the runs behind the constants.
+        people: Number of people of the run.
     """
 
     seconds: Mapping[str, float]
     memory_bytes: float
     measured: int
+    people: int
 
     @property
     def total(self) -> float:
         """CPU seconds of the whole run."""
         return sum(self.seconds.values())
+
+    @property
+    def extrapolated(self) -> bool:
+        """Whether the run is so far beyond the measured ones that the estimate may not keep its error."""
+        return self.people > NEAR * self.measured
 
 
 @cache
@@ -109,4 +117,4 @@ def expected_load(
     seconds["nulls"] = known.get("nulls", 0.0) * again if nulls else 0.0
     seconds = {name: value * repeats * speed for name, value in seconds.items()}
     memory = constants()["machine"]["process_bytes"] + of("memory")
-    return Load(seconds, max(memory, held_bytes(facts, ones)), int(known["measured"]))
+    return Load(seconds, max(memory, held_bytes(facts, ones)), int(known["measured"]), facts.n)

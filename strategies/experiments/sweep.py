@@ -18,6 +18,7 @@ from devices import datasets
 from devices.atomic_files import exclusive_lock
 from strategies.engines.collect import choose
 from strategies.engines.pool import Pool, on_ray, processes
+from strategies.estimate.expected import tell_expected
 from strategies.estimate.fits import check_fits
 from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
@@ -104,6 +105,7 @@ def run_sweep(
                 for place, cell in enumerate(cells)
                 if place not in outcomes
             ]
+            tell_expected([cell.options for _, cell in tasks])
             progress("cells", len(outcomes) / len(cells))
             for place, outcome in outcomes_of(pool, run_cell, tasks):
                 outcomes[place] = outcome

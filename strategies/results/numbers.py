@@ -40,6 +40,15 @@ def seconds(value: float | None) -> str:
     return f"{value:.1f}" if value >= 0.05 or value == 0 else "<0.1"
 
 
+def duration(value: float) -> str:
+    """A duration: ``12 s``, ``3 min``, ``2 h 05 min``."""
+    whole = max(0, round(value))
+    if whole < 100:
+        return f"{whole} s"
+    minutes = round(whole / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
 def count(number: int, noun: str) -> str:
     """A number of things: ``1 round``, ``200 rounds``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

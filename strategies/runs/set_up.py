@@ -17,6 +17,7 @@ from devices.data.population import Population
 from devices.enrolment.state import State, enrol, is_enrolled
 from devices.policy.policy import Policy
 from strategies.engines.collect import collect as collect_on_engine
+from strategies.estimate.expected import tell_expected
 from strategies.estimate.fits import check_fits
 from strategies.estimate.graph_facts import known_before, measured
 from strategies.progress import Progress
@@ -72,9 +73,12 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
     collector = None if options.collector_key is None else CollectorKey.load(options.collector_key)
     if population is None:
         check_fits(options)
+        tell_expected([options])
         population = load_population(options)
         if known_before(options) is None:
-            check_fits(options, measured(population))
+            facts = measured(population)
+            check_fits(options, facts)
+            tell_expected([options], facts)
     budget = budget_of(options, public_features=options.public_features or method.public_features)
     choose_device(options.device)
     settings = resolve(options, method, budget)

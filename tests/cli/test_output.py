@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 
 import pytest
@@ -23,6 +24,16 @@ def test_nothing_printed_while_working_reaches_standard_output(capfd: pytest.Cap
     out, err = capfd.readouterr()
     assert out == "result\n"
     assert "from Python" in err and "from a library" in err
+
+
+def test_what_a_long_run_is_expected_to_take_is_shown_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("ldpsim.expected")
+    for silent, wanted in ((False, "expected: 3 GiB\n"), (True, "")):
+        with working(silent=silent):
+            log.info("expected: %s GiB", 3)
+        assert capsys.readouterr() == ("", wanted)
+    log.info("later")
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_table_fits_the_width_and_cuts_one_column(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from cli import progress as module
-from cli.progress import Progress, in_words
+from cli.progress import Progress
 
 
 class Clock:
@@ -91,14 +91,6 @@ def test_a_reader_that_is_gone_does_not_end_the_work(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "stderr", Closed())
     with Progress(patience=0.0) as progress:
         progress("train", 0.5)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.2, "0 s"), (99.4, "99 s"), (100, "2 min"), (5940, "99 min"), (6000, "1 h 40 min"), (7500, "2 h 05 min")],
-)
-def test_durations(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words
 
 
 # ---- a terminal ---------------------------------------------------------------------------

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from strategies.results.numbers import NONE, bytes_, count, percent, points, seconds, size
+import pytest
+
+from strategies.results.numbers import NONE, bytes_, count, duration, percent, points, seconds, size
 
 
 def test_shares_are_points_and_per_cent() -> None:
@@ -17,3 +19,11 @@ def test_bytes_seconds_and_counts() -> None:
     assert (bytes_(0), bytes_(402)) == ("none", "402 B")
     assert [seconds(value) for value in (None, 0, 0.01, 1.24, 1234.0)] == [NONE, "0.0", "<0.1", "1.2", "1,234"]
     assert (count(1, "round"), count(1200, "round")) == ("1 round", "1,200 rounds")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.2, "0 s"), (99.4, "99 s"), (100, "2 min"), (5940, "99 min"), (6000, "1 h 40 min"), (7500, "2 h 05 min")],
+)
+def test_durations(value: float, words: str) -> None:
+    assert duration(value) == words

@@ -1,0 +1,51 @@
+"""Expected time and memory of long runs, in one line before their people are made and before anybody is asked.
+
+The line goes to the logger ``ldpsim.expected``, at the level INFO: the command line shows it on standard error.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from strategies.estimate.fits import in_gib, load_of
+from strategies.estimate.graph_facts import GraphFacts, known_before
+from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR, Load, constants
+from strategies.estimate.machine import calibration
+from strategies.results.numbers import duration
+from strategies.setup.options import RunOptions
+
+log = logging.getLogger("ldpsim.expected")
+
+LONG = 60.0  # CPU seconds, above which runs are stated
+LARGE = 2 << 30  # bytes, likewise
+
+
+def tell_expected(several: Sequence[RunOptions], facts: GraphFacts | None = None) -> None:
+    """Log what runs are expected to take, if that is long or large; short ones stay quiet.
+
+    Args:
+        several: The runs. Those of which nothing is known are left out, and so are wrong options: the runs say why.
+        facts: The people of all runs; None for what is known of each one's data set before it is made or read.
+    """
+    loads = [load for options in several if (load := _load(options, facts)) is not None]
+    if not loads:
+        return
+    seconds, memory = sum(load.total for load in loads), max(load.memory_bytes for load in loads)
+    if seconds <= LONG and memory <= LARGE:
+        return
+    seconds *= calibration() / constants()["machine"]["calibration"]
+    far = [load.measured for load in loads if load.extrapolated]
+    error = f"within factors of {MEMORY_ERROR:g} and {TIME_ERROR:g}"
+    if far:
+        error = f"extrapolated from runs of {min(far):,} people"
+    runs = f"{len(several)} runs, the largest with " if len(several) > 1 else ""
+    log.info("expected: %sabout %s of memory, %s of CPU time (%s)", runs, in_gib(memory), duration(seconds), error)
+
+
+def _load(options: RunOptions, facts: GraphFacts | None) -> Load | None:
+    try:
+        facts = known_before(options) if facts is None else facts
+        return None if facts is None else load_of(options, facts)
+    except ValueError:
+        return None

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import logging
+import re
+
+import pytest
+
+from strategies.estimate.expected import tell_expected
+from strategies.estimate.graph_facts import GraphFacts
+from strategies.runs.set_up import set_up
+from strategies.setup.options import RunOptions
+
+LINE = re.compile(
+    r"expected: about ([\d,.]+) GiB of memory, .+ of CPU time \((within factors of 1.3 and 1.5|extrapolated from .+)\)"
+)
+
+
+def told(caplog: pytest.LogCaptureFixture, *several: RunOptions, facts: GraphFacts | None = None) -> list[str]:
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger="ldpsim.expected"):
+        tell_expected(several, facts)
+    return caplog.messages
+
+
+def test_a_short_run_is_quiet_and_a_long_one_has_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    assert told(caplog, RunOptions(clients=3000)) == []
+    (line,) = told(caplog, RunOptions(clients=30_000))
+    assert LINE.fullmatch(line) and "factors" in line
+    (line,) = told(caplog, RunOptions(clients=400_000))
+    assert LINE.fullmatch(line) and "extrapolated from runs of" in line
+    assert told(caplog, RunOptions(dataset="own.npz")) == []  # nothing is known before it is read
+    assert told(caplog, RunOptions(dataset="own.npz"), facts=GraphFacts(30_000))
+
+
+def test_several_runs_are_added_up_and_wrong_ones_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    short = RunOptions(clients=3000)
+    (line,) = told(caplog, *[short] * 30, RunOptions(clients=3000, method="ldpgcn", reporting="one-end"))
+    assert line.startswith("expected: 31 runs, the largest with about ")
+
+
+def test_it_is_told_before_the_people_are_made(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def people(options: RunOptions) -> None:
+        assert LINE.fullmatch(caplog.messages[-1])
+        raise InterruptedError
+
+    monkeypatch.setattr("strategies.runs.set_up.load_population", people)
+    with caplog.at_level(logging.INFO, logger="ldpsim.expected"), pytest.raises(InterruptedError):
+        set_up(RunOptions(clients=60_000, out=None))
