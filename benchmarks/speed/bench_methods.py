@@ -65,6 +65,7 @@ def measure(options: Mapping[str, Any], answers: Any) -> None:
     """Run once, warm, and put (CPU seconds, of the whole process, MiB above, MiB in all, accuracy) into a queue."""
     from devices import datasets
     from strategies import RunOptions, simulate
+    from strategies.engines.memory_peak import forget_peak, peak_rss
 
     common: dict[str, Any] = {"out": None, "reference": False, "nulls": False, "device": "cpu", "engine": "local"}
     warm = {key: value for key, value in options.items() if key not in ("dataset", "tuned", "split", "data_dir")}
@@ -73,11 +74,11 @@ def measure(options: Mapping[str, Any], answers: Any) -> None:
         warm["settings"] |= {"m": "2", "C": "2", "group": "1"}
     simulate(RunOptions(dataset="generated", clients=60, **warm, **common))
     people = datasets.load(options["dataset"], data_dir=options.get("data_dir"))
-    Path("/proc/self/clear_refs").write_text("5")
+    forget_peak()
     before, started = _status("VmRSS"), time.process_time()
     record = simulate(RunOptions(**options, **common)).record
     seconds = time.process_time() - started
-    peak = _status("VmHWM")
+    peak = peak_rss()
     answers.put((seconds, time.process_time(), (peak - before) / MIB, peak / MIB, record["accuracy"]["test"]))
     del people
 

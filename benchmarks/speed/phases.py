@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
+
+from strategies.engines.memory_peak import forget_peak, phase_peak
 
 MIB = 1 << 20
 
@@ -38,7 +39,7 @@ class Phases:
     def __init__(self, first: str) -> None:
         self.found: dict[str, Phase] = {}
         self._name, self._before = first, self._now()
-        _forget_peak()
+        forget_peak()
 
     @staticmethod
     def _now() -> tuple[float, float]:
@@ -54,20 +55,10 @@ class Phases:
         entry, now = self.found.setdefault(self._name, Phase()), self._now()
         entry.cpu += now[0] - self._before[0]
         entry.wall += now[1] - self._before[1]
-        entry.peak = max(entry.peak, _peak())
+        entry.peak = max(entry.peak, phase_peak() / MIB)
         self._before = now
-        _forget_peak()
 
     def done(self) -> dict[str, dict[str, Any]]:
         """End the present phase and return all of them."""
         self._end()
         return {name: asdict(entry) for name, entry in self.found.items()}
-
-
-def _peak() -> float:
-    text = Path("/proc/self/status").read_text()
-    return int(text.split("VmHWM:")[1].split()[0]) / 1024
-
-
-def _forget_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5")

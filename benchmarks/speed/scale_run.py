@@ -24,7 +24,7 @@ from unittest import mock
 from rich.console import Console
 
 from benchmarks.speed.drawn_reports import drawn_reports
-from benchmarks.speed.phases import Phases
+from benchmarks.speed.phases import MIB, Phases
 from cli.output import WIDTH
 from cli.summary import summary
 from curator.learning.threads import limit_threads
@@ -75,7 +75,7 @@ def measured(
             "phases": found,
             "cpu": sum(phase["cpu"] for phase in found.values()),
             "wall": sum(phase["wall"] for phase in found.values()),
-            "peak": max(phase["peak"] for phase in found.values()),
+            "peak": record["memory"]["peak_rss_bytes"] / MIB,
             "test": record["accuracy"]["test"],
             "uplink_bytes": record["communication"]["uplink_bytes"],
             "ledger_bytes": sum(file.stat().st_size for file in state.rglob("*") if file.is_file()),

@@ -17,6 +17,7 @@ from typing import Any
 from devices import datasets
 from devices.atomic_files import exclusive_lock
 from strategies.engines.collect import choose
+from strategies.engines.memory_peak import forget_peak
 from strategies.engines.pool import Pool, on_ray, processes
 from strategies.estimate.expected import tell_expected
 from strategies.estimate.fits import check_fits
@@ -147,9 +148,7 @@ def run_cell(cell: Cell) -> str | Failed:
     """Run one cell and return the name of its folder (a worker's task); ``out`` is the sweep's folder."""
     from strategies.runs.simulate import simulate
 
-    # Reset the peak memory, so that earlier cells of this process do not count. Linux only.
-    with suppress(OSError), open("/proc/self/clear_refs", "w") as peak:
-        peak.write("5")
+    forget_peak()  # earlier cells of this process do not count
     try:
         out = cell.options.out
         assert out is not None

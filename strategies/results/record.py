@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import resource
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,6 +12,7 @@ import numpy as np
 from curator.learning.training import choose_device
 from curator.methods.base import NO_NETWORK
 from strategies.engines import collect as engines
+from strategies.engines.memory_peak import peak_rss
 from strategies.results.averages import mean, spread
 from strategies.results.evaluation import mean_degrees
 from strategies.results.outcome import Repeat
@@ -163,12 +162,6 @@ def _reconstruction(repeats: Sequence[Repeat]) -> dict[str, Any]:
                for name, value in found[0].items() if name != "degrees"}  # fmt: skip
     counted = [each["degrees"] for each in found if each.get("degrees") is not None]
     return {**figures, "degrees": mean_degrees(counted) if counted else None}
-
-
-def peak_rss() -> int:
-    """Return the largest resident size of this process so far, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak if sys.platform == "darwin" else peak * 1024)
 
 
 def _plain(value: Any) -> Any:
