@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from curator.reports.question import Question
 from curator.reports.reports import Reports
-from devices.data.population import Population
+from devices.data.population import Population, distinct
 from devices.mechanisms import GRR, GRRFS, MultiBit, OneBit, RandomizedResponse
 from devices.mechanisms.stacking import ones_at
 from devices.query import Ask
@@ -68,7 +68,7 @@ def _rows(mechanism: RandomizedResponse, people: Population, rng: np.random.Gene
     for first in range(0, n, _ROWS):
         last = min(first + _ROWS, n)
         cells = (last - first) * n
-        flips = np.unique(rng.integers(0, cells, rng.binomial(cells, mechanism.flip_probability)))
+        flips = distinct(rng.integers(0, cells, rng.binomial(cells, mechanism.flip_probability)))
         row = np.repeat(np.arange(last - first), ends[first:last] - starts[first:last])
         true = row * n + people.neighbour_indices[starts[first] : ends[last - 1]]
         keys = np.setxor1d(flips, true, assume_unique=True)

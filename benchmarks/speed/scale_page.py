@@ -15,8 +15,10 @@ PHASES = ("population", "enrol", "collect", "reconstruct", "train", "evaluate", 
 _MOVED = 0.1  # share of a figure below which a change is noise
 _LEAST = 0.5  # CPU seconds or MiB
 NAME = "scale"
+_BYTES = ("uplink_bytes", "ledger_bytes", "folder_bytes")
+_PEOPLE, _DRAWN, _SECONDS = (2_000, 1_500_000), 0.1, 1_000  # axes of every panel
 _COLOURS = dict(zip(PHASES, ("#999999", "#bbbbbb", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00",
-                             "#000000"), strict=True))  # fmt: skip
+                             "#6a3d9a"), strict=True))  # fmt: skip
 
 Run = Mapping[str, Any]
 
@@ -63,19 +65,19 @@ def title(key: tuple[Any, ...]) -> str:
 def table(runs: Sequence[Run]) -> list[str]:
     """Return the lines of one series' table."""
     used = [phase for phase in PHASES if any(cpu(run, phase) >= 0.05 for run in runs)]
-    lines = [f"| people | {' | '.join(used)} | all, CPU s | peak MiB | up, B | ledger, B | test % |",
-             "|---:" * (len(used) + 6) + "|"]  # fmt: skip
+    lines = [f"| people | {' | '.join(used)} | all, CPU s | peak MiB | up, B | ledger, B | folder, B | test % |",
+             "|---:" * (len(used) + 7) + "|"]  # fmt: skip
     for run in runs:
         n = run["people"]
         cells = [f"{cpu(run, phase):.1f}" for phase in used]
-        sent, kept = (f"{run[name] / n:,.0f}" if run[name] else "-" for name in ("uplink_bytes", "ledger_bytes"))
-        lines.append(f"| {n:,} | {' | '.join(cells)} | {run['cpu']:.1f} | {run['peak']:,.0f} | {sent} | {kept} "
-                     f"| {100 * run['test']:.1f} |")  # fmt: skip
+        bytes_a_device = [f"{run[name] / n:,.0f}" if run.get(name) else "-" for name in _BYTES]
+        lines.append(f"| {n:,} | {' | '.join(cells)} | {run['cpu']:.1f} | {run['peak']:,.0f} "
+                     f"| {' | '.join(bytes_a_device)} | {100 * run['test']:.1f} |")  # fmt: skip
     people = [run["people"] for run in runs]
     slopes = [exponent(people, [cpu(run, phase) for run in runs]) for phase in used]
     slopes.append(exponent(people, [run["cpu"] for run in runs]))
     shown = ["-" if slope is None else f"{slope:.2f}" for slope in slopes]
-    return [*lines, f"| exponent | {' | '.join(shown)} | | | | |"]
+    return [*lines, f"| exponent | {' | '.join(shown)} | | | | | |"]
 
 
 def page(kept: Mapping[str, Any]) -> str:
@@ -92,12 +94,14 @@ def page(kept: Mapping[str, Any]) -> str:
 The largest run has {largest:,} people. The exponent of a run's CPU time over the number of people, from {FROM:,} on,
 {between}.
 
-CPU seconds (user and system) of one thread by phase, and the largest resident memory of the process, with about 300 MiB
-of Python and PyTorch. *up* are report bytes a device, *ledger* bytes of its folder. The exponent is the slope of
-the logarithms. Every run is a process of its own, with `--no-nulls --no-reference` unless the title says otherwise;
-adjacency has `--eps-adjacency 8`. Machine: {about["processor"]}, {about["cores"]} cores shared with other work (load
-{min(loads):g} to {max(loads):g}), {about["memory_gib"]} GiB, Python {about["python"]}, torch {about["torch"]}. Other
-work beside a run makes its CPU seconds larger, by up to a half.
+CPU seconds (user and system) by phase, one thread a process; from 50,000 people on, devices answer in a process for
+each core. The peak is the largest resident memory of the curator's process, with about 300 MiB of Python and PyTorch.
+Bytes a device: *up* is what it reports; *ledger* is its share of the ledgers' files; *folder* is its share of the
+whole state folder: ledger, record and secret. The exponent is the slope of the logarithms. Every run is a process of
+its own, with `--no-nulls --no-reference` unless the title says otherwise; adjacency has `--eps-adjacency 8`. Machine:
+{about["processor"]}, {about["cores"]} cores shared with other work (load {min(loads):g} to {max(loads):g}),
+{about["memory_gib"]} GiB, Python {about["python"]}, torch {about["torch"]}. Other work beside a run makes its CPU
+seconds larger, by up to a half.
 
 `python -m benchmarks.speed.bench_scale` measures and writes this page from [scale.json](scale.json);
 `make bench-compare BASE=FILE` shows what moved since another such file.
@@ -136,31 +140,51 @@ def write_page(kept: Mapping[str, Any]) -> None:
 
 
 def _picture(runs: Sequence[Run]) -> None:
+    """Draw a grid of small panels with the same axes, two in a row, one legend, and the memory last."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     found = [(key, part) for key, part in series(runs) if len(part) > 1]
-    figure, axes = pyplot.subplots(1, len(found) + 1, figsize=(4.2 * (len(found) + 1), 3.8), layout="constrained")
-    for place, (key, part) in zip(axes, found, strict=False):
+    rows = (len(found) + 2) // 2
+    figure, axes = pyplot.subplots(rows, 2, figsize=(5.4, 2.3 * rows + 0.9), layout="constrained")
+    places = list(axes.flat)
+    for spare in places[len(found) + 1 :]:
+        spare.set_axis_off()
+    memory = places[len(found)]
+    for number, (place, (key, part)) in enumerate(zip(places, found, strict=False)):
         people = [run["people"] for run in part]
         for phase in PHASES:
             seconds = [cpu(run, phase) for run in part]
-            if max(seconds) >= 0.5:
-                place.plot(people, np.maximum(seconds, 0.01), "o-", label=phase, color=_COLOURS[phase], markersize=3)
-        place.plot(people, [run["cpu"] for run in part], "k-", linewidth=2, label="all")
-        place.set(xscale="log", yscale="log", xlabel="people", ylabel="CPU seconds")
-        place.set_title(title(key).replace("`", ""), fontsize=8)
-        place.legend(fontsize=7)
-        axes[-1].plot(people, [run["peak"] / 1024 for run in part], "o-", label=title(key).replace("`", ""))
-    axes[-1].set(xscale="log", yscale="log", xlabel="people", ylabel="peak memory, GiB")
-    axes[-1].legend(fontsize=6)
-    axes[-1].yaxis.set_major_formatter("{x:g}")
-    axes[-1].yaxis.set_minor_formatter("{x:g}")
-    for place in axes:
-        place.xaxis.set_minor_formatter("")
-    figure.savefig(RESULTS / "figures" / f"{NAME}.png", dpi=110, metadata={"Software": None})
+            if max(seconds) >= _DRAWN:
+                place.plot(
+                    people,
+                    np.where(np.array(seconds) < _DRAWN, np.nan, seconds),
+                    "o-",
+                    color=_COLOURS[phase],
+                    markersize=3,
+                    label=phase,
+                )
+        place.plot(people, [run["cpu"] for run in part], color="black", linewidth=2.5, label="all")
+        words = title(key).replace("`", "").replace(" on generated-v1", "")
+        place.set(xscale="log", yscale="log", xlim=_PEOPLE, ylim=(_DRAWN, _SECONDS), title=words)
+        if number % 2 == 0:
+            place.set_ylabel("CPU seconds", fontsize=8)
+        memory.plot(people, [run["peak"] / 1024 for run in part], "o-", markersize=3, label=words)
+    memory.set(xscale="log", yscale="log", xlim=_PEOPLE, title="peak memory, GiB")
+    memory.set_xlabel("people", fontsize=8)
+    memory.set_yticks([0.25, 0.5, 1, 2, 4, 8], labels=["1/4", "1/2", "1", "2", "4", "8"])
+    memory.yaxis.set_minor_formatter("")
+    memory.legend(fontsize=6)
+    for place in places[: len(found) + 1]:
+        place.tick_params(labelsize=7)
+        place.title.set_fontsize(8)
+        place.grid(alpha=0.3)
+    handles = {word: line for place in places[: len(found)] for line, word in
+               zip(*place.get_legend_handles_labels(), strict=True)}  # fmt: skip
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, fontsize=7)
+    figure.savefig(RESULTS / "figures" / f"{NAME}.png", dpi=150, metadata={"Software": None})
 
 
 def compared(base: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

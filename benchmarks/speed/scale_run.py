@@ -69,7 +69,7 @@ def measured(
         found = phases.done()
         if panel is not None:
             panel.write_text(_shown(record))
-        state = folder / "state"
+        sizes = [(file.name, file.stat().st_size) for file in (folder / "state").rglob("*") if file.is_file()]
         return {
             "method": method, "people": people, "graph": graph, "epochs": epochs, "drawn": drawn, "nulls": nulls,
             "phases": found,
@@ -78,7 +78,8 @@ def measured(
             "peak": record["memory"]["peak_rss_bytes"] / MIB,
             "test": record["accuracy"]["test"],
             "uplink_bytes": record["communication"]["uplink_bytes"],
-            "ledger_bytes": sum(file.stat().st_size for file in state.rglob("*") if file.is_file()),
+            "folder_bytes": sum(size for _, size in sizes),
+            "ledger_bytes": sum(size for name, size in sizes if name.startswith("ledger")),
         }  # fmt: skip
     finally:
         shutil.rmtree(folder)

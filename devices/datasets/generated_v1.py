@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.data.population import Population, build_population
+from devices.data.population import Population, build_population, distinct
 
 CLIENTS = 3000
 FEATURES = 256
@@ -132,7 +132,7 @@ def _draw_edges(
             # the class is checked again: rounding may carry a draw over a class's edge
             good = (left != right) & ((own == labels[right]) == inside)
             left, right = left[good], right[good]
-            keys = np.unique(np.concatenate([keys, np.minimum(left, right) * n + np.maximum(left, right)]))
+            keys = distinct(np.concatenate([keys, np.minimum(left, right) * n + np.maximum(left, right)]))
         return rng.permutation(keys)[:wanted]
 
     intra = round(count * homophily) if classes > 1 else count

@@ -18,7 +18,7 @@ def _run(people: int, cpu: float, **changes: Any) -> dict[str, Any]:
     return {
         "method": "lpgnn", "people": people, "graph": "generated-v1", "epochs": 100, "drawn": False, "nulls": False,
         "phases": phases, "cpu": cpu, "peak": 400.0, "test": 0.5, "uplink_bytes": 54 * people, "ledger_bytes": 0,
-        "load": 1.0, **changes,
+        "folder_bytes": 10 * people,        "load": 1.0, **changes,
     }  # fmt: skip
 
 
@@ -37,8 +37,8 @@ def test_an_exponent_is_the_slope_from_30_000_on(slope: float) -> None:
 
 def test_the_page_names_every_phase_and_counts_the_rest_as_population() -> None:
     text = page(_kept(_run(30_000, 10.0), _run(300_000, 100.0)))
-    assert "| 30,000 | 1.5 | 8.5 | 10.0 | 400 | 54 | - | 50.0 |" in text
-    assert "| exponent | 0.00 | 1.06 | 1.00 | | | | |" in text
+    assert "| 30,000 | 1.5 | 8.5 | 10.0 | 400 | 54 | - | 10 | 50.0 |" in text
+    assert "| exponent | 0.00 | 1.06 | 1.00 | | | | | |" in text
     assert "The largest run has 300,000 people" in text
 
 
