@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from devices.data.records import records_of
 from devices.device import Refusal, Report, pack_parts, pack_report, question_to
-from devices.drawing import SEAL, data_message, noise_parts
+from devices.drawing import SEAL, data_messages
 from devices.enrolment.state import SHARD, State
 from devices.ledger.ledger import CounterMismatch, LedgerDamaged
-from devices.ledger.rows import Head, QueryAnswer
+from devices.ledger.rows import FirstAnswers
 from devices.noise import KeyedHashes, NoiseStream, key_message
 from devices.query import InvalidQuery, Query
 
@@ -89,38 +90,31 @@ def _first_answers(state: State, devices: Sequence[int], query: Query) -> dict[i
         if not nonces:
             return {}
         hashes = KeyedHashes(state.secrets[list(nonces)])
-        drawn = _draw(state, nonces, query, hashes)
+        reports, digests = _draw(state, nonces, query, hashes)
+        answers = FirstAnswers.to(query, list(nonces), reports, digests)
     except Exception:  # a ledger that cannot be read, a mechanism that fails: each device then answers alone
         return {}
-    answers = [
-        QueryAnswer.following(Head(), device, query, reports, digests)
-        for device, (reports, digests) in zip(nonces, drawn, strict=True)
-    ]
-    ledger.enter_first(answers, seal_keys=[hashes.mac(place, SEAL) for place in range(len(nonces))])
-    return {
-        device: Report(pack_report(tuple(reports.values())), replayed=False)
-        for device, (reports, _) in zip(nonces, drawn, strict=True)
-    }
+    ledger.enter_first(answers, seal_keys=hashes.macs([SEAL] * len(nonces)))
+    packed = zip(*reports.values(), strict=True)
+    return {device: Report(pack_report(own), replayed=False) for device, own in zip(nonces, packed, strict=True)}
 
 
-_Drawn = tuple[dict[str, bytes], dict[str, bytes]]  # reports and data digests by attribute
+_Columns = dict[str, list[bytes]]  # one value for each device, by attribute
 
 
-def _draw(state: State, nonces: Mapping[int, bytes], query: Query, hashes: KeyedHashes) -> list[_Drawn]:
-    """Return the reports of each device in ``nonces``, as :meth:`devices.device.Device.answer` draws them."""
+def _draw(state: State, nonces: Mapping[int, bytes], query: Query, hashes: KeyedHashes) -> tuple[_Columns, _Columns]:
+    """Return the reports and data digests of these devices, as :meth:`devices.device.Device.answer` draws them."""
     devices = list(nonces)
-    records = [state.population.record(device) for device in devices]
-    reports: dict[str, list[bytes]] = {}
-    digests: dict[str, list[bytes]] = {}
+    records = records_of(state.population, devices)
+    counted = [key_message(nonce) if nonce else b"" for nonce in nonces.values()]
+    reports: _Columns = {}
+    digests: _Columns = {}
     for ask in query.asks:
-        read = [[hashes.mac(k, data_message(record, name)) for k, record in enumerate(records)]
-                for name in ask.attributes]  # fmt: skip
-        digests |= zip(ask.attributes, read, strict=True)
+        read = {name: hashes.macs(data_messages(records, name)) for name in ask.attributes}
+        digests |= read
         asked = key_message(b"noise", query.question(ask.attribute))
-        keys = [
-            hashes.mac(k, asked + key_message(*noise_parts(*own)))
-            for k, own in enumerate(zip(*read, nonces.values(), strict=True))
-        ]
+        own = [[key_message(digest) for digest in column] for column in read.values()]
+        keys = hashes.macs([b"".join((asked, *parts)) for parts in zip(*own, counted, strict=True)])
         parts = [
             mechanism.respond_many(
                 records, [NoiseStream(key, stream) for key in keys], devices=devices, grouping=query.grouping
@@ -128,7 +122,4 @@ def _draw(state: State, nonces: Mapping[int, bytes], query: Query, hashes: Keyed
             for stream, mechanism in enumerate(ask.mechanisms)
         ]
         reports[ask.attribute] = [pack_parts(own) for own in zip(*parts, strict=True)]
-    return [
-        ({name: found[k] for name, found in reports.items()}, {name: found[k] for name, found in digests.items()})
-        for k in range(len(devices))
-    ]
+    return reports, digests

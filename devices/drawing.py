@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 
 from devices.data.population import Record
+from devices.data.records import Records, row_bytes
 from devices.noise import key_message
 
 SEAL = key_message(b"seal")  # its HMAC is the key of a device's seals
@@ -23,6 +25,20 @@ def data_message(record: Record, attribute: str) -> bytes:
     else:
         data = struct.pack("<q", record.label)
     return _head_of(attribute) + key_message(data)
+
+
+def data_messages(records: Records, attribute: str) -> Sequence[bytes]:
+    """Return :func:`data_message` of each record."""
+    if attribute == "adjacency":
+        data = row_bytes(records.neighbours, records.neighbour_starts, "<i4")
+    elif attribute == "features":
+        columns = row_bytes(records.feature_indices, records.feature_starts, "<i4")
+        values = row_bytes(records.feature_values, records.feature_starts, "<f4")
+        data = [first + second for first, second in zip(columns, values, strict=True)]
+    else:
+        data = row_bytes(records.labels, np.arange(len(records) + 1), "<q")
+    head = _head_of(attribute)
+    return [head + key_message(own) for own in data]
 
 
 @cache

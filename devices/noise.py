@@ -20,15 +20,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
 from numpy.typing import NDArray
 
-from devices.array_types import BoolArray
-
-Words = NDArray[np.uint32]
+from devices.array_types import BoolArray, Words
+from devices.chacha import first_blocks
 
 _LOW, _HIGH = 0, 1
 _INNER_PAD, _OUTER_PAD = np.uint8(0x36), np.uint8(0x5C)  # of HMAC
@@ -38,6 +37,8 @@ _LOWER, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 # ChaCha20's initial block counter, then twelve bytes that name the stream and its lane.
 _NONCE = struct.Struct("<4xII4x").pack
 _LENGTH = struct.Struct("<Q").pack
+# From so many streams on, and up to so many blocks of each, it is quicker to compute all keystreams together.
+_MANY, _FEW_BLOCKS = 64, 8
 # What is enciphered to get the keystream itself, kept so that a draw need not clear memory first.
 _ZEROS = memoryview(bytes(1 << 16))
 
@@ -52,6 +53,8 @@ def key_message(*parts: bytes) -> bytes:
 
     That of more parts is the messages of both halves, joined.
     """
+    if len(parts) == 1:  # most messages, by far
+        return _LENGTH(len(parts[0])) + parts[0]
     return b"".join([piece for part in parts for piece in (_LENGTH(len(part)), part)])
 
 
@@ -62,7 +65,7 @@ class KeyedHashes:
         keys: uint8 (number of keys, 32).
 
     >>> secrets = np.arange(64, dtype=np.uint8).reshape(2, 32)
-    >>> KeyedHashes(secrets).mac(1, key_message(b"seal")) == derive_key(secrets[1].tobytes(), b"seal")
+    >>> KeyedHashes(secrets).macs([key_message(b"seal")] * 2)[1] == derive_key(secrets[1].tobytes(), b"seal")
     True
     """
 
@@ -74,13 +77,15 @@ class KeyedHashes:
             for inner, outer in zip(blocks ^ _INNER_PAD, blocks ^ _OUTER_PAD, strict=True)
         ]
 
-    def mac(self, place: int, message: bytes) -> bytes:
-        """Return the HMAC of a message under a key."""
-        inner, outer = self._states[place]
-        first, second = inner.copy(), outer.copy()
-        first.update(message)
-        second.update(first.digest())
-        return second.digest()
+    def macs(self, messages: Iterable[bytes]) -> list[bytes]:
+        """Return the HMAC of a message under each key."""
+        found = []
+        for (inner, outer), message in zip(self._states, messages, strict=True):
+            first, second = inner.copy(), outer.copy()
+            first.update(message)
+            second.update(first.digest())
+            found.append(second.digest())
+        return found
 
 
 def _blank(words: int) -> bytes | memoryview:
@@ -99,15 +104,17 @@ class NoiseStream:
     ([4, 9, 0, 8, 2], [False, True, False, True])
     """
 
+    __slots__ = ("_lanes", "_words", "key", "number")
+
     def __init__(self, key: bytes, stream: int = 0) -> None:
-        self._key = key
-        self._stream = stream
+        self.key = key
+        self.number = stream
         self._words = [0, 0]
         self._lanes: list[CipherContext | None] = [None, None]
 
     def _keystream(self, lane: int) -> CipherContext:
         """Return a lane's keystream from its beginning."""
-        return Cipher(algorithms.ChaCha20(self._key, _NONCE(self._stream, lane)), mode=None).encryptor()
+        return Cipher(algorithms.ChaCha20(self.key, _NONCE(self.number, lane)), mode=None).encryptor()
 
     def _draw(self, lane: int, size: int) -> NDArray[np.uint32]:
         keystream = self._lanes[lane]
@@ -263,5 +270,11 @@ def first_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Iterato
 
 def joined_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Words:
     """Return the first words of all streams, joined."""
+    kinds = {(type(stream), stream.number) for stream in streams}
+    if len(streams) >= _MANY and len(kinds) == len(set(sizes)) == 1 and (NoiseStream, streams[0].number) in kinds:
+        blocks = -(-sizes[0] // 16)
+        if blocks <= _FEW_BLOCKS:  # a class of its own may draw in another way
+            keys = b"".join([stream.key for stream in streams])
+            return first_blocks(keys, _NONCE(streams[0].number, _HIGH), blocks)[:, : sizes[0]].ravel()
     words = [stream.first_words(size) for stream, size in zip(streams, sizes, strict=True)]
     return np.frombuffer(b"".join(words), _WORD)

@@ -173,7 +173,7 @@ class Query:
     def loss(self, attribute: str, *, device: int | None = None) -> Loss:
         """Return the loss of one attribute over all stages; the ledger enters it with stage 0."""
         # A one-end row has a loss of its own for each device; all else is the same for everybody.
-        own = device if self._one_end else None
+        own = device if self.one_end else None
         loss = self._losses.get((attribute, own))
         if loss is None:
             parts = [a.loss(device=own) for stage in self.plan for a in stage if attribute in a.attributes]
@@ -185,7 +185,8 @@ class Query:
         return {}
 
     @cached_property
-    def _one_end(self) -> bool:
+    def one_end(self) -> bool:
+        """Whether a mechanism reports one end of each pair, so that each device has a loss of its own."""
         return any(m.reporting != "both" for stage in self.plan for a in stage for m in a.mechanisms)
 
     @cached_property

@@ -13,9 +13,11 @@ replay, else the refusal's code less 4000, plus 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from flwr.app import ConfigRecord, Error, Message, RecordDict
+from numpy.typing import NDArray
 
 from devices.array_types import IntArray
 from devices.collector import CollectorKey
@@ -133,6 +135,22 @@ def batch_reply(answers: Sequence[Report | Refusal], message: Message) -> Messag
 
 def read_batch_reply(message: Message, count: int) -> list[Report | Refusal] | None:
     """Return the answers of ``count`` devices, in their order; None for anything else."""
+    found = _batch_reply_of(message, count)
+    if found is None:
+        return None
+    data, bounds, statuses = found
+    places = bounds.tolist()
+    answers: list[Report | Refusal] = []
+    for start, end, status in zip(places, places[1:], statuses, strict=False):
+        refusal = _CODES.get(status + _FIRST_CODE - 1) if status > 1 else None
+        if status > 1 and (refusal is None or start != end):
+            return None
+        answers.append(refusal or Report(data[start:end], replayed=status == 1))
+    return answers
+
+
+def _batch_reply_of(message: Message, count: int) -> tuple[bytes, IntArray, bytes] | None:
+    """Return the joined reports of ``count`` devices, their ends after a 0, and their statuses."""
     record = message.content.get("reports") if message.has_content() else None
     if not isinstance(record, ConfigRecord) or set(record) != {"data", "ends", "statuses"}:
         return None
@@ -141,16 +159,80 @@ def read_batch_reply(message: Message, count: int) -> list[Report | Refusal] | N
         return None
     if (len(ends), len(statuses)) != (8 * count, count):
         return None
-    places = [0, *np.frombuffer(ends, "<i8").tolist()]
-    if places != sorted(places) or places[-1] != len(data):
+    bounds = np.concatenate([[0], np.frombuffer(ends, "<i8")])
+    return (data, bounds, statuses) if np.all(np.diff(bounds) >= 0) and bounds[-1] == len(data) else None
+
+
+@dataclass(frozen=True, eq=False)
+class ReportColumns:
+    """Reports of several devices to one question, by column.
+
+    Args:
+        devices: int64, their public numbers, in rising order.
+        reports: The bytes of each report.
+        parts: Its parts (:func:`devices.device.unpack_report`), by attribute and mechanism.
+        replayed: How many are replays.
+    """
+
+    devices: IntArray
+    reports: list[bytes]
+    parts: dict[str, list[list[bytes]]]
+    replayed: int = 0
+
+    def cut(self, below: int) -> tuple[ReportColumns, ReportColumns]:
+        """Return the reports of the devices below a number, and the others; replays are no longer counted."""
+        end = int(np.searchsorted(self.devices, below))
+        sides = (slice(0, end), slice(end, len(self.devices)))
+        if end in (0, len(self.devices)):
+            none = ReportColumns(self.devices[:0], [], {})
+            return (self, none) if end else (none, self)
+        first, second = (
+            ReportColumns(
+                self.devices[side], self.reports[side],
+                {name: [column[side] for column in own] for name, own in self.parts.items()},
+            )
+            for side in sides
+        )  # fmt: skip
+        return first, second
+
+
+def read_batch_columns(message: Message, devices: IntArray, query: Query) -> ReportColumns | None:
+    """Return the reports of the devices of a message; None where one refuses, or its bytes are not of the query."""
+    found = _batch_reply_of(message, len(devices))
+    if found is None or max(found[2], default=0) > 1:
         return None
-    answers: list[Report | Refusal] = []
-    for start, end, status in zip(places, places[1:], statuses, strict=False):
-        refusal = _CODES.get(status + _FIRST_CODE - 1) if status > 1 else None
-        if status > 1 and (refusal is None or start != end):
-            return None
-        answers.append(refusal or Report(data[start:end], replayed=status == 1))
-    return answers
+    data, bounds, statuses = found
+    octets, at = np.frombuffer(data, np.uint8), bounds[:-1]
+    parts: dict[str, list[list[bytes]]] = {}
+    try:
+        for ask in query.asks:
+            at, end = _part_at(octets, at, bounds[1:])
+            parts[ask.attribute] = []
+            for _ in ask.mechanisms:
+                start, at = _part_at(octets, at, end)
+                parts[ask.attribute].append(_pieces(data, start, at))
+            if np.any(at != end):
+                return None
+    except ValueError:
+        return None
+    if np.any(at != bounds[1:]):
+        return None
+    return ReportColumns(devices, _pieces(data, bounds[:-1], bounds[1:]), parts, statuses.count(1))
+
+
+def _part_at(octets: NDArray[np.uint8], at: IntArray, limit: IntArray) -> tuple[IntArray, IntArray]:
+    """Return where the parts whose lengths stand at these places start and end; ValueError for one beyond its limit."""
+    start = at + 4
+    if np.any(start > limit):
+        raise ValueError("a report is cut off")
+    end = start + octets[at[:, None] + np.arange(4)].view("<u4").ravel()
+    if np.any(end > limit):
+        raise ValueError("a report is cut off")
+    return start, end
+
+
+def _pieces(data: bytes, starts: IntArray, ends: IntArray) -> list[bytes]:
+    return [data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
 def report_bytes(data: bytes) -> int:

@@ -21,7 +21,8 @@ FORMER_HOMES = {"curator.guarantee", "curator.propagation"}
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
         ("array_types", "atomic_files"),
-        ("collector", "facts", "fixed_point", "network", "noise"),
+        ("chacha", "collector", "facts", "fixed_point", "network"),
+        ("noise",),
         ("data", "sampling"),
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),

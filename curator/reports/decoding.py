@@ -56,6 +56,19 @@ class Decoder:
         except ValueError as error:
             self._wrong = error
 
+    def add_part(self, attribute: str, place: int, devices: Sequence[int], reports: Sequence[bytes]) -> None:
+        """Take one mechanism's reports of devices that were asked about its attribute, in the order of :meth:`add`.
+
+        Args:
+            attribute: The attribute.
+            place: The mechanism's place in the ask about it.
+            devices: Their public numbers.
+            reports: The report of each.
+        """
+        self.answered[devices] = True
+        field = self.asks[attribute].mechanisms[place].field
+        self._stacks[field].add(dict(zip(devices, reports, strict=True)))
+
     def arrays(self) -> tuple[dict[str, Any], dict[int, ValueError]]:
         """Return the arrays by field, and errors by device whose bytes are malformed.
 

@@ -9,10 +9,13 @@ tell (:mod:`devices.ledger.counter`).
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
 
 from devices.ledger.columns import LedgerDamaged
-from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, Head, QueryAnswer
+from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, QueryAnswer
+from devices.noise import KeyedHashes
 
 
 def seal_of(answer: Answer, previous: bytes, key: bytes) -> bytes:
@@ -27,7 +30,18 @@ def seal_of(answer: Answer, previous: bytes, key: bytes) -> bytes:
         name, packed = QUERY_ANSWERS.name, QUERY_ANSWERS.pack(answer)
     else:
         name, packed = TRAINING_ANSWERS.name, TRAINING_ANSWERS.pack(answer)
-    return hmac.digest(key, b"%s\0%c%s%s" % (name.encode(), len(previous), previous, packed), "sha256")
+    return hmac.digest(key, _sealed_name(name, previous) + packed, "sha256")
+
+
+def first_seals(answers: FirstAnswers, keys: Sequence[bytes]) -> list[bytes]:
+    """Return :func:`seal_of` of the first answers of several devices, under their keys of 32 bytes."""
+    name = _sealed_name(QUERY_ANSWERS.name, b"")
+    hashes = KeyedHashes(np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1))
+    return hashes.macs(name + packed for packed in answers.canonical())
+
+
+def _sealed_name(table: str, previous: bytes) -> bytes:
+    return b"%s\0%c%s" % (table.encode(), len(previous), previous)
 
 
 def checked(answers: Iterable[Answer], key: bytes) -> Iterator[Answer]:

@@ -54,7 +54,11 @@ class Columns(Generic[Row]):
 
     def pack_values(self, numbers: Iterable[float], texts: Sequence[bytes]) -> bytes:
         """Return the canonical bytes of a row with these numbers, texts and blobs, each in the order of the fields."""
-        return self._head.pack(*numbers, *map(len, texts)) + b"".join(texts)
+        return self.pack_head(numbers, map(len, texts)) + b"".join(texts)
+
+    def pack_head(self, numbers: Iterable[float], lengths: Iterable[int]) -> bytes:
+        """Return the canonical bytes of a row up to its texts and blobs, of which these are the lengths."""
+        return self._head.pack(*numbers, *lengths)
 
     def unpack(self, data: bytes) -> tuple[Row, ...]:
         """Split the bytes of several rows, joined without a gap.

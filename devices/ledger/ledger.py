@@ -22,7 +22,7 @@ from devices.ledger.chain import checked, head_of
 from devices.ledger.columns import LedgerDamaged
 from devices.ledger.counter import Chain, Counter, CounterCheck, CounterMismatch
 from devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay
-from devices.ledger.rows import Answer, Head, QueryAnswer, TrainingAnswer
+from devices.ledger.rows import Answer, FirstAnswers, Head, TrainingAnswer
 from devices.ledger.schema import FAILURES, PRESENT, SET_EPOCH, connect, create, failing
 from devices.mechanisms.base import Loss
 from devices.query import Query
@@ -305,7 +305,7 @@ class Ledger:
         if isinstance(answer, TrainingAnswer) and self.in_transaction:
             self._trainings[answer.device] = head, answer.total
 
-    def enter_first(self, answers: Sequence[QueryAnswer], *, seal_keys: Sequence[bytes]) -> None:
+    def enter_first(self, answers: FirstAnswers, *, seal_keys: Sequence[bytes]) -> None:
         """Write the first rows, sealed, of devices that :meth:`unanswered` named in this transaction.
 
         Raises:
@@ -313,7 +313,7 @@ class Ledger:
         """
         with failing(_UNWRITABLE):
             heads = statements.enter_first(self._db, answers, seal_keys)
-        for answer, head, key in zip(answers, heads, seal_keys, strict=True):
-            self._trainings.pop(answer.device, None)
+        for device, head, key in zip(answers, heads, seal_keys, strict=True):
+            self._trainings.pop(device, None)
             if self._comparison is not None:
-                self._comparison.end(answer.device, head, self._chain(answer.device, key))
+                self._comparison.end(device, head, self._chain(device, key))

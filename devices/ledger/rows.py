@@ -8,7 +8,7 @@ tables (:mod:`devices.ledger.chain`).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -113,6 +113,75 @@ class QueryAnswer:
             parts.append(PARTS.pack_values((loss.bit, loss.vector, loss.delta), texts))  # of a Part
         packed = b"".join(parts)
         return cls(device, head.answers, query.collection, query.stage, query.grouping_digest, packed, time.time())
+
+
+@dataclass(frozen=True)
+class FirstAnswers:
+    """First rows of several devices, all answers to one query of stage 0: those of :meth:`QueryAnswer.following`.
+
+    Args:
+        devices: Their public numbers, in rising order.
+        collection: Id of the collection that asked.
+        packed_parts: Canonical bytes of the parts of each one's answer.
+        time: Seconds since 1970, by the clock of their machine.
+    """
+
+    devices: Sequence[int]
+    collection: str
+    packed_parts: Sequence[bytes]
+    time: float
+
+    def __len__(self) -> int:
+        return len(self.devices)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.devices)
+
+    @classmethod
+    def to(
+        cls, query: Query, devices: Sequence[int], reports: Mapping[str, Sequence[bytes]],
+        digests: Mapping[str, Sequence[bytes]],
+    ) -> FirstAnswers:  # fmt: skip
+        """Return the rows, without their seals, for reports and data digests by attribute and device."""
+        none = [b""] * len(devices)
+        parts = [
+            _first_parts(query, name, devices, reports.get(name, none), digests.get(name, none))
+            for name in query.attributes
+        ]
+        return cls(devices, query.collection, [b"".join(own) for own in zip(*parts, strict=True)], time.time())
+
+    def canonical(self) -> Iterator[bytes]:
+        """Yield the canonical bytes of each row."""
+        collection = self.collection.encode()
+        for device, parts in zip(self.devices, self.packed_parts, strict=True):
+            head = QUERY_ANSWERS.pack_head((device, 0, 0, self.time), (len(collection), 0, len(parts)))
+            yield head + collection + parts
+
+    def rows(self, seals: Sequence[bytes]) -> list[tuple[Any, ...]]:
+        """Return the values of all columns, with these seals."""
+        return [
+            (device, 0, self.collection, 0, b"", parts, self.time, seal)
+            for device, parts, seal in zip(self.devices, self.packed_parts, seals, strict=True)
+        ]
+
+
+def _first_parts(
+    query: Query, name: str, devices: Sequence[int], reports: Sequence[bytes], digests: Sequence[bytes]
+) -> list[bytes]:
+    """Return the canonical bytes of one attribute's :class:`Part` of each device."""
+    text, asked = name.encode(), query.fingerprint(name)
+    common = None if query.one_end else query.loss(name)
+    heads: dict[Any, bytes] = {}
+    packed = []
+    for device, report, digest in zip(devices, reports, digests, strict=True):
+        loss = common or query.loss(name, device=device)
+        like = id(loss), len(report), len(digest)  # the query keeps its losses, so an id is one loss
+        head = heads.get(like)
+        if head is None:
+            lengths = len(text), len(asked), len(report), len(digest)
+            head = heads[like] = PARTS.pack_head((loss.bit, loss.vector, loss.delta), lengths) + text + asked
+        packed.append(head + report + digest)
+    return packed
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from heapq import merge
 from itertools import groupby
 from operator import attrgetter
 
-from devices.ledger.chain import seal_of
+from devices.ledger.chain import first_seals, seal_of
 from devices.ledger.columns import LedgerDamaged
-from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, Head, QueryAnswer, sealed
+from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, sealed
 from devices.ledger.schema import LAST
 
 _IN_ORDER = attrgetter("device", "number")
@@ -75,16 +75,16 @@ def enter(db: sqlite3.Connection, answer: Answer, after: Head, seal_key: bytes) 
     return Head(answer.number + 1, seal)
 
 
-def enter_first(db: sqlite3.Connection, answers: Sequence[QueryAnswer], seal_keys: Sequence[bytes]) -> list[Head]:
-    """Do :func:`enter` for the first rows of several devices, which stand in rising order.
+def enter_first(db: sqlite3.Connection, answers: FirstAnswers, seal_keys: Sequence[bytes]) -> list[Head]:
+    """Do :func:`enter` for the first rows of several devices.
 
     Raises:
         LedgerDamaged: where the file does not hold them now.
     """
-    seals = [seal_of(answer, b"", key) for answer, key in zip(answers, seal_keys, strict=True)]
-    rows = [sealed(answer, seal)[1] for answer, seal in zip(answers, seals, strict=True)]
+    seals = first_seals(answers, seal_keys)
+    rows = answers.rows(seals)
     db.executemany(QUERY_ANSWERS.insert, rows)
-    entered = {answer.device for answer in answers}
+    entered = set(answers)
     found = [row for row in db.execute(_FIRST, (rows[0][0], rows[-1][0])) if row[0] in entered]
     if found != rows:
         raise LedgerDamaged(_NOT_HELD)

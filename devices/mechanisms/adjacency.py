@@ -21,6 +21,7 @@ import numpy as np
 
 from devices.array_types import BoolArray, IntArray
 from devices.data.population import Record
+from devices.data.records import joined
 from devices.facts import PublicFacts
 from devices.mechanisms import discrete_laplace
 from devices.mechanisms.base import Grouping, Loss, Mechanism, Reporting
@@ -87,8 +88,8 @@ class AdjacencyMechanism(Mechanism):
             devices: Their public numbers.
             ends: Row k ends before ``ends[k]``.
         """
-        counts = [len(record.neighbours) for record in records]
-        nodes = np.concatenate([record.neighbours for record in records]).clip(0, self.n - 1).astype(np.int64)
+        people = joined(records)
+        counts, nodes = people.neighbour_counts, people.neighbours.clip(0, self.n - 1).astype(np.int64)
         own = np.repeat(devices, counts)
         starts = np.repeat(np.concatenate([[0], ends[:-1]]), counts)
         kept = nodes < own if self.reporting == "one-end" else nodes != own

@@ -17,6 +17,7 @@ import numpy as np
 
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
+from devices.data.records import joined
 from devices.facts import PublicFacts
 from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, log_ratio, probability_threshold
 from devices.mechanisms.stacking import Filled, ReportStack
@@ -128,7 +129,7 @@ class GRR(LabelMechanism):
             return super().respond_many(records, streams, devices=devices, grouping=grouping)
         words = joined_words(streams, [2] * len(streams)).astype(np.int64)
         chance, choice = words[::2], words[1::2]
-        labels = np.array([record.label for record in records], np.int64)
+        labels = joined(records).labels
         truth = np.where((labels >= 0) & (labels < self.categories), labels, 0)
         others = self.categories - 1
         other = choice % others

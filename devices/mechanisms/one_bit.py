@@ -25,6 +25,7 @@ import numpy as np
 
 from devices.array_types import BoolArray
 from devices.data.population import Record
+from devices.data.records import joined
 from devices.mechanisms.base import ONE, Grouping, log_ratio, probability_threshold
 from devices.mechanisms.bits import check_plain, pack_plain, rows_with, unpack_plain
 from devices.mechanisms.features import FeatureGrid
@@ -135,13 +136,13 @@ class OneBit(FeatureBits):
         if type(self) is not OneBit:  # a class of its own may respond in another way
             return super().respond_many(records, streams, devices=devices, grouping=grouping)
         zero = np.uint32(int(self._zeros[0]) >> 32)
+        everybody = joined(records)
         reports: list[bytes] = []
         for first, end, words in first_words(streams, [self.d] * len(streams)):
-            people = records[first:end]
-            columns = np.concatenate([record.feature_indices for record in people]).clip(0, self.d - 1)
-            counts = [len(record.feature_indices) for record in people]
-            places = columns + np.repeat(np.arange(len(people)) * self.d, counts)
-            tops = self.thresholds(np.concatenate([record.feature_values for record in people])) >> np.uint64(32)
+            people = everybody[first:end]
+            rows = np.repeat(np.arange(len(people)) * self.d, people.feature_counts)
+            places = people.feature_indices.clip(0, self.d - 1) + rows
+            tops = self.thresholds(people.feature_values) >> np.uint64(32)
             bits = words < zero
             bits[places] = words[places] < tops  # of a column that is given twice the last value counts, as in put
             tied = words == zero
@@ -149,7 +150,8 @@ class OneBit(FeatureBits):
             packed = np.packbits(bits.reshape(-1, self.d), axis=1)
             reports += [row.tobytes() for row in packed]
             for place in rows_with(tied, np.arange(1, len(people) + 1) * self.d):
-                reports[first + place] = self.respond(people[place], streams[first + place], device=devices[place])
+                alone = first + place
+                reports[alone] = self.respond(people[place], streams[alone], device=devices[alone])
         return reports
 
     @cached_property

@@ -15,8 +15,9 @@ import numpy as np
 
 from devices.array_types import BoolArray, IntArray
 from devices.data.population import Record
+from devices.data.records import joined
 from devices.mechanisms.bits import pack_rows
-from devices.noise import NoiseStream
+from devices.noise import NoiseStream, joined_words
 from devices.sampling.binomial import Binomial
 
 _WORDS = 1 << 20  # of noise that one batch holds
@@ -59,7 +60,7 @@ def sparse_reports(
 
 def _flips(law: Binomial, streams: Sequence[NoiseStream], words: int) -> tuple[IntArray, BoolArray]:
     """Return the numbers of the flips, and bool (rows,): the rows whose draw needs more than the first words."""
-    noise = np.frombuffer(b"".join(stream.first_words(words) for stream in streams), "<u4").reshape(-1, words)
+    noise = joined_words(streams, [words] * len(streams)).reshape(-1, words)
     first = noise[:, 0].astype(np.uint64) << np.uint64(32) | noise[:, 1]
     floors = _floors(law)
     counts = np.searchsorted(floors, first)
@@ -80,9 +81,9 @@ def _floors(law: Binomial) -> np.ndarray:
 
 def _neighbours(records: Sequence[Record], who: IntArray, n: int) -> IntArray:
     """Return the numbers of the neighbours, sorted, each once."""
-    counts = np.array([len(record.neighbours) for record in records])
-    rows = np.repeat(np.arange(len(records)), counts)
-    nodes = np.concatenate([record.neighbours for record in records]).astype(np.int64).clip(0, n - 1)
+    people = joined(records)
+    rows = np.repeat(np.arange(len(people)), people.neighbour_counts)
+    nodes = people.neighbours.astype(np.int64).clip(0, n - 1)
     own = who[rows]
     numbers = (rows << _ROW | (nodes - (nodes > own)) << _PLACE | 1)[nodes != own]
     numbers.sort()

@@ -6,8 +6,8 @@ import hashlib
 
 import numpy as np
 
-from devices.array_types import BoolArray, IntArray
-from devices.noise import NoiseStream, Words
+from devices.array_types import BoolArray, IntArray, Words
+from devices.noise import NoiseStream
 
 
 def subset(noise: NoiseStream, d: int, m: int) -> IntArray:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
@@ -31,15 +31,16 @@ from devices.query import Query
 from devices.wire import (
     QUERY_TYPE,
     REPORTS_TYPE,
-    batch_content,
+    ReportColumns,
     message_type,
     payload_bytes,
     query_content,
+    read_batch_columns,
     read_batch_reply,
     read_reply,
     report_bytes,
 )
-from strategies.rounds.outbox import Outbox, batches_of
+from strategies.rounds.outbox import Outbox, Sent, batches_of
 from strategies.rounds.stages import Stages, stages_of
 from strategies.rounds.streamed import Streamed
 
@@ -93,9 +94,6 @@ class Collected:
         self.reported -= len(devices) - replayed
         self.replayed -= replayed
         self.failed += len(devices)
-
-
-_Sent = tuple[RecordDict, str, IntArray]  # content and type of a message, or of several, and their devices
 
 
 class ReportStrategy(Strategy):
@@ -158,8 +156,7 @@ class CollectOnce(ReportStrategy):
         self.silent = silent
         self.collected = Collected()
         self._before: dict[int, int] = {}
-        self._batches: dict[str, tuple[int, IntArray]] = {}  # of each message to many devices, until its reply
-        self._sent_to = 0  # the first device of the latest of them
+        self._outbox = Outbox([], nodes, "")
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -174,10 +171,9 @@ class CollectOnce(ReportStrategy):
         collected.rounds += 1
         self._before, self._node_of = self._node_of, {}
         collected.reported = collected.replayed = 0
-        self._batches = {}
         first = server_round == 1
         together = self.roster and getattr(grid, "takes_batches", False)
-        plan: list[_Sent] = []
+        plan: list[Sent] = []
         for question in self.questions:
             content, kind = query_content(question.query, self._collector), message_type(question.query)
             devices = self._devices_of(question)
@@ -193,10 +189,8 @@ class CollectOnce(ReportStrategy):
                 plan += [(content, kind, asked)]
         if together:
             plan.sort(key=lambda sent: int(sent[2][0]) if len(sent[2]) else 0)
-        return Outbox(
-            sum(1 if kind == REPORTS_TYPE else len(devices) for _, kind, devices in plan),
-            self._messages(plan, server_round),
-        )
+        self._outbox = Outbox(plan, self.nodes if first else self._before, str(server_round))
+        return self._outbox
 
     def _advanced(self, stages: Stages, stage: int) -> Sequence[Question]:
         """Return the questions of the next stage; a device whose bytes cannot be read is not asked again."""
@@ -211,19 +205,6 @@ class CollectOnce(ReportStrategy):
         self.collected.drop(wrong)
         return stages.advance(self.questions, self.collected.answers, stage)
 
-    def _messages(self, plan: Sequence[_Sent], server_round: int) -> Iterator[Message]:
-        group = str(server_round)
-        for place, (content, kind, devices) in enumerate(plan):
-            if kind == REPORTS_TYPE:  # it goes to the node of the first device
-                number, node = f"{group}.{place}", self.nodes[int(devices[0])]
-                self._batches[number] = node, devices
-                self._sent_to = int(devices[0])
-                yield Message(batch_content(content, devices), node, kind, group_id=number)
-                continue
-            for device in devices.tolist():
-                node = self.nodes[device] if server_round == 1 else self._before[device]
-                yield Message(content, node, kind, group_id=group)
-
     def _devices_of(self, question: Question) -> IntArray:
         return np.arange(len(self.nodes)) if question.devices is None else np.asarray(question.devices, np.int64)
 
@@ -234,15 +215,15 @@ class CollectOnce(ReportStrategy):
         collected = self.collected
         queries = self._query_of_device()
         for message in replies:
-            for sender, answer in self._answers(message):
-                collected.messages += 1
-                if isinstance(answer, Refusal):
-                    collected.refused[answer.name] += 1
-                elif answer is None or not self._keep(*answer, queries, sender=sender):
-                    collected.failed += 1
-            if self._stream is not None:  # batches are sent in rising order: none of a lower device is to come
-                waited = next(iter(self._batches.values()), None)
-                self._stream.settle(self._sent_to if waited is None else int(waited[1][0]))
+            if not self._took_batch(message, queries):
+                for sender, answer in self._answers(message):
+                    collected.messages += 1
+                    if isinstance(answer, Refusal):
+                        collected.refused[answer.name] += 1
+                    elif answer is None or not self._keep(*answer, queries, sender=sender):
+                        collected.failed += 1
+            if self._stream is not None:
+                self._stream.settle(self._outbox.answered_below)
         if self._stream is not None:
             collected.decoded, collected.digest, wrong = self._stream.done()
             collected.drop(wrong)
@@ -252,16 +233,34 @@ class CollectOnce(ReportStrategy):
         collected.silent = collected.asked - collected.reported - collected.replayed - refused - collected.failed
         return None, MetricRecord({"reported": collected.reported, "replayed": collected.replayed, "refused": refused})
 
+    def _took_batch(self, message: Message, queries: Callable[[int], Query | None]) -> bool:
+        """Take the reports of a message to many devices, if all of them report, as one by one would be taken."""
+        collected, group = self.collected, message.metadata.group_id
+        node, devices = self._outbox.batches.get(group, (0, np.zeros(0, np.int64)))
+        if self._stream is None or not len(devices) or message.metadata.src_node_id != node:
+            return False
+        query = queries(int(devices[0]))  # a batch has one question
+        found = None if query is None else read_batch_columns(message, devices, query)
+        if found is None or self._stream.has(devices):
+            return False
+        del self._outbox.batches[group]
+        self._stream.take(found)
+        collected.messages += len(devices)
+        collected.uplink_bytes += sum(map(report_bytes, found.reports))
+        collected.replayed += found.replayed
+        collected.reported += len(devices) - found.replayed
+        return True
+
     def _answers(self, message: Message) -> Iterator[tuple[int, tuple[int, Report] | Refusal | None]]:
         """Yield the node and the answer of each device that a reply speaks for; the bytes of reports are counted."""
         collected, sender = self.collected, message.metadata.src_node_id
-        if message.metadata.group_id not in self._batches:
+        if message.metadata.group_id not in self._outbox.batches:
             answer = read_reply(message)
             if not isinstance(answer, Refusal) and message.has_content():
                 collected.uplink_bytes += payload_bytes(message.content)
             yield sender, answer
             return
-        node, batch = self._batches.pop(message.metadata.group_id)
+        node, batch = self._outbox.batches.pop(message.metadata.group_id)
         devices = batch.tolist()
         answers = read_batch_reply(message, len(devices)) if sender == node else None
         if answers is None:
@@ -301,7 +300,8 @@ class CollectOnce(ReportStrategy):
             collected.reports[device] = collected.reports.get(device, b"") + report.data
             collected.answers.setdefault(device, {}).update(parts)
         else:
-            self._stream.take(device, report.data, parts)
+            columns = {name: [[part] for part in own] for name, own in parts.items()}
+            self._stream.take(ReportColumns(np.array([device]), [report.data], columns))
         if report.replayed:
             collected.replayed += 1
         else:

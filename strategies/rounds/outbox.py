@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from flwr.app import Message
+from flwr.app import Message, RecordDict
 
 from devices.array_types import IntArray
 from devices.enrolment.state import SHARD
 from devices.fleet import BATCH
+from devices.wire import REPORTS_TYPE, batch_content
+
+Sent = tuple[RecordDict, str, IntArray]  # content and type of a message, or of several, and their devices
 
 
 class Outbox:
-    """Messages that are made as they are sent; their number is known.
+    """Messages of a round, once; their number is known.
 
     Args:
-        count: Their number.
-        messages: The messages, once.
+        plan: What is sent. A message to many devices goes to the node of the first one.
+        nodes: Flower's node id by device.
+        group: Group of the messages; that of a message to many devices has its place in the plan as well.
     """
 
-    def __init__(self, count: int, messages: Iterator[Message]) -> None:
-        self._count = count
-        self._messages = messages
+    def __init__(self, plan: Sequence[Sent], nodes: Mapping[int, int] | Sequence[int], group: str) -> None:
+        self._plan, self._nodes, self._group = plan, nodes, group
+        self.batches: dict[str, tuple[int, IntArray]] = {}  # node and devices of each message to many, until its reply
+        self._sent_to = 0
 
     def __len__(self) -> int:
-        return self._count
+        return sum(1 if kind == REPORTS_TYPE else len(devices) for _, kind, devices in self._plan)
 
     def __iter__(self) -> Iterator[Message]:
-        return self._messages
+        for place, (content, kind, devices) in enumerate(self._plan):
+            if kind == REPORTS_TYPE:
+                first = int(devices[0])
+                number, node = f"{self._group}.{place}", self._nodes[first]
+                self.batches[number] = node, devices
+                self._sent_to = first
+                yield Message(batch_content(content, devices), node, kind, group_id=number)
+                continue
+            for device in devices.tolist():
+                yield Message(content, self._nodes[device], kind, group_id=self._group)
+
+    @property
+    def answered_below(self) -> int:
+        """The device below which every one that was asked in a batch answered; the batches are in rising order."""
+        waited = next(iter(self.batches.values()), None)
+        return self._sent_to if waited is None else int(waited[1][0])
 
 
 def batches_of(devices: IntArray) -> Iterator[IntArray]:

@@ -292,17 +292,25 @@ def test_a_copy_that_was_quicker(
     with monkeypatch.context() as patched:
         patched.setattr(os, "urandom", lambda size: bytes(range(size)))
         pair = twins(counted=True)
-    following = rows.QueryAnswer.following.__func__  # type: ignore[attr-defined]
+    following, to = rows.QueryAnswer.following, rows.FirstAnswers.to
 
-    def overtaken(cls: Any, head: Head, device: int, *given: Any) -> Any:
+    def overtake() -> None:
+        state = next(state for state in pair.states if state.ledger().in_transaction)
+        counter = state.counter(0)
+        assert counter is not None
+        counter.advance({5: (Head(), Head(1, b"another copy's"))})
+
+    def overtaken(head: Head, device: int, *given: Any) -> Any:
         if device == 5:
-            state = next(state for state in pair.states if state.ledger().in_transaction)
-            counter = state.counter(0)
-            assert counter is not None
-            counter.advance({5: (Head(), Head(1, b"another copy's"))})
-        return following(cls, head, device, *given)
+            overtake()
+        return following(head, device, *given)
 
-    monkeypatch.setattr(rows.QueryAnswer, "following", classmethod(overtaken))
+    def all_overtaken(query: Query, devices: Sequence[int], *given: Any) -> Any:
+        overtake()
+        return to(query, devices, *given)
+
+    monkeypatch.setattr(rows.QueryAnswer, "following", overtaken)
+    monkeypatch.setattr(rows.FirstAnswers, "to", all_overtaken)
     got = pair.ask(ask_for())
     assert got[5] is Refusal.COUNTER_MISMATCH and reported(got) == [d != 5 for d in ALL]
 

@@ -173,8 +173,10 @@ def test_hashes_under_many_keys_are_hmacs() -> None:
     keys = np.random.default_rng(1).integers(0, 256, (5, 32), np.uint8)
     hashes = KeyedHashes(keys)
     for message in (b"", b"a", bytes(63), bytes(64), bytes(1000)):
-        for place, key in enumerate(keys):
-            assert hashes.mac(place, message) == hmac.digest(key.tobytes(), message, "sha256")
+        wanted = [hmac.digest(key.tobytes(), message, "sha256") for key in keys]
+        assert hashes.macs([message] * len(keys)) == wanted
+    with pytest.raises(ValueError, match="shorter"):
+        hashes.macs([b""])
 
 
 @pytest.mark.parametrize("threshold", [1, (1 << 56) - 1, 1 << 56, (1 << 56) + 1, 1 << 62, ONE // 3, ONE - 1])

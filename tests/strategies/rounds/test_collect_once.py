@@ -188,7 +188,7 @@ def test_messages_to_many_devices_give_what_one_each_gives(
         run_collection(CollectOnce(some, range(1, 41)), kind(folder, 40))
         strategy = CollectOnce(ask(**asked), range(1, 41), silent=frozenset({0, 13}))
         collected = run_collection(strategy, kind(folder, 40))
-        assert (len(strategy._batches), collected.failed, collected.silent) == (0, 0, 2)
+        assert (len(strategy._outbox.batches), collected.failed, collected.silent) == (0, 0, 2)
         found.append({**vars(collected), "seconds": 0.0})
         assert list(collected.reports) == sorted(collected.reports) or private_labels
     assert found[0] == found[1] and found[0]["messages"] == 78

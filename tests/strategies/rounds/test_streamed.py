@@ -48,7 +48,7 @@ def test_a_collection_that_decodes_keeps_no_bytes_and_has_the_same_digest(
     settle = Streamed.settle
 
     def watched(self: Streamed, below: int) -> None:
-        most.append(len(self._waiting))
+        most.append(self.waiting)
         settle(self, below)
 
     monkeypatch.setattr(Streamed, "settle", watched)
@@ -87,11 +87,11 @@ def test_messages_are_made_as_the_replies_are_read(
     strategy = CollectOnce(ask(), range(1, 41))
     grid = LocalGrid(enrolled().folder, 40)
     messages = strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid)
-    assert isinstance(messages, Outbox) and len(messages) == 4 and not strategy._batches
+    assert isinstance(messages, Outbox) and len(messages) == 4 and not strategy._outbox.batches
     replies: Iterable[Any] = grid.send_and_receive(messages)
-    assert not strategy._batches
+    assert not strategy._outbox.batches
     next(iter(replies))
-    assert len(strategy._batches) == 1
+    assert len(strategy._outbox.batches) == 1
 
 
 def test_a_batch_has_devices_of_one_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
