@@ -14,7 +14,6 @@ folder either holds enrolled devices or holds none. Later runs do not change it.
 
 from __future__ import annotations
 
-import hmac
 import json
 import os
 from collections.abc import Container, Iterator, Sequence
@@ -35,7 +34,7 @@ from devices.enrolment.counters import check_place, counter_of, make_counters, n
 from devices.ledger.counter import Counter
 from devices.ledger.ledger import Ledger, LedgerDamaged
 from devices.ledger.schema import answered, how_to_migrate, version_of
-from devices.noise import derive_key
+from devices.noise import KeyedHashes, derive_key
 from devices.policy.policy import Policy
 
 FORMAT = 1
@@ -264,9 +263,8 @@ class State:
         """
         if index not in self.lives_here:
             raise IndexError(f"no device {index} is enrolled here")
-        return Device(
-            index, self.population.record(index), self.secrets[index].tobytes(), self.policy, self.ledger(index)
-        )
+        record, secret = self.population.record(index), self.secrets[index].tobytes()
+        return Device(index, record, secret, self.policy, self.ledger(index))
 
     @property
     def received(self) -> Path:
@@ -280,7 +278,11 @@ class State:
 
     def seal_key(self, index: int) -> bytes:
         """The key of a device's seals, to check its rows."""
-        return hmac.digest(self.secrets[index].tobytes(), SEAL, "sha256")
+        return self.seal_keys([index])[0]
+
+    def seal_keys(self, devices: Sequence[int]) -> list[bytes]:
+        """Return :meth:`seal_key` of each device."""
+        return KeyedHashes(self.secrets[list(devices)]).macs([SEAL] * len(devices))
 
     def open_collection(self, key: str, wanted: str) -> str:
         """Return the id of the collection that is open under ``key``, or open ``wanted`` and return it.
@@ -304,11 +306,7 @@ class State:
                 (self.folder / "collection.json").unlink()
 
     def answered(self, key: str) -> int:
-        """Return the number of devices that answered in the collection that is open under ``key``.
-
-        Raises:
-            LedgerDamaged: where a ledger cannot be read.
-        """
+        """Return how many devices answered in the collection that is open under ``key``; LedgerDamaged as a ledger."""
         collection = self._open_collections().get(key)
         if collection is None:
             return 0

@@ -36,8 +36,21 @@ def seal_of(answer: Answer, previous: bytes, key: bytes) -> bytes:
 def first_seals(answers: FirstAnswers, keys: Sequence[bytes]) -> list[bytes]:
     """Return :func:`seal_of` of the first answers of several devices, under their keys of 32 bytes."""
     name = _sealed_name(QUERY_ANSWERS.name, b"")
-    hashes = KeyedHashes(np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1))
-    return hashes.macs(name + packed for packed in answers.canonical())
+    return _hashes(keys).macs(name + packed for packed in answers.canonical())
+
+
+def sound_alone(answers: Sequence[QueryAnswer], keys: Sequence[bytes]) -> list[bool]:
+    """Return whether each answer, the only one of its device, passes :func:`checked` under the device's key."""
+    name = _sealed_name(QUERY_ANSWERS.name, b"")
+    seals = _hashes(keys).macs(name + QUERY_ANSWERS.pack(answer) for answer in answers)
+    return [
+        answer.number == 0 and hmac.compare_digest(answer.seal, seal)
+        for answer, seal in zip(answers, seals, strict=True)
+    ]
+
+
+def _hashes(keys: Sequence[bytes]) -> KeyedHashes:
+    return KeyedHashes(np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1))
 
 
 def _sealed_name(table: str, previous: bytes) -> bytes:

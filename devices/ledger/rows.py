@@ -97,6 +97,14 @@ class QueryAnswer:
         return PARTS.unpack(self.packed_parts)
 
     @property
+    def terms(self) -> bytes:
+        """Bytes that fix attributes, fingerprints and losses of :attr:`parts`, and whether these can be read at all.
+
+        LedgerDamaged for bytes that are cut off.
+        """
+        return PARTS.outline(self.packed_parts, 2)
+
+    @property
     def size(self) -> int:
         """Bytes of all reports."""
         return sum(len(part.report) for part in self.parts)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,9 +15,9 @@ from devices.array_types import FloatArray
 from devices.enrolment.state import State
 from devices.facts import IntArray
 from devices.fleet import MOST_OPEN
-from devices.ledger.chain import checked
+from devices.ledger.chain import checked, sound_alone
 from devices.ledger.ledger import LedgerDamaged
-from devices.ledger.rows import Answer, TrainingAnswer, counted
+from devices.ledger.rows import Answer, QueryAnswer, TrainingAnswer, counted
 from devices.mechanisms.base import Loss, round_up
 
 
@@ -91,30 +92,57 @@ def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], 
     counts, largest = np.zeros(n, np.int64), Loss(0.0, 0.0)
     specs = ledger_levels()
     levels, deltas = {name: np.zeros(n) for name in specs}, {name: np.zeros(n) for name in specs}
+    alike: dict[bytes, tuple[Answer, list[int]]] = {}  # devices whose only answers lose the same
     complete = True
     for first in range(0, n, state.shard):
+        rows: dict[int, list[Answer]] = {}
         try:
             for device, answers in state.ledger(first).devices():
-                if not 0 <= device < n:
-                    complete = False
-                    continue
-                try:
-                    for answer in checked(answers, state.seal_key(device)):
-                        if isinstance(answer, TrainingAnswer) and answer.collection == collection:
-                            counts[device] += 1
-                            bit, vector = max(largest.bit, answer.loss_bit), max(largest.vector, answer.loss_vector)
-                            largest = Loss(bit, vector, max(largest.delta, answer.delta))
-                        for level, loss, delta in losses_of(answer, specs):
-                            levels[level][device] += loss
-                            deltas[level][device] += delta
-                except LedgerDamaged:  # the rows before the break were released; the rest is unknown
+                if 0 <= device < n:
+                    rows[device] = answers
+                else:
                     complete = False
         except LedgerDamaged:
             complete = False
+        keys = dict(zip(rows, state.seal_keys(list(rows)), strict=True)) if rows else {}
+        alone = [row[0] for row in rows.values() if len(row) == 1]
+        for device, terms in _terms_of(alone, keys):
+            alike.setdefault(terms, (rows[device][0], []))[1].append(device)
+            del rows[device]
+        for device, answers in rows.items():
+            try:
+                for answer in checked(answers, keys[device]):
+                    if isinstance(answer, TrainingAnswer) and answer.collection == collection:
+                        counts[device] += 1
+                        bit, vector = max(largest.bit, answer.loss_bit), max(largest.vector, answer.loss_vector)
+                        largest = Loss(bit, vector, max(largest.delta, answer.delta))
+                    for level, loss, delta in losses_of(answer, specs):
+                        levels[level][device] += loss
+                        deltas[level][device] += delta
+            except LedgerDamaged:  # the rows before the break were released; the rest is unknown
+                complete = False
         if n > MOST_OPEN * state.shard:  # each open ledger has three files
             state.close(first // state.shard)
+    for answer, devices in alike.values():
+        try:
+            for level, loss, delta in losses_of(answer, specs):
+                levels[level][devices] += loss
+                deltas[level][devices] += delta
+        except LedgerDamaged:
+            complete = False
     known = {**{name: extremes(levels[name], deltas[name]) for name in specs}, "complete": complete}
     return known, TrainingAnswers(counts, largest, complete)
+
+
+def _terms_of(answers: Sequence[Answer], keys: Mapping[int, bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield the devices of these only answers that are sound, with bytes that are equal where the losses are."""
+    own = [answer for answer in answers if isinstance(answer, QueryAnswer)]
+    if not own:
+        return
+    for answer, sound in zip(own, sound_alone(own, [keys[answer.device] for answer in own]), strict=True):
+        if sound:
+            with suppress(LedgerDamaged):  # the caller finds the fault
+                yield answer.device, answer.terms
 
 
 def extremes(losses: FloatArray, deltas: FloatArray) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 
 from devices import wire
-from devices.device import Refusal, Report
+from devices.device import Refusal, Report, pack_parts, pack_report, unpack_report
 from devices.query import InvalidQuery, Query
 
 
@@ -158,3 +158,46 @@ def test_the_bytes_of_one_reply_are_known_without_it(ask_for: Callable[..., Quer
     for data in (b"?", b"12345"):
         one = wire.reply(Report(data, True), message(wire.query_content(ask_for())), device=1 << 40)
         assert wire.report_bytes(data) == wire.payload_bytes(one.content)
+
+
+def reports_of_many(ask_for: Callable[..., Query], reports: list[Report | Refusal]) -> Message:
+    content = wire.batch_content(wire.query_content(ask_for()), np.arange(len(reports)))
+    return wire.batch_reply(reports, Message(content, 1, wire.REPORTS_TYPE))
+
+
+def test_reports_of_many_by_column_are_those_one_by_one(ask_for: Callable[..., Query]) -> None:
+    query, rng = ask_for(), np.random.default_rng(5)
+    parts = [[rng.bytes(int(size)) for size in rng.integers(0, 9, len(query.asks))] for _ in range(20)]
+    reports = [
+        Report(pack_report(tuple(pack_parts([part]) for part in own)), bool(k % 3)) for k, own in enumerate(parts)
+    ]
+    devices = np.arange(100, 120)
+    found = wire.read_batch_columns(reports_of_many(ask_for, [*reports]), devices, query)
+    assert found is not None and found.reports == [report.data for report in reports] and found.replayed == 13
+    for place, report in enumerate(reports):
+        own = {name: tuple(column[place] for column in columns) for name, columns in found.parts.items()}
+        assert own == unpack_report(report.data, query)
+    for below, count in ((0, 0), (100, 0), (101, 1), (113, 13), (119, 19), (120, 20), (500, 20)):
+        first, second = found.cut(below)
+        assert first.reports == found.reports[:count] and second.reports == found.reports[count:]
+        assert [*first.devices, *second.devices] == devices.tolist()
+        for name, columns in found.parts.items():
+            for place, column in enumerate(columns):
+                assert [side.parts[name][place] for side in (first, second) if side.reports] == [
+                    piece for piece in (column[:count], column[count:]) if piece
+                ]
+
+
+def test_reports_of_which_one_is_no_report_are_not_read_by_column(ask_for: Callable[..., Query]) -> None:
+    query = ask_for()
+    good = pack_report(tuple(pack_parts([b"x"]) for _ in query.asks))
+    bad = [good[:-1], good + b"\0", good[:5], b"", pack_report((b"",) * len(query.asks)), good[:4] + b"\xff" + good[5:],
+           pack_report(tuple(pack_parts([b"x", b"y"]) for _ in query.asks)), b"\xff" * len(good)]  # fmt: skip
+    for data in bad:
+        with pytest.raises(ValueError, match="report"):
+            unpack_report(data, query)
+        answers: list[Report | Refusal] = [Report(good, False), Report(data, False), Report(good, False)]
+        assert wire.read_batch_columns(reports_of_many(ask_for, answers), np.arange(3), query) is None
+    refused = reports_of_many(ask_for, [Report(good, False), Refusal.LEDGER_DAMAGED])
+    assert wire.read_batch_columns(refused, np.arange(2), query) is None
+    assert wire.read_batch_columns(reports_of_many(ask_for, [Report(good, False)]), np.arange(2), query) is None

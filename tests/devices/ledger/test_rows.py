@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from devices.ledger.rows import PARTS, TABLES, TRAINING, Head, Header, QueryAnswer, TrainingAnswer, sealed
-from devices.mechanisms import Loss
+import pytest
+
+from devices.ledger.chain import first_seals, seal_of
+from devices.ledger.rows import (
+    PARTS,
+    QUERY_ANSWERS,
+    TABLES,
+    TRAINING,
+    FirstAnswers,
+    Head,
+    Header,
+    QueryAnswer,
+    TrainingAnswer,
+    sealed,
+)
+from devices.mechanisms import Loss, RandomizedResponse
 from devices.policy.policy import policy_for_training
-from devices.query import Query
+from devices.query import Ask, Query
 from devices.training_task import Task
 
 
@@ -77,3 +91,26 @@ def test_values_end_with_the_seal(ask_for: Callable[..., Query]) -> None:
         table, values = sealed(answer, b"seal")
         assert values[-1] == b"seal" and values[:2] == (3, answer.number) and table.insert.count("?") == len(values)
         assert table.read(values) == replace(answer, seal=b"seal")
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+def test_first_rows_of_many_devices_are_those_of_each(ask_for: Callable[..., Query], reporting: str) -> None:
+    row = RandomizedResponse.from_epsilon(1.0, n=12, reporting=reporting)  # type: ignore[arg-type]
+    (label,) = ask_for(attributes="l").asks
+    query = Query("first", ((Ask("adjacency", (row,)),), (label,)))
+    devices, sizes = [0, 3, 4, 11], [5, 0, 300, 5]
+    reports = {"adjacency": [bytes(size) for size in sizes]}
+    digests = {"adjacency": [bytes([device]) * 32 for device in devices]}
+    many = FirstAnswers.to(query, devices, reports, digests)
+    alone = [
+        replace(QueryAnswer.following(Head(), device, query, {"adjacency": reports["adjacency"][k]},
+                                      {"adjacency": digests["adjacency"][k]}), time=many.time)
+        for k, device in enumerate(devices)
+    ]  # fmt: skip
+    keys = [bytes([k]) * 32 for k in range(4)]
+    seals = first_seals(many, keys)
+    assert seals == [seal_of(answer, b"", key) for answer, key in zip(alone, keys, strict=True)]
+    assert many.rows(seals) == [sealed(answer, seal)[1] for answer, seal in zip(alone, seals, strict=True)]
+    assert list(many.canonical()) == [QUERY_ANSWERS.pack(answer) for answer in alone]
+    assert (len(many), list(many)) == (4, devices)
+    assert (len({answer.terms for answer in alone}) == 4) is (reporting == "one-end")

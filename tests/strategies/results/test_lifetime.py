@@ -57,6 +57,27 @@ def test_a_row_that_was_changed_makes_the_figures_incomplete(enrolled: Enrolled,
     assert set(nothing_known(complete=False)) == {*ledger_levels(), "complete"}
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE query_answer SET number = 1 WHERE device = 3", "UPDATE query_answer SET seal = x'00' WHERE device = 3",
+        "UPDATE query_answer SET device = 999 WHERE device = 3", "UPDATE query_answer SET device = 35 WHERE device = 3",
+    ],
+)  # fmt: skip
+def test_the_only_row_of_a_device_that_is_not_sound_counts_for_nothing(
+    enrolled: Enrolled, ask: Ask, damage: str
+) -> None:
+    state = enrolled()
+    collect(state.folder, ask(), devices=40, silent=frozenset(range(30, 40)))
+    whole = lifetime(State(state.folder))
+    open_state.cache_clear()
+    with sqlite3.connect(state.folder / "ledger.sqlite") as database:
+        database.execute(damage)
+    found = lifetime(State(state.folder))
+    assert found["complete"] is False and whole["complete"] is True
+    assert found["user"]["mean"] == pytest.approx(whole["user"]["mean"] * 29 / 30)
+
+
 def test_the_answers_of_a_training_are_those_of_the_device_that_gave_most(
     tmp_path: Path, population: Population
 ) -> None:
