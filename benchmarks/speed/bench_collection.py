@@ -3,12 +3,15 @@
     python -m benchmarks.speed.bench_collection [--devices 3000] [--alone] [--counted] [--ray] [--flower]
     python -m benchmarks.speed.bench_collection --devices 100000 --sampler 2 --repeats 1
     python -m benchmarks.speed.bench_collection --devices 100000 --question labels --repeats 1
+    python -m benchmarks.speed.bench_collection --devices 1000000 --question labels --cold --repeats 1
 
 Every device reports an adjacency row by randomised response and 256 features by the 1-bit
 mechanism (``--question labels``: the features, and its label by GRR). The reports are decoded
 as they come, and that is measured too; the ledger is ``synchronous=FULL``. Cold: everybody releases. Replay: the same
 question again, from the ledgers. Each measurement is a process of its own; memory is its
 peak resident set above that before the collection, with everything imported and enrolled.
+``--workers`` says how many processes answer; processor time is that of all of them. ``--beside`` measures another
+checkout of the program in turn with this one, compares the reports and prints the ratio of the processor time.
 ``--alone`` also sends a message to each device, in turn with messages to many, compares the
 reports and prints the ratio of the processor time. ``--counted`` also collects from devices
 with a counter in a folder, in turn with the others, and prints the ratio. ``--flower`` asks the
@@ -65,67 +68,89 @@ class Peak:
         self.peak = max(self.peak, self.after)
 
 
-def measure(devices: int, seed: int, folder: Path, engine: str, question: str, sampler: int) -> dict[str, Any]:
+def cpu_seconds() -> float:
+    """User and system seconds of this process and its finished children."""
+    return sum(os.times()[:4])
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
     """Enrol, collect, ask again; run in a fresh process."""
+    devices, folder, engine = given.devices, given.state, given.measure
     from curator.methods.base import Question
     from devices.datasets.generated_v1 import generate
-    from devices.enrolment.state import enrol
+    from devices.enrolment.state import State, enrol
     from devices.mechanisms import GRR, OneBit, RandomizedResponse
     from devices.policy.policy import policy_for
     from devices.query import Ask, Query
     from strategies.engines.collect import collect
     from strategies.engines.grids import LocalGrid
+    from strategies.results.lifetime import lifetime
 
-    population = generate(devices, seed=seed)
+    population = generate(devices, seed=given.seed)
     facts = population.facts
-    row = replace(RandomizedResponse.from_epsilon(EPS_ADJACENCY, n=facts.n), sampler=sampler)
+    row = replace(RandomizedResponse.from_epsilon(given.eps_adjacency, n=facts.n), sampler=given.sampler)
     features = Ask("features", (OneBit.from_epsilon(EPS_FEATURES, d=facts.d),))
     label = Ask("label", (GRR.from_epsilon(EPS_LABEL, categories=facts.classes),))
-    query = Query("bench", ((Ask("adjacency", (row,)), features) if question == "rows" else (features, label),))
+    query = Query("bench", ((Ask("adjacency", (row,)), features) if given.question == "rows" else (features, label),))
     if engine == "alone":  # a message to each device
         setattr(LocalGrid, "takes_batches", False)  # noqa: B010 - only this process's
-    began = time.perf_counter()
+    began = cpu_seconds()
     counters = folder.parent / "counters" if engine == "counted" else None
-    enrol(folder, population, policy_for([query], facts), seed=seed, counters=counters).close()
-    result: dict[str, Any] = {"enrol": time.perf_counter() - began}
+    enrol(folder, population, policy_for([query], facts), seed=given.seed, counters=counters).close()
+    result: dict[str, Any] = {"enrol": cpu_seconds() - began}
     del population
     engine = "local" if engine in ("alone", "counted") else engine
-    for name in ("cold", "replay") if engine == "local" else ("cold",):
+    for name in ("cold", "replay") if engine == "local" and not given.cold else ("cold",):
         with Peak() as memory:
-            wall, cpu = time.perf_counter(), time.process_time()
-            collected = collect(folder, [Question(query)], devices=devices, engine=engine, facts=facts)
+            wall, cpu = time.perf_counter(), cpu_seconds()
+            collected = collect(
+                folder, [Question(query)], devices=devices, engine=engine, facts=facts, workers=given.workers
+            )
             result[name] = collected.seconds
             result[f"{name}_wall"] = time.perf_counter() - wall
-            result[f"{name}_cpu"] = time.process_time() - cpu
+            result[f"{name}_cpu"] = cpu_seconds() - cpu
         result[f"{name}_memory"] = memory.peak - memory.before
         result[f"{name}_kept"] = memory.after - memory.before
         done = collected.reported if name == "cold" else collected.replayed
         if done != devices:
             raise SystemExit(f"{devices - done} of {devices} devices did not answer: {dict(collected.refused)}")
         result["digest"], result["uplink"] = collected.reports_sha256, collected.uplink_bytes
+    began = cpu_seconds()
+    if not lifetime(state := State(folder))["complete"]:
+        raise SystemExit("a ledger cannot be read whole")
+    result["lifetime"] = cpu_seconds() - began
+    state.close()
+    result["ledger"] = sum(file.stat().st_size for file in folder.glob("ledger*")) / devices
+    result["folder"] = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / devices
     result["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return result
 
 
 def in_a_process(given: argparse.Namespace, engine: str) -> dict[str, Any]:
-    """Run :func:`measure` in an interpreter of its own."""
+    """Run :func:`measure` in an interpreter of its own, with the program of another checkout for ``beside``."""
+    root = given.beside.resolve() if engine == "beside" else ROOT
+    engine = "local" if engine == "beside" else engine
     with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
         arguments = ["--devices", str(given.devices), "--seed", str(given.seed), "--question", given.question,
-                     "--sampler", str(given.sampler), "--measure", engine, "--state", f"{folder}/state"]  # fmt: skip
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+                     "--sampler", str(given.sampler), "--measure", engine, "--state", f"{folder}/state",
+                     "--eps-adjacency", str(given.eps_adjacency), "--workers", str(given.workers),
+                     *(["--cold"] if given.cold else [])]  # fmt: skip
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.speed.bench_collection", *arguments],
+            [sys.executable, str(Path(__file__).resolve()), *arguments],
             stdout=subprocess.PIPE,
             text=True,
             check=True,
-            cwd=ROOT,
+            cwd=root,
             env=environment,
         )
         return json.loads(done.stdout.splitlines()[-1])
 
 
 def line(name: str, result: dict[str, Any], which: str, devices: int) -> None:
-    """Print one round."""
+    """Print one round, if it was made."""
+    if which not in result:
+        return
     seconds = result[which]
     print(
         f"  {name:<14} {seconds:7.3f} s  {devices / seconds:8,.0f} devices/s"
@@ -146,39 +171,47 @@ def main() -> None:
     parser.add_argument("--counted", action="store_true", help="also devices with a counter in a folder")
     parser.add_argument("--flower", action="store_true", help="also through Flower's own simulation runtime")
     parser.add_argument("--ray", action="store_true", help="also through Ray actors on this machine")
+    parser.add_argument("--eps-adjacency", type=float, default=EPS_ADJACENCY)
+    parser.add_argument("--workers", type=int, default=1, help="processes that answer, from 50,000 devices on")
+    parser.add_argument("--cold", action="store_true", help="do not ask again")
+    parser.add_argument("--beside", type=Path, metavar="FOLDER", help="also with the program of another checkout")
     parser.add_argument("--measure", choices=("local", "alone", "counted", "ray", "flower"), help=argparse.SUPPRESS)
     parser.add_argument("--state", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
-        done = measure(given.devices, given.seed, given.state, given.measure, given.question, given.sampler)
-        print(json.dumps(done))
+        print(json.dumps(measure(given)))
         return
     n = given.devices
     asked = (
-        f"{n:,}-bit rows by sampler {given.sampler}, 256 features"
+        f"{n:,}-bit rows at epsilon {given.eps_adjacency:g} by sampler {given.sampler}, 256 features"
         if given.question == "rows"
         else "256 features, label"
     )
     print(f"collection of {n:,} devices, {asked}, ledger synchronous=FULL, decoded")
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}")
-    kinds = ("local", *(kind for kind in ("alone", "counted") if getattr(given, kind)))
+    print(
+        f"{given.workers} of {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
+    )
+    kinds = ("local", *(kind for kind in ("alone", "counted", "beside") if getattr(given, kind)))
     found = [{kind: in_a_process(given, kind) for kind in kinds} for _ in range(given.repeats)]
     runs = [pair["local"] for pair in found]
     best = min(runs, key=lambda run: run["cold"])
     line("local, cold", best, "cold", n)
     line("local, replay", best, "replay", n)
-    print(f"  enrolment      {best['enrol']:7.3f} s; process peak RSS {best['peak'] / MIB:.0f} MiB; "
-          f"{best['uplink'] / n:,.0f} bytes up a device")  # fmt: skip
-    for kind, words in (("alone", "a message to each device"), ("counted", "with a counter")):
+    print(f"  CPU: enrolment {best['enrol']:.2f} s, losses read from the ledgers {best['lifetime']:.2f} s; "
+          f"process peak RSS {best['peak'] / MIB:.0f} MiB")  # fmt: skip
+    print(f"  bytes a device: {best['uplink'] / n:,.0f} up, ledger {best['ledger']:,.0f}, folder {best['folder']:,.0f}")
+    every = (("alone", "a message to each device"), ("counted", "with a counter"), ("beside", "the other checkout"))
+    for kind, words in every:
         if kind not in kinds:
             continue
         least = min((pair[kind] for pair in found), key=lambda run: run["cold"])
         line(f"{kind}, cold", least, "cold", n)
         line(f"{kind}, replay", least, "replay", n)
-        if kind == "alone" and least["digest"] != best["digest"]:
-            raise SystemExit("the reports of messages to each device are others")
-        for name in ("cold", "replay"):
-            ratio = statistics.median(pair[kind][f"{name}_cpu"] / pair["local"][f"{name}_cpu"] for pair in found)
+        if kind != "counted" and least["digest"] != best["digest"]:
+            raise SystemExit(f"the reports are others: {words}")
+        for name in (name for name in ("cold", "replay", "lifetime") if name in least):
+            key = name if name == "lifetime" else f"{name}_cpu"
+            ratio = statistics.median(pair[kind][key] / pair["local"][key] for pair in found)
             print(f"  {words}, {name}: {ratio:.2f} x the processor time (median of {len(found)} pairs)")
     for engine in (name for name in ("ray", "flower") if getattr(given, name)):
         other = in_a_process(given, engine)

@@ -117,7 +117,7 @@ def unpack_positions(data: bytes, size: int) -> np.ndarray:
         raise ValueError("neither packed bits nor gaps")
     if len(data) - 1 >= (size + 7) // 8:
         raise ValueError("gaps that are no smaller than packed bits")
-    positions = _decode_gaps(np.frombuffer(data, np.uint8, offset=1))
+    positions = np.cumsum(_numbers(np.frombuffer(data, np.uint8, offset=1))[0] + 1) - 1
     if len(positions) and (positions[-1] >= size or positions[0] < 0 or np.any(np.diff(positions) <= 0)):
         raise ValueError(f"gaps run past {size} bits")
     return positions
@@ -137,15 +137,15 @@ def unpack_many(rows: Sequence[bytes], sizes: IntArray) -> tuple[IntArray, IntAr
     ends = np.cumsum(lengths)
     if np.any(data[ends[lengths > 0] - 1] >= 0x80):
         raise ValueError("a gap is cut off")
-    behind = np.concatenate([[0], np.cumsum(data < 0x80)])[ends]  # numbers up to the end of each row
+    values, last = _numbers(data)
+    behind = np.searchsorted(last, ends)  # numbers up to the end of each row
     counts = np.diff(behind, prepend=0)
-    positions = _decode_gaps(data)
+    positions = np.concatenate([[-1], np.cumsum(values + 1) - 1])
     # Each row begins anew: what the rows before it added up to is taken away.
-    before = np.concatenate([[-1], positions])[behind - counts]
-    positions -= np.repeat(before + 1, counts)
-    if np.any(positions >= np.repeat(sizes, counts)):
+    before = positions[behind - counts]
+    if np.any(positions[behind] - before > sizes):
         raise ValueError("gaps run past their row")
-    return positions, counts
+    return positions[1:] - np.repeat(before + 1, counts), counts
 
 
 def rows_with(marks: BoolArray, ends: IntArray) -> list[int]:
@@ -182,25 +182,35 @@ def _encode_gaps(positions: np.ndarray) -> bytes:
 def _septets(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the bytes of these numbers, uint8, and the number of bytes of each."""
     places = max(-(-int(gaps.max(initial=0)).bit_length() // 7), 1)
-    septets = gaps[:, None] >> 7 * np.arange(places)
-    used = septets > 0
-    used[:, 0] = True
-    coded = (septets & 0x7F).astype(np.uint8)
-    coded[:, :-1] |= used[:, 1:].view(np.uint8) << 7
-    return coded[used], np.count_nonzero(used, axis=1)
+    lengths = np.ones(len(gaps), np.int64)
+    for place in range(1, places):
+        lengths += gaps >= 1 << 7 * place
+    starts = np.cumsum(lengths) - lengths
+    coded = np.empty(int(lengths.sum()), np.uint8)
+    coded[starts] = gaps & 0x7F
+    longer = np.flatnonzero(lengths > 1)
+    for place in range(1, places):
+        at = starts[longer] + place
+        coded[at - 1] |= 0x80
+        coded[at] = gaps[longer] >> 7 * place & 0x7F
+        longer = longer[lengths[longer] > place + 1]
+    return coded, lengths
 
 
-def _decode_gaps(data: np.ndarray) -> np.ndarray:
-    if not len(data):
-        return np.zeros(0, np.int64)
-    last = data < 0x80
-    if not last[-1]:
+def _numbers(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers that :func:`_septets` coded, int64, and the place of the last byte of each."""
+    ends = np.flatnonzero(data < 0x80)
+    if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
         raise ValueError("a gap is cut off")
-    number: np.ndarray = np.cumsum(last) - last
-    starts = np.concatenate([[0], np.flatnonzero(last)[:-1] + 1])
-    place = np.arange(len(data)) - starts[number]
-    if place.max() > 4 or np.any((data == 0) & (place > 0)):
+    lengths = np.diff(ends, prepend=-1)
+    longer = np.flatnonzero(lengths > 1)
+    if lengths.max(initial=0) > 5 or np.any(data[ends[longer]] == 0):
         raise ValueError("a gap is longer than its number")
-    values = np.zeros(int(number[-1]) + 1, np.int64)
-    np.add.at(values, number, (data & 0x7F).astype(np.int64) << (7 * place))
-    return np.cumsum(values + 1) - 1
+    starts = ends - lengths + 1
+    values = (data[starts] & 0x7F).astype(np.int64)
+    place = 1
+    while len(longer):
+        values[longer] |= (data[starts[longer] + place] & 0x7F).astype(np.int64) << 7 * place
+        place += 1
+        longer = longer[lengths[longer] > place]
+    return values, ends

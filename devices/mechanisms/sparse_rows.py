@@ -1,8 +1,9 @@
 """Reports of sampler 2 of randomised response for many devices at once, byte for byte those of each device alone.
 
 All flips and all neighbours of a batch are numbers in one array: the row, then the place in the row. One sort finds
-what is in both. A row whose draw is out of the ordinary (a tie, a dropped word, a repeated place) is left to the
-device's own :meth:`~devices.mechanisms.randomized_response.RandomizedResponse.respond`. Noise alone decides that.
+what is in both. A row with a dropped word or a repeated place takes its next words. A row whose draw is out of the
+ordinary (a tie, very many flips) is left to the device's own
+:meth:`~devices.mechanisms.randomized_response.RandomizedResponse.respond`. Noise alone decides that.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from devices.array_types import BoolArray, IntArray
+from devices.array_types import BoolArray, IntArray, Words
 from devices.data.population import Record
 from devices.data.records import joined
 from devices.mechanisms.bits import pack_rows
 from devices.noise import NoiseStream, joined_words
 from devices.sampling.binomial import Binomial
 
-_WORDS = 1 << 20  # of noise that one batch holds
+_WORDS = 1 << 16  # of noise that one batch holds: its arrays stay in a core's cache
 _ROW, _PLACE = 33, 1  # a number is row << 33 | place << 1 | (1 for a neighbour, 0 for a flip)
 
 
@@ -36,8 +37,7 @@ def sparse_reports(
         devices: The devices' numbers.
         one_end: Whether a device reports about those before it only.
     """
-    mean = law.mean
-    words = 2 + math.ceil(mean + 6 * math.sqrt(mean) + 8)
+    words = _words(law)
     step = max(_WORDS // words, 1)
     found: list[bytes | None] = []
     for start in range(0, len(records), step):
@@ -46,8 +46,7 @@ def sparse_reports(
         who = np.array(devices[part], np.int64)
         numbers = np.concatenate((flips, _neighbours(records[part], who, law.trials + 1)))
         numbers.sort()
-        places, again = _in_one(numbers)
-        left[again] = True
+        places = _in_one(numbers)
         rows, places = places >> _ROW, places >> _PLACE & (1 << _ROW - _PLACE) - 1
         sizes = np.full(len(who), law.trials)
         if one_end:
@@ -56,6 +55,11 @@ def sparse_reports(
         reports = pack_rows(places, rows, sizes)
         found += [None if alone else report for alone, report in zip(left.tolist(), reports, strict=True)]
     return found
+
+
+def _words(law: Binomial) -> int:
+    """Return how many words hardly any row needs more than: two for the count, one for each flip, and some to spare."""
+    return 2 + math.ceil(law.mean + 6 * math.sqrt(law.mean) + 8)
 
 
 def _flips(law: Binomial, streams: Sequence[NoiseStream], words: int) -> tuple[IntArray, BoolArray]:
@@ -67,11 +71,42 @@ def _flips(law: Binomial, streams: Sequence[NoiseStream], words: int) -> tuple[I
     left = (floors[np.minimum(counts, len(floors) - 1)] == first) | (counts > words - 2)
     counts[left] = 0
     used = np.arange(int(counts.max(initial=0))) < counts[:, None]
-    products = noise[:, 2 : 2 + used.shape[1]][used] * np.uint64(law.trials)
+    numbers, fair = _numbers(noise[:, 2 : 2 + used.shape[1]][used], law.trials)
     rows = np.repeat(np.arange(len(counts)), counts)
-    unfair = (products & np.uint64(0xFFFFFFFF)) < np.uint64((1 << 32) % law.trials)
-    left[rows[unfair]] = True
-    return rows << _ROW | (products >> np.uint64(32)).view(np.int64) << _PLACE, left
+    flips = rows << _ROW | numbers << _PLACE
+    flips.sort()
+    odd = np.zeros(len(counts), np.bool_)
+    odd[rows[~fair]] = True
+    odd[flips[1:][flips[1:] == flips[:-1]] >> _ROW] = True
+    if odd.any():
+        drawn = [flips[~odd[flips >> _ROW]]]
+        for row in np.flatnonzero(odd).tolist():
+            places = _first_different(noise[row, 2:], law.trials, int(counts[row]))
+            left[row] |= len(places) < counts[row]
+            drawn.append(row << _ROW | places << _PLACE)
+        flips = np.concatenate(drawn)
+    return flips, left
+
+
+def _first_different(words: Words, bound: int, count: int) -> IntArray:
+    """Return the first ``count`` different numbers that the words give; fewer where the words do not suffice."""
+    numbers, fair = _numbers(words, bound)
+    numbers = numbers[fair]
+    taken, found = count, np.unique(numbers[:count])
+    while len(found) < count and taken < len(numbers):
+        taken += count - len(found)
+        found = np.unique(numbers[:taken])
+    return found
+
+
+def _numbers(words: Words, bound: int) -> tuple[IntArray, BoolArray]:
+    """Return the number below the bound that each word gives, and whether the word counts.
+
+    As :meth:`devices.noise.NoiseStream.distinct_integers` draws them.
+    """
+    products = words * np.uint64(bound)
+    fair = (products & np.uint64(0xFFFFFFFF)) >= np.uint64((1 << 32) % bound)
+    return (products >> np.uint64(32)).view(np.int64), fair
 
 
 @lru_cache(maxsize=8)
@@ -90,11 +125,10 @@ def _neighbours(records: Sequence[Record], who: IntArray, n: int) -> IntArray:
     return numbers[np.diff(numbers, prepend=-1) != 0]
 
 
-def _in_one(numbers: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the sorted numbers whose place is a flip or a neighbour, not both; and the rows with a repeated flip."""
+def _in_one(numbers: IntArray) -> IntArray:
+    """Return the sorted numbers whose place is a flip or a neighbour, not both."""
     same = numbers[1:] >> _PLACE == numbers[:-1] >> _PLACE
-    repeated = numbers[1:][same & (numbers[1:] == numbers[:-1])] >> _ROW
     alone = np.ones(len(numbers), np.bool_)
     alone[1:] &= ~same
     alone[:-1] &= ~same
-    return numbers[alone], repeated
+    return numbers[alone]
