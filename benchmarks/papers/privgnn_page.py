@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks import RESULTS
 from benchmarks.papers.agreement import published
 from benchmarks.speed import measured
-from curator.privacy.accountant import LabelRelease, account
+from curator.privacy.accountant import LabelRelease, figure_of, printed_by
 from curator.teachers.answering import Teaching
 from strategies.results.averages import spread
 
@@ -203,10 +203,11 @@ def unavailable() -> Iterator[list[str]]:
         if row["dataset"] not in classes:
             continue
         count, nodes = classes[row["dataset"]]
-        held = account("privgnn", LabelRelease(queries=int(row["queries"]), lambda_=float(row["lambda"]), delta=1e-5,
-                                          classes=count, gamma=float(row["gamma"]), nodes=nodes))  # fmt: skip
+        release = LabelRelease(queries=int(row["queries"]), lambda_=float(row["lambda"]), delta=1e-5,
+                               classes=count, gamma=float(row["gamma"]), nodes=nodes)  # fmt: skip
         setting = [row[name] for name in ("dataset", "K", "queries", "gamma", "lambda", "accuracy")]
-        figures = (held.holds.label, held.holds.vector, held.printed.in_the_table)
+        held = (figure_of("privgnn", release, "label"), figure_of("privgnn", release, "vector"))
+        figures = (*held, printed_by("privgnn", release).in_the_table)
         yield [*setting, "not run", *(f"{figure:.2f}" for figure in figures)]
 
 

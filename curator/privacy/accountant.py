@@ -42,8 +42,8 @@ from curator.privacy.release import (
 from devices.mechanisms import round_up
 
 __all__ = [
-    "FIGURES", "METHODS", "Account", "Bounds", "Figure", "LabelRelease", "Printed", "account", "largest_lambda",
-    "pate", "privgnn",
+    "FIGURES", "METHODS", "Account", "Bounds", "Figure", "LabelRelease", "Printed", "account", "figure_of",
+    "largest_lambda", "pate", "printed_by", "privgnn",
 ]  # fmt: skip
 
 Figure = Literal["label", "vector", "label_edge", "printed"]
@@ -58,8 +58,8 @@ def privgnn(release: LabelRelease) -> Account:
     ways: tuple[Sampling, ...] = ("fresh", "once")
     bounds = {
         way: Bounds(
-            label=_figure("privgnn", replace(asked, sampling=way), "label"),
-            label_edge=_figure("privgnn", replace(asked, sampling=way), "label_edge"),
+            label=figure_of("privgnn", replace(asked, sampling=way), "label"),
+            label_edge=figure_of("privgnn", replace(asked, sampling=way), "label_edge"),
             vector=_vector(asked, way, asked.gamma),
             vector_edge=_vector_edge(asked, way),
             vector_rdp=_vector_rdp(asked, way),
@@ -69,7 +69,7 @@ def privgnn(release: LabelRelease) -> Account:
     return Account(
         "privgnn",
         release,
-        _printed("privgnn", release),
+        printed_by("privgnn", release),
         None if classes is None else round_up(label_loss(classes, asked.lambda_)),
         round_up(SENSITIVITY * asked.lambda_),
         None if classes is None else label_probabilities(classes, asked.lambda_)[0],
@@ -93,7 +93,7 @@ def pate(release: LabelRelease, method: str = "pate-g") -> Account:
     by_rdp, one_coordinate = _vector_rdp(replace(release, gamma=1.0), "fresh"), _vector(release, "fresh", 1.0)
     bounds = Bounds(holds, holds, holds, holds, vector_rdp=by_rdp, one_coordinate=one_coordinate)
     return Account(
-        method, release, _printed(method, release), loss, loss, None, {"all": bounds}, _warnings(method, release)
+        method, release, printed_by(method, release), loss, loss, None, {"all": bounds}, _warnings(method, release)
     )
 
 
@@ -128,7 +128,7 @@ def largest_lambda(method: str, release: LabelRelease, *, target: float, figure:
         raise ValueError(f"--target-epsilon {target:g}: must be a finite number above 0")
 
     def at(lambda_: float) -> float:
-        value = _figure(method, replace(release, lambda_=lambda_), figure)
+        value = figure_of(method, replace(release, lambda_=lambda_), figure)
         if value is None:
             raise ValueError("--classes: the loss of a label needs the number of classes")
         return value
@@ -155,10 +155,10 @@ def largest_lambda(method: str, release: LabelRelease, *, target: float, figure:
     return max(float(f"{steps * unit:.6g}"), low)
 
 
-def _figure(method: str, release: LabelRelease, figure: Figure) -> float | None:
-    """One figure alone, None where it needs the classes and they are not known."""
+def figure_of(method: str, release: LabelRelease, figure: Figure) -> float | None:
+    """Return one figure alone, None where it needs the number of classes and it is not known."""
     if figure == "printed":
-        return _printed(method, release).epsilon
+        return printed_by(method, release).epsilon
     if method != "privgnn":
         return _votes(release)
     if figure == "vector":
@@ -197,7 +197,8 @@ def _vector_rdp(release: LabelRelease, way: Sampling) -> float:
     return round_up(found[0] if way == "fresh" else found)
 
 
-def _printed(method: str, release: LabelRelease) -> Printed:
+def printed_by(method: str, release: LabelRelease) -> Printed:
+    """Return what the paper of a method prints."""
     if method == "privgnn":
         formula = partial(rdp_epsilon, loss=release.lambda_, queries=release.queries, gamma=release.gamma)
         used = SLIP * release.delta

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from curator.privacy.accountant import Account, Figure, LabelRelease, account, largest_lambda, pate, privgnn
+from curator.privacy.accountant import Account, Figure, LabelRelease, account, largest_lambda, pate, printed_by, privgnn
 from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss
 from curator.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
 from curator.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon, rdp_epsilon_once
@@ -60,22 +60,18 @@ def test_the_tables_are_whole() -> None:
 
 
 def test_all_that_the_paper_prints_for_privgnn() -> None:
-    from curator.privacy.accountant import _printed
-
     for row in PRINTED:
         if row["method"] == "privgnn":
-            printed = _printed("privgnn", release(row))
+            printed = printed_by("privgnn", release(row))
             assert printed.in_the_table == row["printed"], row
             assert printed.delta_used == pytest.approx(10 * row["delta"], rel=1e-15)
 
 
 def test_all_but_one_that_the_paper_prints_for_pate_g() -> None:
-    from curator.privacy.accountant import _printed
-
     others = []
     for row in PRINTED:
         if row["method"] == "pate-g":
-            printed = _printed("pate-g", release(row))
+            printed = printed_by("pate-g", release(row))
             assert printed.delta_used == row["delta"]
             if printed.in_the_table != row["printed"]:
                 others.append((row["method"], row["dataset"], row["queries"], row["lambda"]))
@@ -144,7 +140,7 @@ def test_every_column_of_the_variants(gamma: float) -> None:
             assert laplace_epsilon_once(**vector) == pytest.approx(row[f"pld_once_sens{sensitivity}"], abs=2e-3), row
 
 
-def test_what_holds_against_what_is_printed() -> None:
+def test_what_holds_against_what_isprinted_by() -> None:
     """At the delta stated, fresh samples keep the label below all 40 figures, one sample below 19, a vector none."""
     stated = [row for row in VARIANTS if row["delta_kind"] == "stated"]
     assert len(stated) == 40
