@@ -1,10 +1,4 @@
-"""Every golden run gives what it gave when it was recorded.
-
-What devices send, what is counted and what is lost is compared exactly everywhere. Results of
-floating-point training are compared exactly on a machine like the one that recorded them. On
-another one, an accuracy may move by half a point, or by one person in sets of less than 200.
-Accuracies of ``ldp-fedavg`` are not compared there: its noise depends on every bit of an update.
-"""
+"""Every golden run gives what it gave when it was recorded; ``comparing.py`` says what is compared where."""
 
 from __future__ import annotations
 
@@ -16,15 +10,10 @@ import pytest
 import torch
 
 from curator.methods import table
-from tests.golden.golden_file import FILE, load, machine, save
+from tests.golden.comparing import GOLDEN, check, check_accuracy
+from tests.golden.golden_file import FILE, load, save
 from tests.golden.performing import perform
-from tests.golden.runs import RUNS, Block
-
-GOLDEN: dict[str, Block] = load()["runs"]
-HALF_A_POINT = 0.005
-# Sums of floating-point numbers: their last bits depend on the machine.
-OF_THE_MACHINE = {"weights_sha256", "model_sha256", "labels_sha256", "edges_sha256", "reconstruction", "accuracy",
-                  "reference", "nulls"}  # fmt: skip
+from tests.golden.runs import RUNS
 
 
 @pytest.fixture(autouse=True)
@@ -36,48 +25,21 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture
-def compare() -> Any:
-    """Compare a run's block with the golden one, on this machine."""
-    here = machine() == load()["machine"]
-
-    def check(name: str, found: Block) -> None:
-        golden = GOLDEN[name]
-        loose = set() if here else OF_THE_MACHINE
-        assert {key: found[key] for key in found if key not in loose} == {
-            key: golden[key] for key in golden if key not in loose
-        }
-        assert found.keys() == golden.keys()
-        if not here and "accuracy" in found and not RUNS[name].noise_of_floats:
-            check_accuracy(found, golden)
-
-    return check
-
-
-def check_accuracy(found: Block, golden: Block) -> None:
-    """Allow half a point, or one person where that is more: scored people are counted in ``split``."""
-    for part in ("test", "val"):
-        expected, value = golden["accuracy"][part], found["accuracy"][part]
-        if expected is None:
-            assert value is None
-        else:
-            assert abs(value - expected) <= max(HALF_A_POINT, 1 / golden["split"][part]) + 1e-12, part
-
-
 def _with_marks(name: str) -> Any:
+    """Runs on Flower are slow: quick tests of tests/strategies/engines compare the same runs, under an audit."""
     golden = RUNS[name]
-    marks = [pytest.mark.flower, pytest.mark.timeout(240)] if golden.servers == "flower" else []
+    marks = [pytest.mark.flower, pytest.mark.slow, pytest.mark.timeout(240)] if golden.servers == "flower" else []
     return pytest.param(name, marks=marks)
 
 
 @pytest.mark.parametrize("name", [_with_marks(name) for name in RUNS])
-def test_a_run_gives_what_it_gave(name: str, tmp_path: Path, request: pytest.FixtureRequest, compare: Any) -> None:
+def test_a_run_gives_what_it_gave(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     golden = RUNS[name]
     if golden.needs_data:
         request.getfixturevalue("data_dir")
     if golden.servers == "ray":
         request.getfixturevalue("ray_here")
-    compare(name, perform(golden, tmp_path))
+    check(name, perform(golden, tmp_path))
 
 
 def test_the_file_holds_these_runs_and_every_method_is_among_them() -> None:

@@ -61,8 +61,12 @@ def marked() -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_reports_are_those_of_the_other_engines(tmp_path: Path, population: Population, ask: Ask) -> None:
-    """Two kinds of question and two silent devices: the nodes have to say who they are first."""
+    """Two kinds of question and two silent devices: the nodes have to say who they are first.
+
+    A quick run of the command line on Flower is compared with a local one in test_outgoing_connections.py.
+    """
     questions = ask(private_labels=True, eps_labels=1.0)
     policy = policy_for([question.query for question in questions], population.facts)
     folders = [enrol(tmp_path / name, population, policy, seed=5).folder for name in ("flower", "local")]

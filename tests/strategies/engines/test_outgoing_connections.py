@@ -19,7 +19,9 @@ import psutil
 import pytest
 
 from devices import NO_TELEMETRY
-from strategies.engines.flower_processes import Flower
+from tests.golden.comparing import GOLDEN, OF_THE_MACHINE, check, check_exact
+from tests.golden.performing import figures, perform
+from tests.golden.runs import RUNS
 from tests.strategies.tracking.conftest import needs
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -107,11 +109,16 @@ FLOWER = pytest.param("flower", marks=[pytest.mark.flower, pytest.mark.timeout(2
 def test_a_run_of_the_command_line_connects_to_nobody(
     engine: str, audit: Audit, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    """The run is a golden one: reports, counts, traffic and losses are the same on all engines."""
     if engine == "ray":
         request.getfixturevalue("ray_here")
-    python("-m", "cli.main", "run", "--method", "hogs", "--clients", "40", "--engine", engine, "--workers", "1",
-           "--set", "epochs=3", "--no-reference", "--quiet", "--out", str(tmp_path / "out"))  # fmt: skip
-    assert list((tmp_path / "out").glob("*/result.json"))
+    python("-m", "cli.main", "run", "--method", "hogs", "--dataset", "generated-v1", "--clients", "40",
+           "--dropout", "0.2", "--private-labels", "--eps-labels", "1", "--set", "epochs=40", "--device", "cpu",
+           "--engine", engine, "--workers", "1", "--no-reference", *(() if engine == "local" else ("--no-nulls",)),
+           "--quiet", "--out", str(tmp_path / "out"))  # fmt: skip
+    (result,) = (tmp_path / "out").glob("*/result.json")
+    found = figures(json.loads(result.read_text()), None, result.parent)
+    check_exact(found, GOLDEN["local-for-flower"], but={"options", *OF_THE_MACHINE})
     assert asked(audit) - (set() if engine == "local" else RAY_ASKS) == set()
 
 
@@ -125,8 +132,11 @@ def test_a_tracked_run_connects_to_nobody(
     for name in ("CI", "PYTEST_CURRENT_TEST"):  # MLflow's client would tell nothing anyway
         monkeypatch.delenv(name, raising=False)
     if not silent:
-        python("-c", "import time\nfrom mlflow import MlflowClient\n"
-               f"MlflowClient('sqlite:///{tmp_path}/a.db').create_experiment('a')\ntime.sleep(5)")  # fmt: skip
+        python("-c", "import os, time\nfrom mlflow import MlflowClient\n"
+               f"MlflowClient('sqlite:///{tmp_path}/a.db').create_experiment('a')\n"
+               "end = time.monotonic() + 20\n"
+               "while not os.path.exists(os.environ['AUDIT_LOG']) and time.monotonic() < end:\n"
+               "    time.sleep(0.05)")  # fmt: skip
         assert asked(audit) != set()
         return
     monkeypatch.setenv("WANDB_MODE", "offline")
@@ -145,16 +155,14 @@ def test_a_tracked_run_connects_to_nobody(
 def test_flwr_run_connects_nowhere_from_our_code(
     told: bool, audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Flower's own processes do by default, before they load this app; its variables stop them."""
+    """Flower's own processes do by default, before they load this app; its variables stop them.
+
+    The run is the golden one.
+    """
     if told:
         monkeypatch.setenv("FLWR_TELEMETRY_ENABLED", "0")
         monkeypatch.setenv("FLWR_DISABLE_UPDATE_CHECK", "1")
-    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    with Flower(simulation=True, log=tmp_path / "flower.log") as flower:
-        federation = "num-supernodes=20 client-resources-num-cpus=1 init-args-num-cpus=1"
-        flower.start_run(ROOT, {"epsilon": 4.0}, federation=federation).wait(200)
-    assert list((tmp_path / "home").glob("flwr/run-*/*/result.json")), (tmp_path / "flower.log").read_text()
+    check("flwr-run", perform(RUNS["flwr-run"], tmp_path))
     hosts = asked(audit) - RAY_ASKS
     if told:
         assert hosts == set()
