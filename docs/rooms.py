@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,13 +71,21 @@ def modules(root: Path, package: str) -> dict[str, Path]:
 def imports(path: Path, name: str) -> Iterator[str]:
     """Yield the dotted name of everything that a module imports, inside functions too, relative ones made absolute."""
     package = name.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for level, base, imported in _written_imports(path.read_text()):
+        start = package[: len(package) - level + 1] if level else []
+        yield ".".join([*start, *filter(None, (base, imported))])
+
+
+@cache  # several tests and pictures read the same modules
+def _written_imports(text: str) -> tuple[tuple[int, str, str], ...]:
+    """Return (dots, module, name) of each import in a module's text; ``import a.b`` has the module alone."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [(0, alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            start = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            base = ".".join(part for part in (start, node.module) if part)
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+            found += [(node.level, node.module or "", alias.name) for alias in node.names]
+    return tuple(found)
 
 
 def module_arrows(root: Path, package: str) -> set[tuple[str, str]]:

@@ -46,14 +46,14 @@ def _case(seed: int) -> tuple[ReportedBits, np.ndarray, np.ndarray, Rows]:
     return ReportedBits(csr_array(noisy), reported, one_end, ratio), noisy, values, rows
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", [pytest.param(b, marks=pytest.mark.slow if b > 5 else ()) for b in range(18)])
 def test_every_path_equals_the_dense_algorithm(
     block: int, dense_hogs: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hogs_topology, "TILE", 16)
     monkeypatch.setattr(hogs_topology, "_ROWS_AT_ONCE", 8)
     unreported = taken = 0
-    for seed in range(60 * block, 60 * (block + 1)):
+    for seed in range(20 * block, 20 * (block + 1)):
         bits, noisy, values, rows = _case(seed)
         expected = dense_hogs.link_probability(noisy, bits.reported, values, bits.ratio, bits.one_end)
         for least in (0.05, 0.5, 0.7, 0.9, 0.99):
@@ -67,7 +67,7 @@ def test_every_path_equals_the_dense_algorithm(
                 assert np.all(links.left < links.right)
                 taken += len(links.left)
             unreported += int((wanted & ~noisy & ~noisy.T).sum())
-    assert taken > 1000 and unreported > 200  # the cases do hold edges that nobody reported
+    assert taken > 300 and unreported > 60  # the cases do hold edges that nobody reported
 
 
 def test_posterior_reference_values() -> None:

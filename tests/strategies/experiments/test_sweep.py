@@ -276,7 +276,7 @@ if __name__ == "__main__":
 def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(KILLED)
-    grid = written(tmp_path, FIXED.replace("epochs = 3", "epochs = 400") + "[grid]\nseed = [0, 1, 2, 3, 4, 5]\n")
+    grid = written(tmp_path, FIXED.replace("epochs = 3", "epochs = 200") + "[grid]\nseed = [0, 1, 2, 3]\n")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -295,16 +295,16 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> 
         time.sleep(0.02)
     assert workers and not any(_alive(pid) for pid in workers), "a worker outlived its sweep"
     kept = {path: path.read_bytes() for path in (tmp_path / "killed").glob("*/result.json")}
-    assert 1 <= len(kept) < 6
+    assert 1 <= len(kept) < 4
     assert not (tmp_path / "killed" / "table.csv").exists()
 
     assert start(tmp_path / "killed").wait() == 0
     assert all(path.read_bytes() == before for path, before in kept.items())
-    assert len(list((tmp_path / "killed").glob("*/result.json"))) == 6
+    assert len(list((tmp_path / "killed").glob("*/result.json"))) == 4
     run_sweep(read_sweep(grid), tmp_path / "whole")
     again, whole = (rows_of(tmp_path / name / "table.csv") for name in ("killed", "whole"))
     assert lasting(again) == lasting(whole)
-    assert [row["seed"] for row in again] == list("012345")
+    assert [row["seed"] for row in again] == list("0123")
 
 
 def _children(pid: int) -> list[str]:

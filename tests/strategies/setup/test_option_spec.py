@@ -41,7 +41,8 @@ from strategies.flower_app.alone import options_given
 def ldpsim(*words):
     return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(word) for word in words])
 
-small = ("--method", "mlp", "--clients", 60, "--set", "epochs=2", "--device", "cpu", "--json", "--out", "runs")
+small = ("--method", "mlp", "--clients", 60, "--set", "epochs=2", "--device", "cpu", "--no-nulls", "--no-reference",
+         "--json", "--out", "runs")
 foggy, clear = (json.loads(ldpsim("run", *small, *more).stdout) for more in (("--fog", 0.25), ()))
 caught = []
 def catch(options, **_):
