@@ -13,9 +13,10 @@ from devices.data.records import records_of
 from devices.device import Refusal, Report, pack_parts, pack_report, question_to
 from devices.drawing import SEAL, data_messages
 from devices.enrolment.state import SHARD, State
+from devices.keyed.hashes import KeyedHashes
 from devices.ledger.ledger import CounterMismatch, LedgerDamaged
 from devices.ledger.rows import FirstAnswers
-from devices.noise import KeyedHashes, NoiseStream, key_message
+from devices.noise import NoiseStream, key_message
 from devices.query import InvalidQuery, Query
 
 

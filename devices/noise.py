@@ -17,20 +17,18 @@ its sampler version (:attr:`devices.mechanisms.base.Mechanism.sampler`).
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
 from numpy.typing import NDArray
 
 from devices.array_types import BoolArray, Words
-from devices.chacha import first_blocks
+from devices.keyed.chacha import first_blocks
 
 _LOW, _HIGH = 0, 1
-_INNER_PAD, _OUTER_PAD = np.uint8(0x36), np.uint8(0x5C)  # of HMAC
 AT_ONCE = 1 << 17  # words of many streams; 512 KiB of them stay in a core's cache
 _WORD, _PAIR = np.dtype("<u4"), np.dtype("<u8")
 _LOWER, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -56,36 +54,6 @@ def key_message(*parts: bytes) -> bytes:
     if len(parts) == 1:  # most messages, by far
         return _LENGTH(len(parts[0])) + parts[0]
     return b"".join([piece for part in parts for piece in (_LENGTH(len(part)), part)])
-
-
-class KeyedHashes:
-    """HMAC-SHA256 under many keys of 32 bytes; the states after both pads of a key are computed once.
-
-    Args:
-        keys: uint8 (number of keys, 32).
-
-    >>> secrets = np.arange(64, dtype=np.uint8).reshape(2, 32)
-    >>> KeyedHashes(secrets).macs([key_message(b"seal")] * 2)[1] == derive_key(secrets[1].tobytes(), b"seal")
-    True
-    """
-
-    def __init__(self, keys: NDArray[np.uint8]) -> None:
-        blocks = np.zeros((len(keys), 64), np.uint8)
-        blocks[:, : keys.shape[1]] = keys
-        self._states = [
-            (hashlib.sha256(inner.tobytes()), hashlib.sha256(outer.tobytes()))
-            for inner, outer in zip(blocks ^ _INNER_PAD, blocks ^ _OUTER_PAD, strict=True)
-        ]
-
-    def macs(self, messages: Iterable[bytes]) -> list[bytes]:
-        """Return the HMAC of a message under each key."""
-        found = []
-        for (inner, outer), message in zip(self._states, messages, strict=True):
-            first, second = inner.copy(), outer.copy()
-            first.update(message)
-            second.update(first.digest())
-            found.append(second.digest())
-        return found
 
 
 def _blank(words: int) -> bytes | memoryview:

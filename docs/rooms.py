@@ -22,7 +22,7 @@ FORMER_HOMES = {"curator.guarantee", "curator.propagation"}
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
         ("array_types", "atomic_files"),
-        ("chacha", "collector", "facts", "fixed_point", "network"),
+        ("collector", "facts", "fixed_point", "keyed", "network"),
         ("noise",),
         ("data", "sampling"),
         ("datasets", "mechanisms"),

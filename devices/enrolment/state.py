@@ -31,10 +31,11 @@ from devices.data.population import Population
 from devices.device import Device
 from devices.drawing import SEAL
 from devices.enrolment.counters import check_place, counter_of, make_counters, new_place, no_answers
+from devices.keyed.hashes import KeyedHashes
 from devices.ledger.counter import Counter
 from devices.ledger.ledger import Ledger, LedgerDamaged
 from devices.ledger.schema import answered, how_to_migrate, version_of
-from devices.noise import KeyedHashes, derive_key
+from devices.noise import derive_key, key_message
 from devices.policy.policy import Policy
 
 FORMAT = 1
@@ -124,7 +125,8 @@ def enrol(
             secrets = os.urandom(32 * n)
         else:
             master = derive_key(seed.to_bytes(16, "little", signed=True), b"ldpsim simulation")
-            secrets = b"".join(derive_key(master, b"device", i.to_bytes(8, "little")) for i in range(n))
+            numbers = (key_message(b"device", i.to_bytes(8, "little")) for i in range(n))
+            secrets = b"".join(KeyedHashes(np.frombuffer(master, np.uint8)[None]).macs_of_first(numbers))
         write_atomically(folder / "secrets.bin", secrets)
         population.save(folder / "population")
         for path in (*(folder / "population").iterdir(), folder / "population"):

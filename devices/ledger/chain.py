@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from devices.keyed.hashes import KeyedHashes
 from devices.ledger.columns import LedgerDamaged
 from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, QueryAnswer
-from devices.noise import KeyedHashes
 
 
 def seal_of(answer: Answer, previous: bytes, key: bytes) -> bytes:

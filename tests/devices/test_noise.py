@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from scipy.stats import binom
 
 import devices.noise as noise_module
-from devices.noise import KeyedHashes, NoiseStream, derive_key, first_words, joined_words
+from devices.noise import NoiseStream, derive_key, first_words, joined_words
 
 KEY = bytes(range(32))
 ONE = 1 << 64
@@ -167,16 +167,6 @@ def test_the_first_words_of_many_streams_are_those_that_draws_take(monkeypatch: 
     taken = [np.column_stack([w >> np.uint64(32), w & np.uint64(0xFFFFFFFF)]).ravel() for w in drawn]
     assert np.array_equal(words, np.concatenate([w[:size] for w, size in zip(taken, sizes, strict=True)]))
     assert np.array_equal(joined_words(streams, sizes), words) and list(first_words([], [])) == []
-
-
-def test_hashes_under_many_keys_are_hmacs() -> None:
-    keys = np.random.default_rng(1).integers(0, 256, (5, 32), np.uint8)
-    hashes = KeyedHashes(keys)
-    for message in (b"", b"a", bytes(63), bytes(64), bytes(1000)):
-        wanted = [hmac.digest(key.tobytes(), message, "sha256") for key in keys]
-        assert hashes.macs([message] * len(keys)) == wanted
-    with pytest.raises(ValueError, match="shorter"):
-        hashes.macs([b""])
 
 
 @pytest.mark.parametrize("threshold", [1, (1 << 56) - 1, 1 << 56, (1 << 56) + 1, 1 << 62, ONE // 3, ONE - 1])

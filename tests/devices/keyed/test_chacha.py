@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 from devices import noise
-from devices.chacha import first_blocks
+from devices.keyed.chacha import first_blocks
 from devices.noise import NoiseStream, joined_words
 
 

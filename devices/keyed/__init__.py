@@ -1,0 +1,1 @@
+"""Keyed hashes and keystreams under many keys at once."""
