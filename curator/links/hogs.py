@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from curator.linear.ones import numbers
+from curator.linear.ones import numbers, transposed_parts
 from curator.links.near_duplicates import candidates
 from curator.links.similarity import Rows
 from devices.array_types import BoolArray, FloatArray, IntArray
@@ -148,15 +148,16 @@ def _chain(*parts: Iterator[_Part]) -> Iterator[_Part]:
 
 def _with_a_one(bits: ReportedBits) -> Iterator[_Part]:
     """Yield all pairs about which at least one end reported a one."""
-    n = bits.ones.shape[0]
     ones = numbers(bits.ones)
-    transposed = csr_array(ones.T)
-    for start in range(0, n, _ROWS_AT_ONCE):
-        both = (ones[start : start + _ROWS_AT_ONCE] + transposed[start : start + _ROWS_AT_ONCE]).tocoo()
-        upper = both.col > both.row + start
-        left = both.row[upper].astype(np.int64) + start
-        right = both.col[upper].astype(np.int64)
-        yield left, right, (2 * both.data[upper] - bits.reports(left, right)).astype(np.int8)
+    for first, transposed in transposed_parts(ones, _ROWS_AT_ONCE):
+        for start in range(0, transposed.shape[0], _ROWS_AT_ONCE):
+            rows = transposed[start : start + _ROWS_AT_ONCE]
+            top = first + start
+            both = (ones[top : top + rows.shape[0]] + rows).tocoo()
+            upper = both.col > both.row + top
+            left = both.row[upper].astype(np.int64) + top
+            right = both.col[upper].astype(np.int64)
+            yield left, right, (2 * both.data[upper] - bits.reports(left, right)).astype(np.int8)
 
 
 def _near_duplicates(bits: ReportedBits, rows: Rows, least: float, limit: float) -> Iterator[_Part] | None:

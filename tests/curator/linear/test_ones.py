@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.sparse import csr_array
 
-from curator.linear.ones import numbers
+from curator.linear import ones as ones_module
+from curator.linear.ones import numbers, transposed_parts
 
 
 def test_numbers_share_the_places_and_can_be_added() -> None:
@@ -17,3 +19,11 @@ def test_numbers_share_the_places_and_can_be_added() -> None:
 def test_numbers_of_another_type_are_the_same_ones() -> None:
     ones = csr_array(np.eye(3, dtype=np.float32))
     assert np.array_equal(numbers(ones).toarray(), np.eye(3))
+
+
+def test_a_transpose_in_parts_is_the_transpose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ones_module, "_AT_ONCE", 20)
+    ones = numbers(csr_array(np.random.default_rng(1).random((50, 50)) < 0.1))
+    parts = list(transposed_parts(ones, 8))
+    assert len(parts) > 2 and all(first % 8 == 0 for first, _ in parts)
+    assert np.array_equal(np.concatenate([part.toarray() for _, part in parts]), ones.toarray().T)

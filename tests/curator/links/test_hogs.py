@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from curator.linear import ones as sparse_ones
 from curator.links import hogs as hogs_topology
 from curator.links.hogs import ReportedBits, likely_links, pair_probability, posterior
 from curator.links.similarity import BitRows, Rows, public_rows
@@ -68,6 +69,22 @@ def test_every_path_equals_the_dense_algorithm(
                 taken += len(links.left)
             unreported += int((wanted & ~noisy & ~noisy.T).sum())
     assert taken > 300 and unreported > 60  # the cases do hold edges that nobody reported
+
+
+def test_a_search_in_parts_finds_the_same_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hogs_topology, "_ROWS_AT_ONCE", 8)
+    found = 0
+    for seed in range(30):
+        bits, _, _, rows = _case(seed)
+        whole = likely_links(bits, rows, 0.3, path="pairs")
+        with monkeypatch.context() as few:
+            few.setattr(sparse_ones, "_AT_ONCE", 10)
+            parts = likely_links(bits, rows, 0.3, path="pairs")
+        for name in ("left", "right", "probability"):
+            assert np.array_equal(getattr(whole, name), getattr(parts, name)), seed
+        assert whole.looked_at == parts.looked_at
+        found += len(whole)
+    assert found > 100
 
 
 def test_posterior_reference_values() -> None:
