@@ -69,15 +69,25 @@ def _coded(
     codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: GRRFS, features: Sequence[int]
 ) -> NDArray[np.float32]:
     """float32 (n, columns): :func:`code_features` of some features that follow one another."""
-    spans = feature_spans(mechanism)
-    first = spans[features[0]].start
-    coded = np.zeros((len(codes), spans[features[-1]].stop - first), np.float32)
-    for feature in features:
-        g, columns = mechanism.domains[feature], slice(spans[feature].start - first, spans[feature].stop - first)
-        column = codes[:, feature]
-        coded[:, columns] = column[:, None] if g == 2 else column[:, None] == np.arange(g)
+    pieces = list(_pieces(mechanism, features))
+    coded = np.empty((len(codes), pieces[-1][1].stop), np.float32)
+    for g, columns, given in pieces:
+        coded[:, columns] = codes[:, given] if g == 2 else codes[:, given] == np.arange(g)
     coded[~reported] = 0
     return coded
+
+
+def _pieces(mechanism: GRRFS, features: Sequence[int]) -> Iterator[tuple[int, slice, slice]]:
+    """Yield categories, columns and features of each piece of a strip; binary features in a row are one piece."""
+    spans, start, place = feature_spans(mechanism), 0, 0
+    first = spans[features[0]].start
+    while start < len(features):
+        stop, g = start + 1, mechanism.domains[features[start]]
+        while g == 2 and stop < len(features) and mechanism.domains[features[stop]] == 2:
+            stop += 1
+        end = spans[features[stop - 1]].stop - first
+        yield g, slice(place, end), slice(features[start], features[stop - 1] + 1)
+        start, place = stop, end
 
 
 def estimate_features(
@@ -105,8 +115,7 @@ def estimate_features(
         first = spans[features[0]].start
         shares = propagate(mean, _coded(codes, reported, mechanism, features), hops)
         np.divide(shares, heard, out=shares, where=heard > 0)
-        for feature in features:
-            g, span = mechanism.domains[feature], slice(spans[feature].start - first, spans[feature].stop - first)
+        for g, span, _ in _pieces(mechanism, features):
             if g == 2:
                 slope, intercept = mechanism.correction(g)
                 shares[:, span] = slope * shares[:, span] + intercept
