@@ -117,10 +117,9 @@ def dense_features(record: Record, d: int) -> np.ndarray:
 def dense_rows(records: Sequence[Record], d: int) -> NDArray[np.float32]:
     """float32 (len(records), d): the features of each record, as :func:`dense_features`."""
     people = joined(records)
+    rows = np.repeat(np.arange(len(people)), people.feature_counts)
     dense = np.zeros((len(people), d), np.float32)
-    dense[np.repeat(np.arange(len(people)), people.feature_counts), people.feature_indices.clip(0, d - 1)] = (
-        people.feature_values
-    )  # of a column that is given twice the last value counts, as in put
+    dense[rows, people.feature_indices.clip(0, d - 1)] = people.feature_values  # a column's last value counts
     return dense
 
 
