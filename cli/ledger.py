@@ -87,10 +87,9 @@ def read_account(state: State, device: int | None = None) -> LedgerContent:
     n = len(state)
     if device is not None and not 0 <= device < n:
         raise ValueError(f"--device {device}: {state.folder} has devices 0 to {n - 1}")
-    shards = range(-(-n // state.shard))
     try:
         state.policy  # noqa: B018 - read here to report a damaged enrolment
-        parts = [part for shard in shards for part in _parts_of(state, shard)]
+        parts = [part for shard in state.shards for part in _parts_of(state, shard)]
         lifetime = _lifetime_of(state, device, parts)
     except (OSError, IndexError, KeyError, TypeError) as error:
         raise ValueError(f"{state.folder}: the enrolment is damaged ({type(error).__name__})") from error

@@ -22,6 +22,7 @@ from flwr.clientapp import ClientApp
 
 from devices.answer_many import answer_together
 from devices.device import Device, Refusal
+from devices.enrolment.parts import ldpsim_home
 from devices.enrolment.state import State
 from devices.ledger.ledger import LedgerDamaged
 from devices.query import InvalidQuery
@@ -61,8 +62,7 @@ def state_folder(context: Context) -> str:
 
 def default_state_folder(run_id: int) -> Path:
     """Return the folder in which a simulation started by ``flwr run`` alone keeps the devices of one run."""
-    home = Path(os.environ.get("LDPSIM_HOME", Path.home() / ".ldpsim"))
-    return home / "flwr" / f"run-{run_id}" / "state"
+    return ldpsim_home() / "flwr" / f"run-{run_id}" / "state"
 
 
 def device_of(context: Context) -> Device:

@@ -1,7 +1,9 @@
-"""Progress of long work, reported to a caller, and what is kept of work that is interrupted."""
+"""Progress of long work, reported to a caller, warnings, and what is kept of work that is interrupted."""
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,6 +13,12 @@ Progress = Callable[[str, float | None], None]
 OnMetric = Callable[[str, float, int, str], None]
 
 NOTHING_KEPT = "nothing is kept, and the same command starts again on simulated people of its own"
+
+
+def warn(line: str) -> None:
+    """Write a warning to standard error and to the run's log."""
+    logging.getLogger("ldpsim").warning(line)
+    print(f"warning: {line}", file=sys.stderr)
 
 
 def quiet(phase: str, share: float | None) -> None:

@@ -30,6 +30,7 @@ from devices.atomic_files import exclusive_lock, lock_file, make_durable, privat
 from devices.data.population import Population
 from devices.device import Device
 from devices.drawing import SEAL
+from devices.enrolment import open_collections
 from devices.enrolment.counters import check_place, counter_of, make_counters, new_place, no_answers
 from devices.keyed.hashes import KeyedHashes
 from devices.ledger.counter import Counter
@@ -44,6 +45,8 @@ FORMAT = 1
 PARTIAL = 2
 LENGTH_COUNTED = 3  # an older version counted the rows of each ledger; migrated before it is served
 COUNTED = 4  # a counter holds each chain's end: a version that does not compare must not serve the folder
+PLACED = 5  # the devices live on the machines of a Ray cluster (devices.enrolment.placement)
+ELSEWHERE = "its devices live on the machines of a Ray cluster; a run with --engine ray or --ray-address asks them"
 # Devices of one shard share a ledger file. A shard is served by one process at a time, so
 # processes (and machines) that hold different shards never wait for each other's locks.
 SHARD = 1024
@@ -112,6 +115,30 @@ def enrol(
     """
     if counters is not None:
         check_place(str(counters), folder)
+    with new_enrolment(folder, population, policy, seeded=seed is not None) as head:
+        n = len(population)
+        here = np.arange(n) if residents is None else np.unique(np.asarray(residents, np.int64))
+        secrets = np.zeros((n, 32), np.uint8)  # of people who live elsewhere: unused
+        secrets[here] = np.frombuffer(_secrets(here.tolist(), seed), np.uint8).reshape(-1, 32)
+        write_atomically(folder / "secrets.bin", secrets.tobytes())
+        for shard in np.unique(here // SHARD).tolist():
+            Ledger.create(folder / ledger_name(shard)).close()
+        if residents is not None:
+            head |= {"format": PARTIAL, "residents": here.tolist()}
+        if counters is not None:
+            head |= {"format": COUNTED, "counters": new_place(str(counters))}
+            for shard in range(-(-n // SHARD)):
+                make_counters(head["counters"], shard, no_answers(here[here // SHARD == shard].tolist()))
+    return State(folder)
+
+
+@contextmanager
+def new_enrolment(folder: Path, population: Population, policy: Policy, *, seeded: bool) -> Iterator[dict[str, Any]]:
+    """Write the population, and yield the head of the folder's enrolment, which is written at the end.
+
+    Raises:
+        ValueError, OSError: as :func:`enrol`.
+    """
     private_folder(folder)
     with exclusive_lock(folder):  # two enrolments at once would replace each other's secrets
         if is_enrolled(folder):
@@ -120,35 +147,24 @@ def enrol(
         if foreign is not None:
             raise ValueError(f"{folder} is not empty and holds no enrolled devices (found {foreign})")
         _remove_empty_ledgers(folder)
-        n = len(population)
-        if seed is None:
-            secrets = os.urandom(32 * n)
-        else:
-            master = derive_key(seed.to_bytes(16, "little", signed=True), b"ldpsim simulation")
-            numbers = (key_message(b"device", i.to_bytes(8, "little")) for i in range(n))
-            secrets = b"".join(KeyedHashes(np.frombuffer(master, np.uint8)[None]).macs_of_first(numbers))
-        write_atomically(folder / "secrets.bin", secrets)
         population.save(folder / "population")
         for path in (*(folder / "population").iterdir(), folder / "population"):
             make_durable(path)
-        for shard in range(-(-n // SHARD)):
-            Ledger.create(folder / ledger_name(shard)).close()
-        head: dict[str, Any] = {
-            "format": FORMAT,
-            "devices": n,
-            "simulation_seeded": seed is not None,
-            "population_digest": population.digest,
-            "policy": policy.to_dict(),
-        }
-        if residents is not None:
-            head |= {"format": PARTIAL, "residents": sorted(int(device) for device in residents)}
-        if counters is not None:
-            head |= {"format": COUNTED, "counters": new_place(str(counters))}
-            here = np.array(range(n) if residents is None else head["residents"])
-            for shard in range(-(-n // SHARD)):
-                make_counters(head["counters"], shard, no_answers(here[here // SHARD == shard].tolist()))
+        head = {
+            "format": FORMAT, "devices": len(population), "simulation_seeded": seeded,
+            "population_digest": population.digest, "policy": policy.to_dict(),
+        }  # fmt: skip
+        yield head
         write_atomically(folder / "enrolment.json", json.dumps(head, indent=1))
-    return State(folder)
+
+
+def _secrets(devices: Sequence[int], seed: int | None) -> bytes:
+    """Return the secrets of devices, one after another."""
+    if seed is None:
+        return os.urandom(32 * len(devices))
+    master = derive_key(seed.to_bytes(16, "little", signed=True), b"ldpsim simulation")
+    numbers = (key_message(b"device", device.to_bytes(8, "little")) for device in devices)
+    return b"".join(KeyedHashes(np.frombuffer(master, np.uint8)[None]).macs_of_first(numbers))
 
 
 def _remove_empty_ledgers(folder: Path) -> None:
@@ -182,6 +198,8 @@ class State:
     any_schema: bool = False
 
     def __post_init__(self) -> None:
+        if self.head.get("format") == PLACED:
+            raise ValueError(f"{self.folder}: {ELSEWHERE}")
         forms = (("counters", COUNTED), ("counter", LENGTH_COUNTED), ("residents", PARTIAL))
         expected = next((form for key, form in forms if key in self.head), FORMAT)
         if self.head.get("format") != expected:
@@ -256,13 +274,13 @@ class State:
         """The :attr:`residents`, to look one up."""
         return self.residents if isinstance(self.residents, range) else frozenset(self.residents)
 
-    def device(self, index: int) -> Device:
-        """Return one device.
+    @cached_property
+    def shards(self) -> Sequence[int]:
+        """Numbers of the ledger shards of the :attr:`residents`."""
+        return list(np.unique(np.asarray(self.residents) // SHARD).tolist())
 
-        Raises:
-            IndexError: where no such device is enrolled.
-            LedgerDamaged: where the ledger cannot be opened.
-        """
+    def device(self, index: int) -> Device:
+        """Return one device; IndexError where it is not enrolled, LedgerDamaged where its ledger cannot be opened."""
         if index not in self.lives_here:
             raise IndexError(f"no device {index} is enrolled here")
         record, secret = self.population.record(index), self.secrets[index].tobytes()
@@ -287,33 +305,16 @@ class State:
         return KeyedHashes(self.secrets[list(devices)]).macs([SEAL] * len(devices))
 
     def open_collection(self, key: str, wanted: str) -> str:
-        """Return the id of the collection that is open under ``key``, or open ``wanted`` and return it.
-
-        The id stands in the folder until :meth:`close_collection`: a run that was killed
-        goes on with the same collection, and devices that answered give the stored bytes.
-        """
-        collections = self._open_collections()
-        if key not in collections:
-            collections[key] = wanted
-            write_atomically(self.folder / "collection.json", json.dumps(collections))
-        return collections[key]
+        """Return the id of the collection that is open under ``key``, or open ``wanted`` and return it."""
+        return open_collections.opened(self.folder, key, wanted)
 
     def close_collection(self, key: str) -> None:
         """Forget the collection under ``key``, because its result is written."""
-        collections = self._open_collections()
-        if collections.pop(key, None) is not None:
-            if collections:
-                write_atomically(self.folder / "collection.json", json.dumps(collections))
-            else:
-                (self.folder / "collection.json").unlink()
+        open_collections.close(self.folder, key)
 
     def answered(self, key: str) -> int:
         """Return how many devices answered in the collection that is open under ``key``; LedgerDamaged as a ledger."""
-        collection = self._open_collections().get(key)
+        collection = open_collections.ids(self.folder).get(key)
         if collection is None:
             return 0
-        return sum(answered(self.folder / ledger_name(shard), collection) for shard in range(-(-len(self) // SHARD)))
-
-    def _open_collections(self) -> dict[str, str]:
-        path = self.folder / "collection.json"
-        return dict(json.loads(path.read_text())) if path.is_file() else {}
+        return sum(answered(self.folder / ledger_name(shard), collection) for shard in self.shards)

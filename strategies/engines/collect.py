@@ -1,9 +1,9 @@
 """One collection on one of three engines.
 
 ``local`` is a fleet in this process, and in one for each core where there are many devices. ``ray`` sends
-batches to Ray actors, on this machine or a cluster. ``flower`` is Flower's own simulation runtime. The same
-ClientApp, strategy and seed give byte-identical reports on all three. ``auto`` is ``ray`` where a cluster is
-named, else ``local``.
+batches to Ray actors, on this machine or a cluster; the machines share a folder, or each has devices on
+its own disk. ``flower`` is Flower's own simulation runtime. The same ClientApp, strategy and seed give
+byte-identical reports on all three. ``auto`` is ``ray`` where a cluster is named, else ``local``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from pathlib import Path
 from curator.methods.base import Question
 from devices.client_app import release_states
 from devices.collector import CollectorKey
+from devices.enrolment.placement import is_placed
+from devices.enrolment.state import ELSEWHERE
 from devices.facts import PublicFacts
 from strategies.engines.grids import Around, DirectGrid, LocalGrid
+from strategies.engines.placed_grid import PlacedGrid
 from strategies.engines.pool import processes
 from strategies.engines.process_grid import ProcessGrid, allow_open_files, worker_processes
 from strategies.engines.ray_grid import RayGrid
@@ -64,8 +67,10 @@ def collect(
 
     Raises:
         FlowerFailed: if Flower's runtime brought no collection.
+        ValueError: where the devices live on the machines of a Ray cluster, and the engine is another one.
     """
     chosen = choose(engine, ray_address)
+    _check_place(folder, chosen)
     if chosen == "flower":
         from strategies.engines.flower_runtime import collect_with_flower
 
@@ -84,8 +89,11 @@ def grid_for(
     folder: Path, devices: int, *, engine: str, workers: int | None, ray_address: str | None
 ) -> Iterator[DirectGrid]:
     """Open the Grid of the devices of a state folder: in this process, in several of this machine, or on Ray."""
-    if choose(engine, ray_address) == "ray":
-        with closing(RayGrid(folder, devices, workers=workers, address=ray_address)) as grid:
+    chosen = choose(engine, ray_address)
+    _check_place(folder, chosen)
+    if chosen == "ray":
+        kind = PlacedGrid if is_placed(folder) else RayGrid
+        with closing(kind(folder, devices, workers=workers, address=ray_address)) as grid:
             yield grid
         return
     allow_open_files()
@@ -97,6 +105,11 @@ def grid_for(
         yield LocalGrid(folder, devices)
     finally:
         release_states()
+
+
+def _check_place(folder: Path, engine: str) -> None:
+    if engine != "ray" and is_placed(folder):
+        raise ValueError(f"{folder}: {ELSEWHERE}")
 
 
 def wrapped(grid: DirectGrid, folder: Path, around: Around | None) -> DirectGrid:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import itertools
 import os
 import socket
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +19,15 @@ from flwr.app import Message, RecordDict
 
 from devices.client_app import open_state
 from devices.enrolment.state import SHARD
-from devices.fleet import BATCH, Fleet
+from devices.fleet import Fleet
 from devices.ledger.ledger import EpochPassed, LedgerDamaged
-from devices.wire import REPORTS_TYPE
 from strategies.engines.flower_internals import assume_identity
-from strategies.engines.grids import RUN_ID, DirectGrid
-from strategies.engines.packed_messages import PackedMessage, Reply, answer_packed, by_shard, packed, unpacked
+from strategies.engines.grids import RUN_ID
+from strategies.engines.packed_messages import PackedMessage, Reply, answer_packed, packed
 from strategies.engines.ray_session import RaySession
+from strategies.engines.worker_grid import RayFailed, Sent, WorkerGrid, all_of, sign
 
-START_SECONDS = 120.0  # in which Ray must bring the workers up
-MOST_LOST = 8  # workers in a row that end before anything is answered
-
-
-_Sent = tuple[int, int, list[Message]]  # shard, worker, messages
-
-
-class RayFailed(RuntimeError):
-    """Ray brings no worker, or loses one after the other."""
+__all__ = ["FleetWorker", "RayFailed", "RayGrid"]
 
 
 class FleetWorker:
@@ -79,7 +70,7 @@ class FleetWorker:
             raise EpochPassed(f"shard {shard} is in epoch {epoch}; this worker serves epoch {self._epochs[shard]}")
 
 
-class RayGrid(DirectGrid):
+class RayGrid(WorkerGrid):
     """Grid of the devices of a state folder, in Ray actors.
 
     Args:
@@ -98,10 +89,8 @@ class RayGrid(DirectGrid):
         self, folder: Path, size: int, *, workers: int | None = None, address: str | None = None,
         worker: type[FleetWorker] = FleetWorker,
     ) -> None:  # fmt: skip
-        super().__init__(size)
+        super().__init__(size, RaySession(workers, address))
         self._folder = folder.resolve()
-        self._session = RaySession(workers, address)
-        self._ray = self._session.ray
         self._kind = self._ray.remote(num_cpus=1)(worker)
         shards = -(-size // SHARD)
         count = max(1, min(shards, workers or self._session.cores))
@@ -110,60 +99,26 @@ class RayGrid(DirectGrid):
         for _ in range(count):
             self._start()
         self._server = {shard: shard % count for shard in range(shards)}
-        self._lost = 0
         try:
             self._check_sight()
         except BaseException:
             self.close()
             raise
 
-    @property
-    def takes_batches(self) -> bool:
-        """True: an actor hosts its shards."""
-        return True
-
-    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
-        """Send batches to the actors; yield replies as batches come back."""
-        messages = list(messages)
-        sent = {message.metadata.message_id: message for message in messages}
-        pending: dict[Any, _Sent] = {}
-        for shard, queue in by_shard(messages).items():
-            # A message for many devices goes alone: its reply holds the reports of a whole batch.
-            many = any(message.metadata.message_type == REPORTS_TYPE for message in queue)
-            size = 1 if many else BATCH
-            for start in range(0, len(queue), size):
-                self._submit(shard, queue[start : start + size], pending)
-        errors = self._ray.exceptions
-        while pending:
-            done, _ = self._ray.wait(list(pending), num_returns=1)
-            for reference in done:
-                shard, worker, batch = pending.pop(reference)
-                try:
-                    replies = self._ray.get(reference)
-                except (errors.RayActorError, errors.ObjectLostError):
-                    # The worker is lost, or its machine with the reply. What was committed is repeated.
-                    self._replace(worker)
-                    self._submit(shard, batch, pending)
-                else:
-                    self._lost = 0
-                    yield from unpacked(replies, sent)
-
-    def _submit(self, shard: int, batch: list[Message], pending: dict[Any, _Sent]) -> None:
+    def _submit(self, shard: int, batch: list[Message], pending: dict[Any, Sent]) -> None:
         worker = self._server[shard]
         pending[self._actors[worker].answer.remote(*packed(batch))] = (shard, worker, batch)
 
     def _start(self) -> None:
         self._actors[next(self._worker_numbers)] = self._kind.remote(str(self._folder))
 
-    def _replace(self, worker: int) -> None:
+    def _replace(self, worker: int, waiting: Collection[int]) -> None:
         """Give the shards of a lost worker to the others, or to a new one if there is none."""
         actor = self._actors.pop(worker, None)
         if actor is None:
             return  # another batch of this worker told so before
         self._ray.kill(actor)
-        self._lost += 1
-        if self._lost > MOST_LOST:
-            raise RayFailed(f"Ray lost {self._lost} workers one after the other")
+        self._count_loss()
         if not self._actors:
             self._start()
             self._check_sight()
@@ -176,16 +131,9 @@ class RayGrid(DirectGrid):
 
     def _check_sight(self) -> None:
         """Check that every worker has the devices' folder, by a file that is there for this moment only."""
-        name = f".seen-{uuid.uuid4().hex}"
-        (self._folder / name).touch()
-        try:
+        with sign(self._folder) as name:
             asked = [actor.sees.remote(name) for actor in self._actors.values()]
-            done, late = self._ray.wait(asked, num_returns=len(asked), timeout=START_SECONDS)
-            if late:
-                raise RayFailed(f"Ray started {len(done)} of {len(asked)} workers in {START_SECONDS:.0f} seconds")
-            blind = sorted({machine for machine, sees in self._ray.get(done) if not sees})
-        finally:
-            (self._folder / name).unlink()
+            blind = sorted({machine for machine, sees in self._ray.get(all_of(self._ray, asked)) if not sees})
         if blind:
             raise ValueError(
                 f"{', '.join(blind)} does not have the devices in {self._folder}: all machines of a Ray cluster "

@@ -42,6 +42,25 @@ class RaySession:
         """Number of cores that Ray has, at least 1."""
         return int(self.ray.cluster_resources().get("CPU", 1))
 
+    @property
+    def machines(self) -> dict[str, int]:
+        """Number of cores of each machine that is there and has cores, by Ray's id of it."""
+        alive = ((node["NodeID"], int(node["Resources"].get("CPU", 0))) for node in self.ray.nodes() if node["Alive"])
+        return {machine: cores for machine, cores in alive if cores}
+
+    @staticmethod
+    def on(machine: str) -> Any:
+        """Return the option of an actor or a task that binds it to a machine, by Ray's id."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        return NodeAffinitySchedulingStrategy(machine, soft=False)
+
+    @property
+    def lost(self) -> tuple[type[Exception], ...]:
+        """Errors that Ray raises for a worker, a machine or a reply that is lost."""
+        errors = self.ray.exceptions
+        return errors.RayActorError, errors.ObjectLostError, errors.ActorUnschedulableError, errors.NodeDiedError
+
     def close(self) -> None:
         """Shut Ray down if it was started here."""
         if self._started:

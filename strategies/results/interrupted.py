@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from devices.enrolment.placement import is_placed
 from devices.enrolment.state import State, is_enrolled
 from devices.ledger.columns import LedgerDamaged
 from strategies.rounds.checkpoint import finished_rounds
@@ -29,6 +30,8 @@ def kept_of(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:
     rounds = finished_rounds(folder)
     if rounds:
         return f"{rounds:,} rounds are finished and kept in {folder}; {AGAIN} after them"
+    if any(map(is_placed, homes)):
+        return f"the answers are kept on the machines of the devices; {AGAIN} in {folder}"
     try:
         answered = sum(State(home).answered(setup.digest) for home in homes if is_enrolled(home))
     except (LedgerDamaged, ValueError) as error:

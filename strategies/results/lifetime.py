@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,18 +86,44 @@ def lifetime(state: State) -> dict[str, Any]:
     return read_ledgers(state, None)[0]
 
 
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """Losses of the devices of some ledgers, by level.
+
+    Args:
+        levels: float64 (n,) of each level, the sum of a device's losses.
+        deltas: float64 (n,) of each level, the sum of its deltas.
+        complete: Whether every ledger could be read whole.
+    """
+
+    levels: Mapping[str, FloatArray] = field(repr=False)
+    deltas: Mapping[str, FloatArray] = field(repr=False)
+    complete: bool
+
+    def figures(self) -> dict[str, Any]:
+        """Return ``{LEVEL: {max, mean}, complete}``."""
+        known = {name: extremes(self.levels[name], self.deltas[name]) for name in self.levels}
+        return {**known, "complete": self.complete}
+
+
 def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], TrainingAnswers]:
     """Return :func:`lifetime` and the answers of one training, in one pass over the ledgers."""
+    losses, answers = read_shards(state, state.shards, collection)
+    return losses.figures(), answers
+
+
+def read_shards(state: State, shards: Iterable[int], collection: str | None = None) -> tuple[Losses, TrainingAnswers]:
+    """Return the losses of the devices of some shards, and the answers of one training."""
     n = len(state)
     counts, largest = np.zeros(n, np.int64), Loss(0.0, 0.0)
     specs = ledger_levels()
     levels, deltas = {name: np.zeros(n) for name in specs}, {name: np.zeros(n) for name in specs}
     alike: dict[bytes, tuple[Answer, list[int]]] = {}  # devices whose only answers lose the same
     complete = True
-    for first in range(0, n, state.shard):
+    for shard in shards:
         rows: dict[int, list[Answer]] = {}
         try:
-            for device, answers in state.ledger(first).devices():
+            for device, answers in state.ledger(shard * state.shard).devices():
                 if 0 <= device < n:
                     rows[device] = answers
                 else:
@@ -122,7 +148,7 @@ def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], 
             except LedgerDamaged:  # the rows before the break were released; the rest is unknown
                 complete = False
         if n > MOST_OPEN * state.shard:  # each open ledger has three files
-            state.close(first // state.shard)
+            state.close(shard)
     for answer, devices in alike.values():
         try:
             for level, loss, delta in losses_of(answer, specs):
@@ -130,8 +156,7 @@ def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], 
                 deltas[level][devices] += delta
         except LedgerDamaged:
             complete = False
-    known = {**{name: extremes(levels[name], deltas[name]) for name in specs}, "complete": complete}
-    return known, TrainingAnswers(counts, largest, complete)
+    return Losses(levels, deltas, complete), TrainingAnswers(counts, largest, complete)
 
 
 def _terms_of(answers: Sequence[Answer], keys: Mapping[int, bytes]) -> Iterator[tuple[int, bytes]]:

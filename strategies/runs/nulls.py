@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from devices.enrolment.placement import PlacedState
 from devices.facts import IntArray
 from strategies.engines.collect import collect
 from strategies.people.shuffled import shuffled
@@ -62,6 +63,8 @@ def _others(scene: Scene, among: IntArray | None, attributes: Iterable[str], sil
     noise = None if seeds.noise is None else _derived("noise", seeds.noise)
     options = replace(setup.options, out=None, state=None, save_reports=False, caps={}, nulls=False,
                       engine="auto" if setup.options.engine == "flower" else setup.options.engine)  # fmt: skip
+    if isinstance(scene.state, PlacedState):  # these people live for a moment: no other machine keeps them
+        options = replace(options, engine="local", ray_address=None)
     repeat = replace(setup.repeats[scene.number], seeds=replace(seeds, noise=noise), silent=silent)
     altered = replace(
         setup,

@@ -14,9 +14,12 @@ from curator.methods.owner.owner import OwnerMethod
 from devices.collector import CollectorKey
 from devices.data.link_split import split_links
 from devices.data.population import Population
+from devices.enrolment.placement import enrol_elsewhere, opened
 from devices.enrolment.state import State, enrol, is_enrolled
 from devices.policy.policy import Policy
+from strategies.engines.collect import choose
 from strategies.engines.collect import collect as collect_on_engine
+from strategies.engines.machines import machines_without
 from strategies.estimate.expected import tell_expected
 from strategies.estimate.fits import check_fits
 from strategies.estimate.graph_facts import known_before, measured
@@ -138,13 +141,25 @@ def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Prog
 
 def _devices(setup: RunSetup, number: int, home: Path, policy: Policy) -> State:
     if is_enrolled(home):
-        state = State(home)
+        state = opened(home)
         check_people(state, setup.population, str(home))
         return state
     try:
         if policy.mode == "owner":
             # The folder will hold raw records: only its owner may read it.
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return enrol(home, setup.population, policy, seed=setup.repeats[number].seeds.noise)
+        seed = setup.repeats[number].seeds.noise
+        if _needs_places(setup.options, policy, home):
+            return enrol_elsewhere(home, setup.population, policy, seed=seed)
+        return enrol(home, setup.population, policy, seed=seed)
     except OSError as error:
         raise ValueError(f"{home} cannot be written: {error.strerror}") from None
+
+
+def _needs_places(options: RunOptions, policy: Policy, home: Path) -> bool:
+    """Return whether a machine of the cluster does not have the folder of the devices: they then live on its disk.
+
+    A training in rounds needs one folder.
+    """
+    address = options.ray_address if choose(options.engine, options.ray_address) == "ray" else None
+    return address is not None and policy.mode != "federated" and bool(machines_without(home, address))

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from curator.steps import heard
-from devices.enrolment.state import is_enrolled, used_alone
+from devices.enrolment.placement import PlacedState
+from devices.enrolment.state import State, is_enrolled, used_alone
 from strategies.engines.cpu_time import cpu_seconds
 from strategies.outputs.graph import NoGraph, ResultGraph
 from strategies.outputs.graph_files import UnwrittenGraph, check_graph_file, is_form
@@ -29,6 +30,7 @@ from strategies.results import folder as run_folder
 from strategies.results.figures import figures
 from strategies.results.interrupted import kept_of
 from strategies.results.lifetime import lifetime, nothing_known
+from strategies.results.lifetime_on_machines import lifetime_on_machines
 from strategies.results.outcome import Repeat, Score
 from strategies.results.paired import SharedScores, write_scores
 from strategies.results.record import assemble
@@ -222,7 +224,7 @@ def _repeat(scene: Scene, shared: Path | None, *, keep_graph: bool) -> Repeat:
     known = outcome.lifetime
     if known is None:
         nobody = setup.options.from_reports is None
-        known = nothing_known(complete=nobody) if state is None else lifetime(state)
+        known = nothing_known(complete=nobody) if state is None else _lifetime(state, setup.options)
     references: list[float | None] = [None, None]
     if setup.options.reference:
         scene.tell("reference", None)
@@ -249,6 +251,12 @@ def _repeat(scene: Scene, shared: Path | None, *, keep_graph: bool) -> Repeat:
         lifetime=known,
         seeded=None if state is None else bool(state.head["simulation_seeded"]),
     )
+
+
+def _lifetime(state: State, options: RunOptions) -> dict[str, Any]:
+    if isinstance(state, PlacedState):
+        return lifetime_on_machines(state, workers=options.workers, address=options.ray_address)
+    return lifetime(state)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ left alone: the run goes on, and its result is kept.
 from __future__ import annotations
 
 import contextlib
-import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from curator.names import nearest
+from strategies.progress import warn
 from strategies.tracking.tracker import TrackedRun, Tracker
 
 # Tracker -> module and class; the modules import their client on first use.
@@ -24,7 +24,6 @@ TRACKERS = {
     "tensorboard": ("strategies.tracking.to_tensorboard", "TensorBoardTracker"),
     "wandb": ("strategies.tracking.to_wandb", "WandbTracker"),
 }
-log = logging.getLogger("ldpsim")
 
 
 def tracker_of(text: str) -> Tracker:
@@ -115,12 +114,6 @@ class Trackers:
             except Exception as error:
                 del self._begun[text]
                 warn(f"--track {shown(text)}: {reason(error)}; the run goes on without it")
-
-
-def warn(line: str) -> None:
-    """Write a warning to standard error and to the run's log."""
-    log.warning(line)
-    print(f"warning: {line}", file=sys.stderr)
 
 
 def shown(text: str) -> str:

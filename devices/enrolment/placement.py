@@ -1,0 +1,105 @@
+"""State folder of devices that live on the machines of a Ray cluster.
+
+It has the records and the policy, as a simulation needs them, but no secret and no ledger:
+
+    enrolment.json    as of every state folder, with the id of the devices and, in a simulation, the seed
+    population/       the records
+    shards.json       machine and epoch of each ledger shard that is enrolled
+    collection.json   as of every state folder
+
+The epoch of a shard rises before it gets another worker. A worker with a lower one commits nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from devices.atomic_files import write_atomically
+from devices.data.population import Population
+from devices.enrolment.parts import people_of
+from devices.enrolment.state import PLACED, SHARD, State, is_enrolled, new_enrolment
+from devices.ledger.ledger import Ledger, LedgerDamaged
+from devices.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class Place:
+    """Place of a ledger shard.
+
+    Args:
+        machine: Name of the machine's disk (:class:`devices.enrolment.parts.Parts`).
+        epoch: Number of the shard's present owner.
+        known: Whether all that its devices ever released is there. False for devices that were enrolled
+            anew in a simulation, after their machine was lost.
+    """
+
+    machine: str
+    epoch: int = 0
+    known: bool = True
+
+
+class PlacedState(State):
+    """A state folder of devices that live on other machines, opened."""
+
+    def __post_init__(self) -> None:
+        if self.head.get("format") != PLACED:
+            raise ValueError(f"{self.folder}: its devices live in this folder")
+
+    @property
+    def devices_id(self) -> str:
+        """Id of the devices on all machines."""
+        return str(self.head["placed"])
+
+    @property
+    def seed(self) -> int | None:
+        """Seed of the secrets in a simulation; None: each machine takes them from its operating system."""
+        return None if self.head["seed"] is None else int(self.head["seed"])
+
+    @property
+    def shards(self) -> Sequence[int]:
+        """Numbers of all ledger shards."""
+        return range(-(-len(self) // SHARD))
+
+    def places(self) -> dict[int, Place]:
+        """Return the place of each shard that was ever enrolled."""
+        path = self.folder / "shards.json"
+        found = json.loads(path.read_text()) if path.is_file() else {}
+        return {int(shard): Place(**place) for shard, place in found.items()}
+
+    def write_places(self, places: Mapping[int, Place]) -> None:
+        """Write the places; they are on the disk when this returns."""
+        content = {str(shard): asdict(place) for shard, place in sorted(places.items())}
+        write_atomically(self.folder / "shards.json", json.dumps(content, indent=1))
+
+    def people(self, shards: Sequence[int]) -> Population:
+        """Return the records of shards; everybody else's is empty."""
+        return self.population.only(people_of(shards, len(self)))
+
+    def ledger(self, index: int = 0) -> Ledger:
+        """Raise LedgerDamaged: the ledgers are on other machines."""
+        raise LedgerDamaged("the ledgers of these devices are on other machines")
+
+
+def is_placed(folder: Path) -> bool:
+    """Return whether a folder's devices live on the machines of a Ray cluster."""
+    return is_enrolled(folder) and json.loads((folder / "enrolment.json").read_text()).get("format") == PLACED
+
+
+def opened(folder: Path) -> State:
+    """Open a state folder of either kind; ValueError as :class:`State`."""
+    return PlacedState(folder) if is_placed(folder) else State(folder)
+
+
+def enrol_elsewhere(folder: Path, population: Population, policy: Policy, *, seed: int | None) -> PlacedState:
+    """Make a state folder whose devices the machines of a cluster enrol, as soon as they are to be asked.
+
+    Raises:
+        ValueError, OSError: as :func:`devices.enrolment.state.enrol`.
+    """
+    with new_enrolment(folder, population, policy, seeded=seed is not None) as head:
+        head |= {"format": PLACED, "placed": uuid.uuid4().hex, "seed": seed}
+    return PlacedState(folder)

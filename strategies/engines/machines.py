@@ -1,0 +1,141 @@
+"""Workers on the machines of a Ray cluster, each bound to its machine, and the shards that each machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devices.atomic_files import private_folder
+from strategies.engines import worker_grid
+from strategies.engines.ray_session import RaySession
+from strategies.engines.shard_worker import ShardWorker
+from strategies.engines.worker_grid import all_of, sign
+
+
+@dataclass(frozen=True, eq=False)
+class Worker:
+    """A worker.
+
+    Args:
+        actor: Its Ray actor.
+        node: Ray's id of the machine, as long as its Ray runs.
+        machine: Name of the machine's disk, which stays.
+    """
+
+    actor: Any
+    node: str
+    machine: str
+
+
+class Machines:
+    """Workers for one enrolment.
+
+    Args:
+        session: Ray.
+        devices: Id of the devices.
+        workers: Number of workers; at least one a machine, None for one per core.
+        most: Largest number of workers on a machine.
+        kind: Class of the actors.
+    """
+
+    def __init__(
+        self, session: RaySession, devices: str, *, workers: int | None, most: int,
+        kind: type[ShardWorker] = ShardWorker,
+    ) -> None:  # fmt: skip
+        self.session = session
+        self.workers: dict[int, Worker] = {}
+        self.shards: dict[str, set[int]] = {}  # on the disk of each machine that is there
+        self._kind = session.ray.remote(num_cpus=1)(kind)
+        self._devices, self._wanted, self._most = devices, workers, most
+        self._numbers = 0
+
+    def look(self) -> None:
+        """Start workers on every machine without one, and ask each for its shards.
+
+        A machine that is lost meanwhile is left out; a late worker is given up where another one is there.
+
+        Raises:
+            RayFailed: where Ray starts none of several workers in time.
+            ValueError: one line, where a machine cannot write its folder.
+        """
+        ray, served = self.session.ray, {worker.node for worker in self.workers.values()}
+        there = self.session.machines
+        each = self._most if self._wanted is None else max(1, self._wanted // max(1, len(there)))
+        begun = {}
+        for node, cores in there.items():
+            for _ in range(0 if node in served else min(cores, each, self._most)):
+                actor = self._kind.options(scheduling_strategy=self.session.on(node)).remote(self._devices)
+                begun[actor.describe.remote()] = node, actor
+        asked = list(begun)
+        if asked and not self.workers:
+            all_of(ray, asked)
+        done, late = ray.wait(asked, num_returns=len(asked), timeout=worker_grid.START_SECONDS) if asked else ([], [])
+        for reference in late:
+            ray.kill(begun[reference][1])
+        for reference in done:
+            node, actor = begun[reference]
+            try:
+                machine, shards = self.get(reference)
+            except self.session.lost:
+                ray.kill(actor)
+                continue
+            self.workers[self._numbers] = Worker(actor, node, machine)
+            self._numbers += 1
+            self.shards[machine] = set(shards)
+
+    def get(self, reference: Any) -> Any:
+        """Return an answer; an error of the worker's own is raised as it was there."""
+        errors = self.session.ray.exceptions
+        try:
+            return self.session.ray.get(reference)
+        except errors.RayTaskError as error:
+            raise error.cause from None
+
+    def drop(self, number: int) -> None:
+        """Give up a lost worker, and forget its machine where no other worker is there."""
+        worker = self.workers.pop(number)
+        self.session.ray.kill(worker.actor)
+        if all(other.machine != worker.machine for other in self.workers.values()):
+            del self.shards[worker.machine]
+
+    def on(self, machine: str) -> list[int]:
+        """Return the workers on a machine."""
+        return [number for number, worker in self.workers.items() if worker.machine == machine]
+
+    def close(self) -> None:
+        """Stop the workers, and Ray if it was started here."""
+        for worker in self.workers.values():
+            self.session.ray.kill(worker.actor)
+        self.workers.clear()
+        self.session.close()
+
+
+def machines_without(folder: Path, address: str | None) -> list[str]:
+    """Return the names of the machines of a Ray cluster that do not have a folder, which is made if it is missing.
+
+    Raises:
+        RayFailed: where a machine does not answer in time.
+        OSError: where the folder cannot be made or written.
+    """
+    private_folder(folder)
+    session = RaySession(None, address)
+
+    def look(path: str) -> tuple[str, bool]:  # a function in a function goes by value: nothing is imported there
+        import os
+        import socket
+
+        return socket.gethostname(), os.path.isfile(path)
+
+    try:
+        task = session.ray.remote(num_cpus=0, max_retries=0)(look)
+        with sign(folder.resolve()) as name:
+            path = str(folder.resolve() / name)
+            asked: Sequence[Any] = [
+                task.options(scheduling_strategy=session.on(node)).remote(path) for node in session.machines
+            ]
+            seen = session.ray.get(all_of(session.ray, list(asked)))
+        return sorted({machine for machine, sees in seen if not sees})
+    finally:
+        session.close()

@@ -1,0 +1,169 @@
+"""Grid of devices that live on the disks of the machines of a Ray cluster, which share none.
+
+A machine enrols shards of devices on its own disk: their secrets are made there. It alone answers for them.
+``shards.json`` in the state folder has the machine and the epoch of each shard
+(:mod:`devices.enrolment.placement`).
+
+Where a worker ends, another one of its machine goes on from the disk. A machine that is lost and comes back has its
+devices and their ledgers. Devices of a machine that stays away are silent. In a seeded simulation another machine
+enrols them anew: their secrets and data are the same, so their answers have the same bytes; what they released before
+is not known there, and their lifetime losses are not complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Message
+
+from devices.enrolment.parts import people_of
+from devices.enrolment.placement import Place, PlacedState
+from strategies.engines.machines import Machines
+from strategies.engines.packed_messages import packed
+from strategies.engines.ray_session import RaySession
+from strategies.engines.shard_worker import ShardWorker
+from strategies.engines.worker_grid import RayFailed, Sent, WorkerGrid
+from strategies.progress import warn
+
+
+class PlacedGrid(WorkerGrid):
+    """Grid of the devices of a placed state folder.
+
+    Args:
+        folder: The state folder.
+        size: Number of devices.
+        workers: Number of actors, at least one a machine; None for one per core of the cluster.
+        address: Address of a cluster, None for this machine.
+        worker: Class of the actors.
+
+    Raises:
+        ValueError: one line, where a machine cannot write its folder.
+        RayFailed: where Ray starts no workers.
+    """
+
+    def __init__(
+        self, folder: Path, size: int, *, workers: int | None = None, address: str | None = None,
+        worker: type[ShardWorker] = ShardWorker,
+    ) -> None:  # fmt: skip
+        super().__init__(size, RaySession(workers, address))
+        self._state = PlacedState(folder)
+        self._places = self._state.places()
+        self._server: dict[int, int] = {}
+        self._told: set[int] = set()
+        self._done: dict[int, list[list[Message]]] = {}  # answered batches of this grid, by shard
+        shards = self._state.shards
+        self._machines = Machines(
+            self._session, self._state.devices_id, workers=workers, most=len(shards), kind=worker
+        )  # fmt: skip
+        try:
+            self._machines.look()
+            self._settle(shards)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self, shards: Collection[int]) -> None:
+        if not self._server.keys() >= set(shards):
+            self._machines.look()
+            self._settle(shards)
+
+    def _submit(self, shard: int, batch: list[Message], pending: dict[Any, Sent]) -> None:
+        worker = self._server.get(shard)
+        if worker is not None:  # else nobody is there: these devices are silent
+            pending[self._ask(shard, worker, batch)] = (shard, worker, batch)
+
+    def _ask(self, shard: int, worker: int, batch: list[Message]) -> Any:
+        return self._machines.workers[worker].actor.answer.remote(*packed(batch), self._places[shard].epoch)
+
+    def _answered(self, shard: int, batch: list[Message]) -> None:
+        self._done.setdefault(shard, []).append(batch)
+
+    def _replace(self, worker: int, waiting: Collection[int]) -> None:
+        if worker in self._machines.workers:  # else another batch told so before
+            self._lose(worker)
+            self._machines.look()
+            self._settle(waiting)
+
+    def _lose(self, worker: int) -> None:
+        self._machines.drop(worker)
+        self._count_loss()
+        self._server = {shard: server for shard, server in self._server.items() if server != worker}
+
+    def _settle(self, shards: Collection[int]) -> None:
+        """Give a worker to each of these shards that has none and can have one."""
+        while unserved := sorted(set(shards) - self._server.keys()):
+            if not self._machines.workers:
+                raise RayFailed("no machine of the Ray cluster is left")
+            away = [shard for shard in unserved if shard in self._places and not self._is_there(shard)]
+            self._tell(away)
+            anew = [shard for shard in unserved if shard not in self._places]
+            anew += away if self._state.seed is not None else []
+            if not self._enrol(anew):
+                self._machines.look()
+                continue
+            served = [shard for shard in unserved if shard in self._places and self._is_there(shard)]
+            self._places |= {
+                shard: replace(self._places[shard], epoch=self._places[shard].epoch + 1) for shard in served
+            }
+            self._state.write_places(self._places)
+            for place, shard in enumerate(served):
+                here = self._machines.on(self._places[shard].machine)
+                self._server[shard] = here[place % len(here)]
+            for shard in anew:  # a question in stages needs the earlier ones
+                for batch in self._done.get(shard, ()):
+                    self._ask(shard, self._server[shard], batch)
+            return
+
+    def _is_there(self, shard: int) -> bool:
+        return shard in self._machines.shards.get(self._places[shard].machine, ())
+
+    def _enrol(self, shards: list[int]) -> bool:
+        """Enrol shards on the machines that are there; False where one of them was lost meanwhile."""
+        workers = self._machines.workers
+        numbers = sorted(workers)
+        heirs: dict[str, list[int]] = {}
+        for place, shard in enumerate(shards):
+            heirs.setdefault(workers[numbers[place % len(numbers)]].machine, []).append(shard)
+        asked = {}
+        for machine, given in heirs.items():
+            first = self._machines.on(machine)[0]
+            people = self._state.people(given)
+            asked[machine] = (
+                first,
+                workers[first].actor.enrol.remote(people, self._state.policy, given, self._state.seed),
+            )
+        complete = True
+        for machine, (worker, reference) in asked.items():
+            try:
+                self._machines.get(reference)
+            except self._session.lost:
+                self._lose(worker)
+                complete = False
+                continue
+            self._machines.shards[machine] |= set(heirs[machine])
+            for shard in heirs[machine]:
+                before = self._places.get(shard)
+                self._places[shard] = (
+                    Place(machine) if before is None else Place(machine, before.epoch, known=False)
+                )  # fmt: skip
+        return complete
+
+    def _tell(self, shards: list[int]) -> None:
+        """Say in one line a machine that devices are not there; each shard once."""
+        missing: dict[str, list[int]] = {}
+        for shard in shards:
+            if shard not in self._told:
+                missing.setdefault(self._places[shard].machine, []).append(shard)
+        self._told.update(shards)
+        for machine, lost in missing.items():
+            count = len(people_of(lost, self.size))
+            here = "does not have its" if machine in self._machines.shards else "is not in the Ray cluster with its"
+            done = "they are enrolled anew from the seed" if self._state.seed is not None else "they count as silent"
+            warn(f"{machine} {here} {count:,} devices: {done}, and their lifetime losses are not complete")
+
+    def close(self) -> None:
+        """Stop the actors, and Ray if this grid started it."""
+        self._machines.close()

@@ -1,0 +1,64 @@
+"""Lifetime loss of devices whose ledgers are on the machines of a Ray cluster. Their machines read the ledgers."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from devices.enrolment.parts import people_of
+from devices.enrolment.placement import PlacedState
+from devices.enrolment.state import State
+from devices.facts import IntArray
+from strategies.engines.machines import Machines
+from strategies.engines.ray_session import RaySession
+from strategies.results.lifetime import Losses, ledger_levels, read_shards
+
+
+def lifetime_on_machines(state: PlacedState, *, workers: int | None, address: str | None) -> dict[str, Any]:
+    """Return what :func:`strategies.results.lifetime.lifetime` returns; the devices are not asked.
+
+    ``complete`` is False where a shard is on no machine of the cluster, or was enrolled anew after a loss.
+    """
+    places, n = state.places(), len(state)
+    specs = ledger_levels()
+    total = Losses({name: np.zeros(n) for name in specs}, {name: np.zeros(n) for name in specs}, True)
+    complete = all(shard in places and places[shard].known for shard in state.shards)
+    machines = Machines(RaySession(workers, address), state.devices_id, workers=workers, most=len(state.shards))
+    with closing(machines):
+        machines.look()
+        asked = []
+        for machine, shards in machines.shards.items():
+            here = [shard for shard in shards if shard in places and places[shard].machine == machine]
+            on = machines.on(machine)
+            complete &= all(shard in shards for shard, place in places.items() if place.machine == machine)
+            asked += [
+                machines.workers[number].actor.apply.remote(losses_of_part, here[place :: len(on)])
+                for place, number in enumerate(on)
+            ]
+        complete &= {place.machine for place in places.values()} <= machines.shards.keys()
+        for reference in asked:
+            try:
+                found = machines.get(reference)
+            except machines.session.lost:
+                complete = False
+                continue
+            for devices, part in found:
+                complete &= part.complete
+                for name in specs:
+                    total.levels[name][devices] += part.levels[name]
+                    total.deltas[name][devices] += part.deltas[name]
+    return {**total.figures(), "complete": complete}
+
+
+def losses_of_part(folder: Path, shards: list[int]) -> tuple[IntArray, Losses]:
+    """Return the devices of shards and their losses, float64 (devices,), read on their machine."""
+    state = State(folder)
+    try:
+        found, devices = read_shards(state, shards)[0], people_of(shards, len(state))
+    finally:
+        state.close()
+    levels, deltas = ({name: sums[devices] for name, sums in each.items()} for each in (found.levels, found.deltas))
+    return devices, Losses(levels, deltas, found.complete)
