@@ -9,7 +9,7 @@ from typing import Any
 
 from devices.atomic_files import private_folder
 from strategies.engines import worker_grid
-from strategies.engines.ray_session import RaySession
+from strategies.engines.ray_session import Machine, RaySession
 from strategies.engines.shard_worker import ShardWorker
 from strategies.engines.worker_grid import all_of, sign
 
@@ -21,11 +21,13 @@ class Worker:
     Args:
         actor: Its Ray actor.
         node: Ray's id of the machine, as long as its Ray runs.
+        address: Its address, None where it takes no connection of this process.
         machine: Name of the machine's disk, which stays.
     """
 
     actor: Any
     node: str
+    address: Machine | None
     machine: str
 
 
@@ -50,6 +52,7 @@ class Machines:
         self._kind = session.ray.remote(num_cpus=1)(kind)
         self._devices, self._wanted, self._most = devices, workers, most
         self._numbers = 0
+        self._ended: set[str] = set()  # machines that Ray may still take for present
 
     def look(self) -> None:
         """Start workers on every machine without one, and ask each for its shards.
@@ -61,11 +64,11 @@ class Machines:
             ValueError: one line, where a machine cannot write its folder.
         """
         ray, served = self.session.ray, {worker.node for worker in self.workers.values()}
-        there = self.session.machines
+        there = {node: found for node, found in self.session.machines.items() if node not in self._ended}
         each = self._most if self._wanted is None else max(1, self._wanted // max(1, len(there)))
         begun = {}
-        for node, cores in there.items():
-            for _ in range(0 if node in served else min(cores, each, self._most)):
+        for node, found in there.items():
+            for _ in range(0 if node in served else min(found.cores, each, self._most)):
                 actor = self._kind.options(scheduling_strategy=self.session.on(node)).remote(self._devices)
                 begun[actor.describe.remote()] = node, actor
         asked = list(begun)
@@ -81,7 +84,8 @@ class Machines:
             except self.session.lost:
                 ray.kill(actor)
                 continue
-            self.workers[self._numbers] = Worker(actor, node, machine)
+            address = None if there[node].is_gone() else there[node]
+            self.workers[self._numbers] = Worker(actor, node, address, machine)
             self._numbers += 1
             self.shards[machine] = set(shards)
 
@@ -99,6 +103,13 @@ class Machines:
         self.session.ray.kill(worker.actor)
         if all(other.machine != worker.machine for other in self.workers.values()):
             del self.shards[worker.machine]
+
+    def gone(self) -> set[int]:
+        """Return the workers whose machine refuses a connection that it took before: Ray itself says so much later."""
+        addresses = {worker.node: worker.address for worker in self.workers.values()}
+        ended = {node for node, address in addresses.items() if address is not None and address.is_gone()}
+        self._ended |= ended
+        return {number for number, worker in self.workers.items() if worker.node in ended}
 
     def on(self, machine: str) -> list[int]:
         """Return the workers on a machine."""

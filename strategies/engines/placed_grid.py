@@ -12,6 +12,7 @@ is not known there, and their lifetime losses are not complete.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from strategies.engines.machines import Machines
 from strategies.engines.packed_messages import packed
 from strategies.engines.ray_session import RaySession
 from strategies.engines.shard_worker import ShardWorker
-from strategies.engines.worker_grid import RayFailed, Sent, WorkerGrid
+from strategies.engines.worker_grid import LOOK_SECONDS, RayFailed, Sent, WorkerGrid
 from strategies.progress import warn
 
 
@@ -53,6 +54,7 @@ class PlacedGrid(WorkerGrid):
         self._places = self._state.places()
         self._server: dict[int, int] = {}
         self._told: set[int] = set()
+        self._next_look = 0.0
         self._done: dict[int, list[list[Message]]] = {}  # answered batches of this grid, by shard
         shards = self._state.shards
         self._machines = Machines(
@@ -77,6 +79,12 @@ class PlacedGrid(WorkerGrid):
 
     def _ask(self, shard: int, worker: int, batch: list[Message]) -> Any:
         return self._machines.workers[worker].actor.answer.remote(*packed(batch), self._places[shard].epoch)
+
+    def _gone(self) -> Collection[int]:
+        if time.monotonic() < self._next_look:
+            return ()
+        self._next_look = time.monotonic() + LOOK_SECONDS
+        return self._machines.gone()
 
     def _answered(self, shard: int, batch: list[Message]) -> None:
         self._done.setdefault(shard, []).append(batch)

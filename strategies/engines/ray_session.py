@@ -9,10 +9,36 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from strategies.engines.cpu_time import note_ended, note_ending
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine of a Ray cluster.
+
+    Args:
+        cores: Number of its cores.
+        host, port: Address at which its Ray takes connections.
+    """
+
+    cores: int
+    host: str
+    port: int
+
+    def is_gone(self) -> bool:
+        """Return whether it refuses a connection. One that does not answer at all is left to Ray, which knows later."""
+        try:
+            socket.create_connection((self.host, self.port), timeout=1).close()
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+        return False
 
 
 class RaySession:
@@ -43,10 +69,13 @@ class RaySession:
         return int(self.ray.cluster_resources().get("CPU", 1))
 
     @property
-    def machines(self) -> dict[str, int]:
-        """Number of cores of each machine that is there and has cores, by Ray's id of it."""
-        alive = ((node["NodeID"], int(node["Resources"].get("CPU", 0))) for node in self.ray.nodes() if node["Alive"])
-        return {machine: cores for machine, cores in alive if cores}
+    def machines(self) -> dict[str, Machine]:
+        """The machines that are there and have cores, by Ray's id."""
+        return {
+            node["NodeID"]: Machine(cores, node["NodeManagerAddress"], node["NodeManagerPort"])
+            for node in self.ray.nodes()
+            if node["Alive"] and (cores := int(node["Resources"].get("CPU", 0)))
+        }
 
     @staticmethod
     def on(machine: str) -> Any:

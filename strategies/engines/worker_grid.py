@@ -17,6 +17,7 @@ from strategies.engines.packed_messages import by_shard, unpacked
 from strategies.engines.ray_session import RaySession
 
 START_SECONDS = 120.0  # in which Ray must bring the workers up
+LOOK_SECONDS = 1.0  # between two looks whether the machines are there
 MOST_LOST = 8  # workers in a row that end before anything is answered
 
 Sent = tuple[int, int, list[Message]]  # shard, worker, messages
@@ -81,10 +82,15 @@ class WorkerGrid(DirectGrid):
             for start in range(0, len(queue), size):
                 self._submit(shard, queue[start : start + size], pending)
         while pending:
-            done, _ = self._ray.wait(list(pending), num_returns=1)
-            for reference in done:
+            done, _ = self._ray.wait(list(pending), num_returns=1, timeout=LOOK_SECONDS)
+            gone = self._gone()
+            for reference in [*done, *(one for one, (_, worker, _) in pending.items() if worker in gone)]:
+                if reference not in pending:
+                    continue
                 shard, worker, batch = pending.pop(reference)
                 try:
+                    if reference not in done:
+                        raise ShardGone(f"worker {worker} is gone")
                     replies = self._ray.get(reference)
                 except (ShardGone, *self._session.lost):  # type: ignore[misc] # Ray's are of no known type
                     # The worker is lost, or its machine with the reply. What was committed is repeated.
@@ -94,6 +100,10 @@ class WorkerGrid(DirectGrid):
                     self._losses = 0
                     self._answered(shard, batch)
                     yield from unpacked(replies, sent)
+
+    def _gone(self) -> Collection[int]:
+        """Return the workers whose machine is gone, before Ray says so."""
+        return ()
 
     def _prepare(self, shards: Collection[int]) -> None:
         """Give every one of these shards a worker before anybody is asked."""

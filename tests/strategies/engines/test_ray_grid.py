@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from strategies.engines import ray_grid
 from strategies.engines.collect import collect, quiet_flower
 from strategies.engines.ray_grid import FleetWorker, RayFailed, RayGrid
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 PEOPLE = 2100  # three shards
 Made = Callable[[str], tuple[Path, tuple[Question, ...]]]
@@ -44,84 +44,10 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Collected:
     return collect(folder, questions, devices=PEOPLE, engine="local")
 
 
-class Lost(Exception):
-    """What Ray raises for a worker that is lost."""
-
-
-class ObjectLost(Exception):
-    """What Ray raises for a reply that is lost."""
-
-
-class Actor:
-    """An actor of a Ray that runs in this process; ``plan`` says when it is lost."""
-
-    def __init__(self, ray: OneProcessRay, worker: FleetWorker) -> None:
-        self.ray, self.worker, self.number, self.dead, self.answered = ray, worker, len(ray.actors), False, 0
-
-    def __getattr__(self, name: str) -> SimpleNamespace:
-        return SimpleNamespace(remote=lambda *given: self.ray.submit(self, name, given))
-
-
-class OneProcessRay:
-    """As much of Ray as a grid uses. Calls of an actor run in their order, when somebody waits."""
-
-    exceptions = SimpleNamespace(RayActorError=Lost, ObjectLostError=ObjectLost)
-
-    def __init__(self, lose: dict[int, str]) -> None:
-        self.lose, self.actors, self.queue, self.results = lose, list[Actor](), list[Any](), dict[int, Any]()
-
-    def remote(self, **_: Any) -> Callable[[type[FleetWorker]], Any]:
-        def kind(worker: type[FleetWorker]) -> SimpleNamespace:
-            def start(folder: str) -> Actor:
-                self.actors.append(Actor(self, worker(folder)))
-                return self.actors[-1]
-
-            return SimpleNamespace(remote=start)
-
-        return kind
-
-    def submit(self, actor: Actor, name: str, given: Sequence[Any]) -> int:
-        reference = len(self.results)
-        self.results[reference] = None
-        self.queue.append((reference, actor, name, given))
-        return reference
-
-    def wait(self, references: list[int], *, num_returns: int, timeout: float = 0) -> tuple[list[int], list[int]]:
-        while sum(self.results[r] is not None for r in references) < num_returns and self.queue:
-            reference, actor, name, given = self.queue.pop(0)
-            self.results[reference] = self.run(actor, name, given)
-        done = [r for r in references if self.results[r] is not None]
-        return done, [r for r in references if r not in done]
-
-    def run(self, actor: Actor, name: str, given: Sequence[Any]) -> tuple[str, Any]:
-        point = self.lose.get(actor.number) if name == "answer" and actor.answered == 1 else None
-        actor.answered += name == "answer"
-        if actor.dead or point == "before the commit":
-            actor.dead = True
-            return "lost", None
-        value = getattr(actor.worker, name)(*given)
-        if point == "reply lost":
-            return "object lost", None
-        actor.dead = point == "after the commit"
-        return ("lost", None) if actor.dead else ("value", value)
-
-    def get(self, reference: int | list[int]) -> Any:
-        if isinstance(reference, list):
-            return [self.get(one) for one in reference]
-        kind, value = self.results[reference]
-        if kind != "value":
-            raise Lost if kind == "lost" else ObjectLost
-        return value
-
-    def kill(self, actor: Actor) -> None:
-        actor.dead = True
-
-
 @pytest.fixture
 def grid_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., RayGrid]]:
     def start(ray: OneProcessRay, folder: Path, *, workers: int = 3) -> RayGrid:
-        session = SimpleNamespace(ray=ray, cores=workers, close=lambda: None)
-        monkeypatch.setattr(ray_grid, "RaySession", lambda *_: session)
+        monkeypatch.setattr(ray_grid, "RaySession", lambda *_: Session(ray, workers))
         return RayGrid(folder, PEOPLE, workers=workers)
 
     yield start
