@@ -131,7 +131,7 @@ class PlacedGrid(WorkerGrid):
     def _enrol(self, shards: list[int]) -> bool:
         """Enrol shards on the machines that are there; False where one of them was lost meanwhile."""
         workers = self._machines.workers
-        numbers = sorted(workers)
+        numbers = sorted(workers, key=lambda number: self._machines.on(workers[number].machine).index(number))
         heirs: dict[str, list[int]] = {}
         for place, shard in enumerate(shards):
             heirs.setdefault(workers[numbers[place % len(numbers)]].machine, []).append(shard)
@@ -160,7 +160,7 @@ class PlacedGrid(WorkerGrid):
         return complete
 
     def _tell(self, shards: list[int]) -> None:
-        """Say in one line a machine that devices are not there; each shard once."""
+        """Print one line for each machine whose devices are not there; each shard once."""
         missing: dict[str, list[int]] = {}
         for shard in shards:
             if shard not in self._told:
@@ -168,9 +168,13 @@ class PlacedGrid(WorkerGrid):
         self._told.update(shards)
         for machine, lost in missing.items():
             count = len(people_of(lost, self.size))
-            here = "does not have its" if machine in self._machines.shards else "is not in the Ray cluster with its"
+            here = (
+                f"does not have {count:,} of its"
+                if machine in self._machines.shards
+                else f"is not in the Ray cluster with {count:,}"
+            )
             done = "they are enrolled anew from the seed" if self._state.seed is not None else "they count as silent"
-            warn(f"{machine} {here} {count:,} devices: {done}, and their lifetime losses are not complete")
+            warn(f"{machine} {here} devices: {done}, and their lifetime losses are not complete")
 
     def close(self) -> None:
         """Stop the actors, and Ray if this grid started it."""

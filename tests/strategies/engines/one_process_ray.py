@@ -75,8 +75,9 @@ class OneProcessRay:
     def run(self, actor: Actor, name: str, given: Sequence[Any]) -> tuple[str, Any]:
         point = self.lose.get(actor.number) if name == "answer" and actor.answered == 1 else None
         actor.answered += name == "answer"
-        if actor.dead or point == "before the commit":
+        if point == "before the commit":
             self.end(actor)
+        if actor.dead:
             return "lost", None
         try:
             value = getattr(actor.worker, name)(*given)
