@@ -90,11 +90,12 @@ torture: $(READY)
 	$(BIN)/python -m strategies.stress.kill --kills 1000 --devices 500
 	$(BIN)/python -m pytest -q -m slow tests/devices
 
-# Two Ray nodes on loopback, one of them killed; small ones, as a laptop has memory for.
 slow: export OMP_NUM_THREADS ?= 1
 slow: $(READY)
 	$(BIN)/python -m pytest -q -m slow tests $(TEST_ARGS)
 
+# Two Ray nodes on loopback, one of them killed; small ones, as a laptop has memory for. LDPSIM_CLUSTER_DEVICES=100000
+# before the command kills one of two nodes without a common disk in a collection of as many devices.
 cluster: export OMP_NUM_THREADS ?= 1
 cluster: $(READY)
 	$(BIN)/python -m pytest -q -s -m cluster tests/strategies/engines tests/cli $(TEST_ARGS)

@@ -22,7 +22,6 @@ from devices.datasets.generated_v1 import generate
 from devices.enrolment.placement import PlacedState, enrol_elsewhere
 from devices.enrolment.state import SHARD, State, enrol, ledger_name
 from devices.fleet import BATCH
-from devices.ledger.ledger import EpochPassed
 from devices.policy.policy import policy_for
 from strategies.engines import placed_grid
 from strategies.engines.collect import collect, quiet_flower
@@ -216,26 +215,13 @@ def test_devices_that_were_enrolled_anew_stay_where_they_are(
     assert sum(len(rows) for _, rows in State(old).ledger(0).devices()) == before
 
 
-def test_a_worker_of_an_earlier_owner_commits_nothing(
-    placed: Placed, cluster: Callable[..., OneProcessRay], grid_on: GridOn, made: Population
+def test_each_run_is_a_new_owner_of_the_shards(
+    placed: Placed, cluster: Callable[..., OneProcessRay], grid_on: GridOn, tmp_path: Path
 ) -> None:
-    state, ray = placed(None), cluster()
-    grid = grid_on(ray, state)
-    late = ray.actors[1].worker
-    calls: list[Any] = []
-    answer, ShardWorker.answer = ShardWorker.answer, lambda self, *given: calls.append(given) or answer(self, *given)  # type: ignore[method-assign,assignment,func-returns-value]
-    try:
-        ask(grid, asked_of(made, "later"))
-    finally:
-        ShardWorker.answer = answer  # type: ignore[method-assign]
-    contents, rows, epoch = next(call for call in calls if call[1][0][1] > SHARD)
-    assert epoch == state.places()[1].epoch == 1
-    release_states()
-    assert ask(grid_on(cluster(), state), asked_of(made, "later")).replayed == PEOPLE  # the next owner
-    assert state.places()[1].epoch == 2
-    release_states()
-    with pytest.raises(EpochPassed, match="shard 1 is in epoch 2; this worker serves epoch 1"):
-        late.answer(contents, rows, epoch)
+    state = placed(None)
+    for epoch in (1, 2, 3):
+        grid_on(cluster(), state).close()
+        assert [place.epoch for place in state.places().values()] == [epoch, epoch]
 
 
 @pytest.mark.slow

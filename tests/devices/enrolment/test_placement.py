@@ -1,0 +1,42 @@
+"""State folders of devices that live elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devices.datasets.generated_v1 import generate
+from devices.enrolment.placement import Place, PlacedState, enrol_elsewhere, is_placed, opened
+from devices.enrolment.state import State, enrol
+from devices.ledger.ledger import LedgerDamaged
+from devices.policy.policy import policy_for
+
+
+def test_a_placed_folder_has_no_secret_and_no_ledger_and_keeps_places(tmp_path: Path) -> None:
+    people = generate(40, seed=0)
+    state = enrol_elsewhere(tmp_path / "state", people, policy_for([], people.facts), seed=7)
+    assert {path.name for path in state.folder.iterdir()} == {"enrolment.json", "population"}
+    assert (state.seed, list(state.shards), state.places()) == (7, [0], {})
+    state.write_places({0: Place("one", 3, known=False)})
+    again = opened(tmp_path / "state")
+    assert isinstance(again, PlacedState) and again.places() == {0: Place("one", 3, known=False)}
+    assert again.devices_id == state.devices_id and again.open_collection("a", "1") == "1"
+    with pytest.raises(LedgerDamaged, match="on other machines"):
+        again.ledger(0)
+    with pytest.raises(ValueError, match="holds enrolled devices already"):
+        enrol_elsewhere(tmp_path / "state", people, state.policy, seed=7)
+
+
+def test_a_folder_is_of_one_kind(tmp_path: Path) -> None:
+    people = generate(40, seed=0)
+    policy = policy_for([], people.facts)
+    enrol(tmp_path / "here", people, policy, seed=None)
+    elsewhere = enrol_elsewhere(tmp_path / "there", people, policy, seed=None)
+    assert elsewhere.seed is None and not elsewhere.head["simulation_seeded"]
+    assert [is_placed(tmp_path / name) for name in ("here", "there", "nowhere")] == [False, True, False]
+    assert not isinstance(opened(tmp_path / "here"), PlacedState)
+    with pytest.raises(ValueError, match="its devices live in this folder"):
+        PlacedState(tmp_path / "here")
+    with pytest.raises(ValueError, match="its devices live on the machines of a Ray cluster"):
+        State(tmp_path / "there")

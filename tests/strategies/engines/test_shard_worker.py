@@ -1,0 +1,86 @@
+"""A worker for the shards on its machine's disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flwr.app import Message
+
+from curator.methods import HoGS
+from curator.methods.base import Budget
+from devices.client_app import open_state, release_states
+from devices.data.population import Population
+from devices.data.splits import make_split
+from devices.datasets.generated_v1 import generate
+from devices.device import Refusal, Report
+from devices.enrolment.state import SHARD, State
+from devices.ledger.ledger import Ledger
+from devices.policy.policy import policy_for
+from devices.wire import QUERY_TYPE, query_content, read_reply
+from strategies.engines import shard_worker
+from strategies.engines.packed_messages import packed, unpacked
+from strategies.engines.shard_worker import ShardWorker
+from strategies.engines.worker_grid import ShardGone
+
+PEOPLE = SHARD + 4
+
+
+@pytest.fixture(scope="module")
+def people() -> Population:
+    return generate(PEOPLE, seed=0)
+
+
+@pytest.fixture
+def worker(tmp_path: Path, people: Population) -> Iterator[ShardWorker]:
+    made = ShardWorker("id", tmp_path)
+    (question,) = HoGS().questions(people.facts, make_split("random", people, 0), Budget(), "first")
+    made.enrol(people, policy_for([question.query], people.facts), [1], None)
+    yield made
+    release_states()
+
+
+def ask(worker: ShardWorker, people: Population, device: int, epoch: int) -> Report | Refusal | None:
+    (question,) = HoGS().questions(people.facts, make_split("random", people, 0), Budget(), "first")
+    message = Message(query_content(question.query), device + 1, QUERY_TYPE, group_id="1")
+    (reply,) = unpacked(worker.answer(*packed([message]), epoch), {message.metadata.message_id: message})
+    answer = read_reply(reply)
+    return answer[1] if isinstance(answer, tuple) else answer
+
+
+def test_it_says_what_is_here_and_answers_for_it(worker: ShardWorker, people: Population) -> None:
+    assert worker.describe()[1] == [1]
+    assert isinstance(ask(worker, people, SHARD, 1), Report)
+    with pytest.raises(ShardGone, match="shard 0 is not on "):
+        ask(worker, people, 0, 1)
+
+
+def test_a_worker_of_an_earlier_owner_commits_nothing(worker: ShardWorker, people: Population, tmp_path: Path) -> None:
+    """Also in the middle of a batch: the ledger itself compares the epoch inside its transaction."""
+    first = ask(worker, people, SHARD, 1)
+    late = open_state(str(tmp_path / "id" / "part-0"), 0)  # another process's connection
+    assert late.ledger(SHARD).epoch == 1
+    open_state.cache_clear()
+    again = ask(ShardWorker("id", tmp_path), people, SHARD, 2)
+    assert isinstance(first, Report) and isinstance(again, Report)
+    assert (again.replayed, again.data) == (True, first.data)
+    with pytest.raises(shard_worker.EpochPassed, match="shard 1 is in epoch 2; this worker serves epoch 1"):
+        ask(worker, people, SHARD + 1, 1)
+    with pytest.raises(shard_worker.EpochPassed), late.ledger(SHARD).transaction():
+        pass
+    ledger = Ledger(tmp_path / "id" / "part-0" / "ledger-0001.sqlite")
+    assert [device for device, _ in ledger.devices()] == [SHARD]
+    ledger.close()
+    late.close()
+
+
+def test_a_damaged_ledger_is_said_by_its_devices(worker: ShardWorker, people: Population, tmp_path: Path) -> None:
+    (tmp_path / "id" / "part-0" / "ledger-0001.sqlite").write_bytes(b"no ledger")
+    assert ask(worker, people, SHARD, 1) is Refusal.LEDGER_DAMAGED
+
+
+def test_a_function_gets_the_folders_of_the_shards(worker: ShardWorker, people: Population) -> None:
+    worker.enrol(people, State(worker.parts.folders()[1]).policy, [0], None)
+    assert worker.apply(lambda part, shards: (part.name, shards), [0, 1]) == [("part-0", [1]), ("part-1", [0])]
+    assert worker.apply(lambda part, shards: shards, [1, 7]) == [[1]]
