@@ -65,7 +65,7 @@ def measure(options: Mapping[str, Any], answers: Any) -> None:
     """Run once, warm, and put (CPU seconds, of the whole process, MiB above, MiB in all, accuracy) into a queue."""
     from devices import datasets
     from strategies import RunOptions, simulate
-    from strategies.engines.memory_peak import forget_peak, peak_rss
+    from strategies.engines.usage import forget_peak, peak_rss
 
     common: dict[str, Any] = {"out": None, "reference": False, "nulls": False, "device": "cpu", "engine": "local"}
     warm = {key: value for key, value in options.items() if key not in ("dataset", "tuned", "split", "data_dir")}

@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from strategies.engines.cpu_time import note_ended, note_ending
+from strategies.engines.usage import note_ended, note_ending
 
 
 @dataclass(frozen=True)

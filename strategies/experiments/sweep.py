@@ -17,8 +17,8 @@ from typing import Any
 from devices import datasets
 from devices.atomic_files import exclusive_lock
 from strategies.engines.collect import choose
-from strategies.engines.memory_peak import forget_peak
 from strategies.engines.pool import Pool, on_ray, processes
+from strategies.engines.usage import forget_peak
 from strategies.estimate.expected import tell_expected
 from strategies.estimate.fits import check_fits
 from strategies.experiments.failures import Failed, Failures, failure, outcomes_of

@@ -12,7 +12,7 @@ import numpy as np
 from curator.learning.training import choose_device
 from curator.methods.base import NO_NETWORK
 from strategies.engines import collect as engines
-from strategies.engines.memory_peak import peak_rss
+from strategies.engines.usage import peak_rss
 from strategies.results.averages import mean, spread
 from strategies.results.evaluation import mean_degrees
 from strategies.results.outcome import Repeat

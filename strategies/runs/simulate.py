@@ -21,7 +21,7 @@ from typing import Any
 from curator.steps import heard
 from devices.enrolment.placement import PlacedState
 from devices.enrolment.state import State, is_enrolled, used_alone
-from strategies.engines.cpu_time import cpu_seconds
+from strategies.engines.usage import cpu_seconds
 from strategies.outputs.graph import NoGraph, ResultGraph
 from strategies.outputs.graph_files import UnwrittenGraph, check_graph_file, is_form
 from strategies.outputs.html import html_of_run

@@ -1,4 +1,4 @@
-"""Largest resident memory of this process, of a whole run and of its phases.
+"""CPU time and memory of a run: seconds of this process and of those that it started, and its own largest size.
 
 The kernel keeps one mark for a process: its largest resident size. On Linux the mark can be lowered to the present
 size, so that a phase has a peak of its own. It is lowered here alone: the largest mark of the earlier phases is kept,
@@ -12,8 +12,46 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
 _STATUS, _LOWER = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _earlier = 0  # bytes, the largest mark that was lowered
+_lost = 0.0  # of processes that ended without being waited for
+
+
+def cpu_seconds() -> float:
+    """Return user and system time so far: of this process, of ended children and of running descendants."""
+    return _waited() + _running() + _lost
+
+
+def note_ending() -> float:
+    """Return the time of all descendants, before they are stopped; :func:`note_ended` takes it."""
+    return _ended() + _running()
+
+
+def note_ended(before: float) -> None:
+    """Keep the time of descendants that were stopped and that nobody waited for."""
+    global _lost
+    _lost += max(0.0, before - _ended() - _running())
+
+
+def _waited() -> float:
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return own.ru_utime + own.ru_stime + _ended()
+
+
+def _ended() -> float:
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
+
+
+def _running() -> float:
+    total = 0.0
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
 
 
 def peak_rss() -> int:
