@@ -40,7 +40,7 @@ from devices.wire import (
     read_reply,
     report_bytes,
 )
-from strategies.rounds.outbox import Outbox, Sent, batches_of
+from strategies.rounds.outbox import Outbox, Planned, batches_of
 from strategies.rounds.stages import Stages, stages_of
 from strategies.rounds.streamed import Streamed
 
@@ -173,7 +173,7 @@ class CollectOnce(ReportStrategy):
         collected.reported = collected.replayed = 0
         first = server_round == 1
         together = self.roster and getattr(grid, "takes_batches", False)
-        plan: list[Sent] = []
+        plan: list[Planned] = []
         for question in self.questions:
             content, kind = query_content(question.query, self._collector), message_type(question.query)
             devices = self._devices_of(question)

@@ -12,7 +12,7 @@ from devices.enrolment.state import SHARD
 from devices.fleet import BATCH
 from devices.wire import REPORTS_TYPE, batch_content
 
-Sent = tuple[RecordDict, str, IntArray]  # content and type of a message, or of several, and their devices
+Planned = tuple[RecordDict, str, IntArray]  # content and type of a message, or of several, and their devices
 
 
 class Outbox:
@@ -24,7 +24,7 @@ class Outbox:
         group: Group of the messages; that of a message to many devices has its place in the plan as well.
     """
 
-    def __init__(self, plan: Sequence[Sent], nodes: Mapping[int, int] | Sequence[int], group: str) -> None:
+    def __init__(self, plan: Sequence[Planned], nodes: Mapping[int, int] | Sequence[int], group: str) -> None:
         self._plan, self._nodes, self._group = plan, nodes, group
         self.batches: dict[str, tuple[int, IntArray]] = {}  # node and devices of each message to many, until its reply
         self._sent_to = 0
