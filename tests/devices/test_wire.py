@@ -193,6 +193,8 @@ def test_reports_of_which_one_is_no_report_are_not_read_by_column(ask_for: Calla
     good = pack_report(tuple(pack_parts([b"x"]) for _ in query.asks))
     bad = [good[:-1], good + b"\0", good[:5], b"", pack_report((b"",) * len(query.asks)), good[:4] + b"\xff" + good[5:],
            pack_report(tuple(pack_parts([b"x", b"y"]) for _ in query.asks)), b"\xff" * len(good)]  # fmt: skip
+    inner = pack_report(tuple(pack_parts([b"y"]) for _ in query.asks[1:]))  # the other attributes inside the first one
+    bad.append(pack_report((pack_parts([b"x"]) + inner,)))
     for data in bad:
         with pytest.raises(ValueError, match="report"):
             unpack_report(data, query)

@@ -80,6 +80,24 @@ def test_replies_in_any_order(
     same(collected.decoded, Reports.from_bytes(population.facts, ask(), kept.answers))
 
 
+def test_a_device_that_answered_alone_is_counted_once(
+    enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalGrid, "takes_batches", False)
+        grid = LocalGrid(enrolled().folder, 40)
+        alone = CollectOnce(ask(), range(1, 41)).configure_train(1, ArrayRecord(), ConfigRecord(), grid)
+        reply = list(grid.send_and_receive(list(alone)))[5]
+    strategy = CollectOnce(ask(), range(1, 41), facts=population.facts)
+    grid = LocalGrid(enrolled().folder, 40)
+    messages = strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid)
+    replies = list(grid.send_and_receive(list(messages)))
+    strategy.aggregate_train(1, [reply, *replies])
+    collected = strategy.collected
+    assert (collected.reported + collected.replayed, collected.failed) == (40, 1)
+    assert collected.decoded is not None and collected.decoded.answered.all()
+
+
 def test_messages_are_made_as_the_replies_are_read(
     enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
