@@ -114,7 +114,7 @@ def epsilon(
     if figure not in FIGURES:
         raise ValueError(f"--target-level {figure}: must be one of {', '.join(FIGURES)}{nearest(figure, FIGURES)}")
     if method == "privgnn" and classes is None and not as_printed:
-        raise ValueError("--classes: what a label loses depends on how many there are (--as-printed does without)")
+        raise ValueError("--classes: the loss of a label depends on the number of classes (--as-printed needs none)")
 
     start = 0.1 if lambda_ is None else lambda_
     asked = LabelRelease(

@@ -71,9 +71,12 @@ def domain_of(text: str) -> list[Any]:
     except (TypeError, ValueError) as error:
         raise ValueError(f"--domain {text}: {error}") from error
     if len(values) < 2:
-        raise ValueError(f"--domain {text}: {len(values)} value{'' if len(values) == 1 else 's'}; two are compared")
+        raise ValueError(
+            f"--domain {text}: {len(values)} value{'' if len(values) == 1 else 's'}; at least two are "
+            "needed, because they are compared"
+        )
     if len({repr(value) for value in values}) < len(values):
-        raise ValueError(f"--domain {text}: a value stands there twice")
+        raise ValueError(f"--domain {text}: a value is given twice")
     return values
 
 
@@ -84,7 +87,7 @@ def _values(text: str) -> list[Any]:
     if found := re.fullmatch(r"bits:(\d+)", text):
         size = int(found[1])
         if not 1 <= size <= _BITS:
-            raise ValueError(f"1 to {_BITS} bits can be listed; module:function yields others")
+            raise ValueError(f"1 to {_BITS} bits can be listed; give module:function for others")
         return list(product((0, 1), repeat=size))
     if text.startswith("floats:"):
         parts = text.removeprefix("floats:").split(",")

@@ -203,7 +203,10 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
     if not 0 < target < float("inf"):
         raise ValueError(f"--match {level} {target:g}: the loss must be a finite number above 0")
     if cells[0].options.epsilon is not None:
-        raise ValueError(f"--match {level} {target:g} with --epsilon: one of them; --match solves for each epsilon")
+        raise ValueError(
+            f"--match {level} {target:g} with --epsilon: give one of them; --match solves for the epsilon "
+            "of each method"
+        )
     population = load_population(cells[0].options)
     made, unmatched, of_reports = [], {}, []
     for cell in cells:

@@ -86,7 +86,7 @@ def _cells(document: Mapping[str, Any]) -> Iterator[Cell]:
     grid = _flat("[grid]", document.get("grid", {}))
     single = document.get("cells", [])
     if not isinstance(single, list):
-        raise ValueError("[cells]: is written [[cells]], once for each cell")
+        raise ValueError("[cells]: write [[cells]], once for each cell")
     if not grid and not single:
         raise ValueError("nothing to run: [grid] and [[cells]] are both empty")
     for key, values in grid.items():

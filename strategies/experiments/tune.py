@@ -254,7 +254,7 @@ def _score(
             pairs = zip(trials, graphs, strict=True)
             scores = [trial.score(graph, settings.training, settings.method)[0] for trial, graph in pairs]
             if np.isnan(scores).any():
-                raise ValueError("no validation node has a label that the curator knows: nothing to compare by")
+                raise ValueError("the curator knows no label of a validation node, so it cannot compare settings")
             in_force = settings.in_force()
             values = {key: in_force[key] for key in (*base, *ours, *theirs)}
             yield Candidate(query, values, float(np.mean(scores)))

@@ -65,7 +65,7 @@ class ImportOptions:
         if span is not None and not (np.isfinite(span).all() and span[0] < span[1]):
             raise ValueError(f"--feature-range {span[0]:g},{span[1]:g}: two finite numbers, the smaller one first")
         if len(set(self.class_names)) != len(self.class_names):
-            raise ValueError("--class-names: a name is there twice")
+            raise ValueError("--class-names: a name is given twice")
 
 
 def import_graph(
@@ -129,7 +129,7 @@ def read_graph(paths: Sequence[Path], options: ImportOptions) -> FoundGraph:
                 "GraphML where you made it: networkx.write_graphml(graph, 'graph.graphml')"
             )
         if path.suffix.lower() not in (*_LISTS, *_GRAPHS, *_ARRAYS, ".csv"):
-            raise ValueError(f"{path}: no form that is known; accepted are {FORMS}")
+            raise ValueError(f"{path}: the form of this file is not known; accepted are {FORMS}")
         if not path.is_file():
             raise ValueError(f"no such file: {path}")
     names = {"label": options.label, "ignore": options.ignore, "class_names": options.class_names}

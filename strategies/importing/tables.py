@@ -35,7 +35,7 @@ def read_table(path: Path, *, label: str | None = None, ignore: Collection[str] 
         header = [name.strip() for name in given]
         twice = next((name for k, name in enumerate(header) if name in header[:k]), None)
         if twice is not None:
-            raise ValueError(f"{path.name}: row 1: the column {twice!r} is there twice")
+            raise ValueError(f"{path.name}: row 1: the column {twice!r} stands twice")
         if set(ENDS) <= set(header):
             unused = [name for name in header if name not in ENDS]
             notes = (f"{path.name}: not read: {', '.join(unused)} (an edge has no attributes)",) if unused else ()

@@ -75,7 +75,9 @@ def divide(population: Population, seed: int) -> Division:
     labels = population.labels
     labelled = np.flatnonzero(labels >= 0)
     if len(labelled) < 10:
-        raise ValueError(f"{population.name}: {len(labelled)} people with a label are too few to divide; 10 is least")
+        raise ValueError(
+            f"{population.name}: {len(labelled)} people with a label are too few to divide; at least 10 are needed"
+        )
     if population.name in _BY_CLASS:
         each, half = _BY_CLASS[population.name]
         sizes = np.bincount(labels[labelled], minlength=population.facts.classes)

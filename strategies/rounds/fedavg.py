@@ -30,7 +30,9 @@ def strategy_for(method: Federated) -> FedAvg:
     """
     if method.server_optimiser == "adam":
         if method.mu:
-            raise ValueError(f"--set server_optimiser=adam: {method.name} averages (Flower's FedProx)")
+            raise ValueError(
+                f"--set server_optimiser=adam: {method.name} has no server optimiser, as Flower's FedProx has none"
+            )
         return FedAdam(**EVERYBODY, eta=method.server_lr, tau=1e-8)
     if method.mu:
         return FedProx(**EVERYBODY, proximal_mu=method.mu)

@@ -99,7 +99,10 @@ class Classroom:
             ValueError: for more queries than there are nodes to ask about.
         """
         if not 1 <= queries <= len(self.order):
-            raise ValueError(f"--queries {queries}: {len(self.order)} public nodes may be asked about; give 1 to that")
+            raise ValueError(
+                f"--queries {queries}: must be 1 to {len(self.order)}, the number of public nodes that may be "
+                "asked about"
+            )
         chunks = range(-(-queries // CHUNK))
         missing = [chunk for chunk in chunks if not self.path(chunk).is_file()]
         for done, _ in enumerate(self._train(missing, workers, ray_address), start=len(chunks) - len(missing) + 1):

@@ -33,7 +33,9 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
     if options.gnn is not None and settings.training.gnn != network:
         raise ValueError(f"--gnn {options.gnn}: {method.name} trains a {network}")
     if options.public_features or options.private_labels:
-        raise ValueError(f"--public-features and --private-labels: {method.name} keeps the record on the device")
+        raise ValueError(
+            f"--public-features and --private-labels: the features and labels of {method.name} stay on the device"
+        )
     if not len(split.train):
         raise ValueError(f"{population.name}: nobody is left to train")
     if isinstance(method, Silos):

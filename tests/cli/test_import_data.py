@@ -72,7 +72,7 @@ def test_a_run_on_what_was_imported(folder: Path) -> None:
     ("words", "line"),
     [
         (["graph.pkl"], "error: graph.pkl: a pickle runs code when it is opened"),
-        (["graph.xlsx"], "error: graph.xlsx: no form that is known; accepted are edge list (.txt"),
+        (["graph.xlsx"], "error: graph.xlsx: the form of this file is not known; accepted are edge list (.txt"),
         (["edges.csv", "--feature-range", "1"], "error: --feature-range 1: two numbers with a comma between"),
         (["edges.csv", "--scale", "log"], "error: --scale log: one of minmax, clip, binary"),
         (["edges.csv", "--out", "people.csv"], "error: --out people.csv: the name of the file must end with .npz"),

@@ -55,7 +55,7 @@ def test_a_quoted_cell_over_two_lines_keeps_the_rows_right(tmp_path: Path) -> No
     [
         ("", r"t\.csv: row 1 must name the columns source and target \(edges\) or id \(people\), found nothing"),
         ("from,to\n1,2\n", "found from, to"),
-        ("id,a,a\n1,2,3\n", "row 1: the column 'a' is there twice"),
+        ("id,a,a\n1,2,3\n", "row 1: the column 'a' stands twice"),
         ("source,target\n1,2\n3\n", "row 3 has 1 cells, the first row has 2"),
         ("source,target\n1,2\n3,\n", "row 3, column target: is empty"),
         ("source,target\n,2\n", "row 2, column source: is empty"),

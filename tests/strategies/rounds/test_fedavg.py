@@ -75,7 +75,7 @@ def test_each_method_has_flowers_strategy() -> None:
     prox = strategy_for(find("fedprox")(proximal_mu=0.5))  # type: ignore[arg-type,call-arg]
     assert isinstance(prox, FedProx) and prox.proximal_mu == 0.5
     assert isinstance(strategy_for(find("fedavg-mlp")(server_optimiser="adam")), FedAdam)  # type: ignore[arg-type,call-arg]
-    with pytest.raises(ValueError, match="fedprox averages"):
+    with pytest.raises(ValueError, match="fedprox has no server optimiser"):
         strategy_for(find("fedprox")(server_optimiser="adam"))  # type: ignore[arg-type,call-arg]
 
 

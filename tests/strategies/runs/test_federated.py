@@ -243,7 +243,7 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
 def test_options_that_do_not_fit_are_one_line(tmp_path: Path) -> None:
     for more, line in (
         ({"save_reports": True}, "not on reports"), ({"engine": "flower"}, "--engine flower"),
-        ({"gnn": "sage"}, "--gnn"), ({"private_labels": True}, "keeps the record"),
+        ({"gnn": "sage"}, "--gnn"), ({"private_labels": True}, "stay on the device"),
         ({"settings": {"rounds": "x"}}, "rounds=x"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=line):
