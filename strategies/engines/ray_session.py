@@ -46,7 +46,7 @@ class RaySession:
 
     Args:
         workers: Number of cores of a Ray that is started here; None for all.
-        address: Address of a cluster; None for this machine.
+        address: Address of a cluster; None for a Ray of our own on this machine, whatever other Ray runs here.
     """
 
     def __init__(self, workers: int | None = None, address: str | None = None) -> None:
@@ -58,7 +58,8 @@ class RaySession:
         if self._started:
             # Ray's own handler of SIGTERM aborts the process: nothing would say what is kept of the run.
             before = signal.getsignal(signal.SIGTERM)
-            ray.init(address=address, num_cpus=None if address else workers, include_dashboard=False,
+            # Without "local" Ray joins a cluster that `ray start` or RAY_ADDRESS names, which nobody chose here.
+            ray.init(address=address or "local", num_cpus=None if address else workers, include_dashboard=False,
                      log_to_driver=False, logging_level=logging.ERROR)  # fmt: skip
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)

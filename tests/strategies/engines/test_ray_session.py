@@ -36,7 +36,7 @@ class Ray(SimpleNamespace):
 
 
 @pytest.mark.parametrize(
-    ("workers", "address", "expected"), [(2, None, (None, 2)), (2, "ray://far:1", ("ray://far:1", None))]
+    ("workers", "address", "expected"), [(2, None, ("local", 2)), (2, "ray://far:1", ("ray://far:1", None))]
 )
 def test_ray_is_started_once_and_stopped_once(
     monkeypatch: pytest.MonkeyPatch, workers: int, address: str | None, expected: tuple[Any, ...]
