@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 from curator.defences import ALL, DEFENCES
@@ -164,22 +165,20 @@ def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack])
     method = find(options.method)
     edges = not issubclass(method, Federated) and not method.public_graph
     raw = issubclass(method, (Silos, OwnerMethod))  # a record in clear: an input lie is a response at once
-    for number in range(options.repeats):
-        for share in asked.shares:
-            for defence in asked.defences:
-                made = with_defence(options, defence, asked.false_alarm)
-                if not share:
-                    first = replace(made, nulls=options.nulls and defence == NONE and not number)
-                    yield PoisonCell(first, number, NONE, "", "untargeted", 0.0, defence, asked)
-                    continue
-                lies = replace(made, nulls=False)
-                if defence == NONE:
-                    yield PoisonCell(lies, number, SILENT, "", "untargeted", share, NONE, asked)
-                for attack in wanted:
-                    goal = asked.goal or (attack.goal if edges or attack.goal not in OF_EDGES else "untargeted")
-                    for lie in ("input",) if raw and "input" in attack.lies else attack.lies:
-                        if lie in asked.lies:
-                            yield PoisonCell(lies, number, attack.name, lie, goal, share, defence, asked)
+    for number, share, defence in product(range(options.repeats), asked.shares, asked.defences):
+        made = with_defence(options, defence, asked.false_alarm)
+        if not share:
+            first = replace(made, nulls=options.nulls and defence == NONE and not number)
+            yield PoisonCell(first, number, NONE, "", "untargeted", 0.0, defence, asked)
+            continue
+        lies = replace(made, nulls=False)
+        if defence == NONE:
+            yield PoisonCell(lies, number, SILENT, "", "untargeted", share, NONE, asked)
+        for attack in wanted:
+            goal = asked.goal or (attack.goal if edges or attack.goal not in OF_EDGES else "untargeted")
+            for lie in ("input",) if raw and "input" in attack.lies else attack.lies:
+                if lie in asked.lies:
+                    yield PoisonCell(lies, number, attack.name, lie, goal, share, defence, asked)
 
 
 def with_defence(options: RunOptions, defence: str, false_alarm: float) -> RunOptions:

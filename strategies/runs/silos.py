@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,6 @@ class SiloRun(InRounds):
         if not grid.tally.rounds_answered:
             raise RunFailed(f"none of {method.silos} silos answered in {method.rounds} rounds")
         seconds = time.perf_counter() - started
-        inside = member_of[population.edges[0]] == member_of[population.edges[1]]
         between = grid.tally.phases
         handover = Phase(collected.rounds, collected.messages, collected.downlink_bytes, collected.uplink_bytes)
         section = {
@@ -106,10 +106,7 @@ class SiloRun(InRounds):
             "trained_on": len(split.train),
             "checkpoint": start.done,
             "begun_again": start.again,
-            "silos": method.silos,
-            "partition": method.partition,
-            "members": [len(silo.members) for silo in silos],
-            "edges_inside": float(inside.mean()) if len(inside) else None,
+            **_shape(method, silos, member_of, population.edges),
             "bytes_between_silos_and_server": sum(p.downlink_bytes + p.uplink_bytes for p in between.values()),
             "per_silo": {name: _per_silo(phase, method.silos) for name, phase in between.items()},
         }
@@ -123,6 +120,13 @@ class SiloRun(InRounds):
             phases={name: phase.to_dict() for name, phase in {"handover": handover, **between}.items()},
             extra={"federated": section, **defences.section()},
         )
+
+
+def _shape(method: Silos, silos: Sequence[Silo], member_of: IntArray, edges: IntArray) -> dict[str, Any]:
+    """Return the number of silos, the rule that made them, their sizes, and the share of edges inside one."""
+    inside = member_of[edges[0]] == member_of[edges[1]]
+    return {"silos": method.silos, "partition": method.partition, "members": [len(silo.members) for silo in silos],
+            "edges_inside": float(inside.mean()) if len(inside) else None}  # fmt: skip
 
 
 def _per_silo(phase: Phase, silos: int) -> dict[str, float]:
