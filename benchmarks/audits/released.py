@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table_head, table_row
 from devices.atomic_files import write_atomically
 
 PAGE, ROWS = RESULTS / "model-inference.md", RESULTS / "model-inference.csv"
@@ -73,8 +74,7 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
 def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     heads = ("method", "epsilon", "what changes", "claimed", "attack shows", "AUC, %", "TPR at 5 % FPR, %",
              "at most, %", "right guesses, %", "at most, %", "verdict")  # fmt: skip
-    yield f"| {' | '.join(heads)} |"
-    yield "|" + " --- |" * len(heads)
+    yield from table_head(heads)
     verdicts = {"True": "below the claim", "False": "ABOVE THE CLAIM", "": "nothing bounds it"}
     before = ""
     for row in rows:
@@ -85,7 +85,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                  ("auc", "true_positives", "largest_true_positives", "right", "largest_right")),
                  verdicts[str(row["passed"])])  # fmt: skip
         before = key
-        yield f"| {' | '.join(cells)} |"
+        yield table_row(cells)
 
 
 def _points(share: str) -> str:

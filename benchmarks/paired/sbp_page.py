@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table
 from benchmarks.paired.calibration import Calibration, read_bins
 from benchmarks.paired.calibration import draw as draw_calibration
 from benchmarks.paired.cells import LPGNN, PRIVATE, PUBLIC, RGNN, SOLITUDE
@@ -22,7 +23,7 @@ from benchmarks.paired.goals import GOALS, PROTOTYPE, SAFETY
 from benchmarks.paired.picture import draw
 from benchmarks.paired.rows import Row, read_rows, write_rows
 from benchmarks.paired.run import ROWS
-from benchmarks.paired.summary import NOT_RUN, Place, Results, difference, in_words, table
+from benchmarks.paired.summary import NOT_RUN, Place, Results, difference, in_words
 from strategies.results.averages import Interval, spread
 
 NAME, TABLE, PICTURE = "sbp.md", "sbp.csv", "figures/sbp.png"

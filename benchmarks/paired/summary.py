@@ -102,9 +102,3 @@ def in_words(found: Interval | None) -> str:
     ('+1.2 [-0.5, 3.0]', 'not run')
     """
     return NOT_RUN if found is None else f"{found.value:+.1f} [{found.low:.1f}, {found.high:.1f}]"
-
-
-def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a markdown table."""
-    return "\n".join(["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads),
-                      *("| " + " | ".join(line) + " |" for line in lines)])  # fmt: skip

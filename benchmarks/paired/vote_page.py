@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table
 from benchmarks.paired.cells import NOBODY, PUBLIC
 from benchmarks.paired.measure import CHANCE, FEATURES_ALONE, STRONG_NULL
 from benchmarks.paired.rows import Row, write_rows
 from benchmarks.paired.sbp_page import joined
-from benchmarks.paired.summary import NOT_RUN, Place, Results, difference, in_words, table
+from benchmarks.paired.summary import NOT_RUN, Place, Results, difference, in_words
 from benchmarks.paired.vote_cells import (
     BATCHES,
     FEW,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.markdown import table_head, table_row
 from benchmarks.papers.agreement import ABOVE, AGREES, OFF
 from benchmarks.papers.cell_result import CellResult, cells_of_line, compared, counts, lines_of
 from benchmarks.papers.pages import RULE, in_words, shown_accuracy, shown_ours
@@ -22,13 +23,13 @@ def agreement(results: Mapping[str, Sequence[CellResult]], before: Path) -> str:
     chosen = [(paper, result) for paper, all_ in results.items() for result in all_ if result.cell.level == 0]
     every = [result for all_ in results.values() for result in all_]
     decided = counts(every)
-    lines = [_line(HEADS), _line(["---"] * len(HEADS))]
+    lines = [*table_head(HEADS)]
     for paper, result in chosen:
         name = ", ".join(f"{key} {value}" for key, value in result.cell.keys.items())
         old = dict(zip(HEADS, kept.get((paper, name), ()), strict=False)) if result.row else {}
         held = [result.held.get(level) or old.get(level, "-") for level in LEVELS]
-        lines.append(_line([paper, name, shown_ours(result), shown_accuracy(result.cell.paper), compared(result),
-                            shown_accuracy(result.cell.measured), *held, f"[{paper}.md]({paper}.md)"]))  # fmt: skip
+        lines.append(table_row([paper, name, shown_ours(result), shown_accuracy(result.cell.paper), compared(result),
+                                shown_accuracy(result.cell.measured), *held, f"[{paper}.md]({paper}.md)"]))  # fmt: skip
     return "\n\n".join([
         "# Agreement with the papers",
         RULE,
@@ -46,17 +47,12 @@ def agreement(results: Mapping[str, Sequence[CellResult]], before: Path) -> str:
 
 def _totals(results: Mapping[str, Sequence[CellResult]]) -> Iterable[str]:
     heads = ("page", "cells", "run", "compared", AGREES, ABOVE, OFF)
-    yield _line(heads)
-    yield _line(["---"] * len(heads))
+    yield from table_head(heads)
     every = [result for all_ in results.values() for result in all_]
     for page, all_ in {**{f"[{paper}.md]({paper}.md)": all_ for paper, all_ in results.items()}, "all": every}.items():
         found: Counter[str] = counts(all_)
         run = sum(result.ours is not None for result in all_)
-        yield _line([page, *map(str, (len(all_), run, sum(found.values()), *(found[name] for name in heads[4:])))])
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+        yield table_row([page, *map(str, (len(all_), run, sum(found.values()), *(found[name] for name in heads[4:])))])
 
 
 def write_agreement(results: Mapping[str, Sequence[CellResult]], where: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table_head, table_row
 from benchmarks.papers.graph_statistics import Statistics, statistics
 from benchmarks.papers.index import write_index
 from devices.data.population import Population
@@ -55,7 +56,7 @@ def line(name: str, found: Statistics) -> str:
         f"{100 * found.largest:.0f} to {100 * found.smallest:.0f}", f"{100 * found.graph_alone:.1f}",
         f"{100 * found.features_alone:.1f}",
     )  # fmt: skip
-    return f"| {' | '.join(cells)} |"
+    return table_row(cells)
 
 
 def main() -> None:
@@ -63,7 +64,7 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     heads = ("graph", "people", "edges", "mean degree", "without a neighbour, %", "clustering", "homophily", "AUC",
              "classes, % of the people", "graph alone", "features alone")  # fmt: skip
-    lines = [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
+    lines = [*table_head(heads)]
     for name, made in graphs():
         lines.append(line(name, statistics(made())))
         print(lines[-1], flush=True)

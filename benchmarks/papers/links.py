@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table_head, table_row
 from devices.atomic_files import write_atomically
 
 PAGE, ROWS = RESULTS / "links.md", RESULTS / "links.csv"
@@ -115,14 +116,13 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
     heads = ("method", "epsilon", "seeds", "AUC", "average precision", "common neighbours", "pagerank",
              "features alone", "shuffled all", "margin over the best null", "private data bought",
              "epsilon of an edge")  # fmt: skip
-    yield f"| {' | '.join(heads)} |"
-    yield "|" + " --- |" * len(heads)
+    yield from table_head(heads)
     for row in rows:
         cells = (row["method"], row["epsilon"] or "-", row["seeds"],
                  *(_figure(row, name) for name in ("auc", "average_precision", "common_neighbours", "pagerank",
                                                    "features_alone", "shuffled_all")),
                  _interval(row, "margin"), _interval(row, "bought"), row["edge"])  # fmt: skip
-        yield f"| {' | '.join(cells)} |"
+        yield table_row(cells)
 
 
 def _beside(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.markdown import table_head, table_row
 from benchmarks.papers.agreement import ABOVE, AGREES, OFF, Accuracy
 from benchmarks.papers.cell_result import CellResult, compared, counts, write_table
 from benchmarks.papers.table_cell import NOT_HERE, Page, command
@@ -59,7 +60,7 @@ def _table(page: Page, results: Sequence[CellResult], nulls: Mapping[str, ValueR
     attributes = attributes_of(here := [nulls[result.config_hash] for result in results if result.config_hash in nulls])
     extra = null_heads(attributes) if here else []
     heads = [*names, "ours", "paper", "comparison", *([page.measured] if measured else []), *page.levels, *extra]
-    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    lines = [*table_head(heads)]
     for result in results:
         cell = result.cell
         held = (result.held.get(level, "-") for level in page.levels.values())
@@ -67,7 +68,7 @@ def _table(page: Page, results: Sequence[CellResult], nulls: Mapping[str, ValueR
                  compared(result), *([shown_accuracy(cell.measured)] if measured else []), *held]  # fmt: skip
         row = nulls.get(result.config_hash)
         shown += null_cells(row, attributes) if row else ["-"] * len(extra)
-        lines.append("| " + " | ".join(shown) + " |")
+        lines.append(table_row(shown))
     return "\n".join(lines)
 
 

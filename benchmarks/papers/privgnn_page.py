@@ -9,7 +9,7 @@ import csv
 import statistics
 from collections.abc import Iterator, Sequence
 
-from benchmarks import RESULTS
+from benchmarks import RESULTS, markdown
 from benchmarks.papers.agreement import published
 from benchmarks.speed import measured
 from curator.privacy.accountant import LabelRelease, figure_of, printed_by
@@ -129,9 +129,8 @@ def read(name: str) -> Rows:
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    made = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
-    return "\n".join([*made, *("| " + " | ".join(line) + " |" for line in lines)]) + "\n"
+    """Return a table with a line end after it."""
+    return markdown.table(heads, lines) + "\n"
 
 
 def values(group: Rows, column: str = "accuracy") -> list[float]:

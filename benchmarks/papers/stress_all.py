@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table_head, table_row
 from benchmarks.papers.index import write_index
 from strategies.stress.options import StressOptions, adversaries
 from strategies.stress.registered import STRIKING, covered
@@ -119,7 +120,7 @@ times the loss of one answer. *theory* is that of 25 answers at the full budget.
 def _table(found: list[dict[str, Any]]) -> str:
     heads = ("protection", "people", "adversary or fault", "lists", "features", "labels", "bound", "theory", "answers",
              "said")  # fmt: skip
-    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    lines = [*table_head(heads)]
     for result in found:
         last = max(row["asks"] for row in result["rows"])
         by_attribute = {row["attribute"]: row for row in result["rows"] if row["asks"] == last}
@@ -133,7 +134,7 @@ def _table(found: list[dict[str, Any]]) -> str:
             *("/".join(f"{share:.1f}" for share in shares[key]) for key in ("one_query_bound", "theory")),
             f"{answers:,}", ", ".join(f"{code} {count:,}" for code, count in sorted(said.items())),
         ]  # fmt: skip
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(table_row(cells))
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from benchmarks.markdown import table_head, table_row
 from benchmarks.papers.value_headlines import HEADLINES, points_of, rows_of
 from benchmarks.papers.value_picture import PICTURE
 from benchmarks.papers.value_row import (
@@ -90,15 +91,14 @@ def table(rows: Sequence[ValueRow]) -> Iterator[str]:
     attributes = attributes_of(rows)
     heads = ["data set", "network", "budget", "accuracy", "chance", "best null", "over the best null",
              *(f"bought by {ATTRIBUTES[name]}" for name in attributes), "verdict"]  # fmt: skip
-    yield f"| {' | '.join(heads)} |"
-    yield "|" + " --- |" * len(heads)
+    yield from table_head(heads)
     for row in rows:
         best = best_null(row)
         shown = "-" if best == "chance" else f"{with_spread(row, best)} ({NULLS[best]})"
         cells = [row["data set"], row["network"] or "-", row["budget"], with_spread(row, "accuracy", "std"),
                  with_spread(row, "chance"), shown, interval(row, "margin"),
                  *(bought(row, name) for name in attributes), judgement(row)]  # fmt: skip
-        yield f"| {' | '.join(cells)} |"
+        yield table_row(cells)
 
 
 def _noise(rows: Sequence[ValueRow]) -> str | None:

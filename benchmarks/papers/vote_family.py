@@ -31,6 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table_row
 from curator.learning.node_evidence import node_evidence
 from devices import datasets
 from devices.array_types import DoubleArray, IntArray
@@ -186,7 +187,7 @@ def table(found: Sequence[Mapping[str, str]]) -> str:
     for (name, epsilon), cells in gains.items():
         shown = [f"{np.mean(cells[answer]):+.1f}" if answer in cells else "" for answer in answers]
         lines.append([name, f"{epsilon:g}", *shown])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(map(table_row, lines))
 
 
 def main() -> None:

@@ -38,6 +38,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table_row
 from curator.learning.node_evidence import bits_of, node_evidence
 from curator.learning.pool import pooled
 from curator.votes.design import all_classes, designed_widths
@@ -223,7 +224,7 @@ def table(found: Sequence[Mapping[str, str]]) -> str:
             error = np.std(apart, ddof=1) / math.sqrt(len(apart)) if len(apart) > 1 else math.nan
             shown.append(f"{np.mean(apart):+.1f} ({error:.1f})" if apart else "")
         lines.append([*place, f"{np.mean(list(arms[OWN].values())):.1f}", *shown])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(map(table_row, lines))
 
 
 def main() -> None:
