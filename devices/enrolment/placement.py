@@ -25,6 +25,8 @@ from devices.enrolment.state import PLACED, SHARD, State, is_enrolled, new_enrol
 from devices.ledger.ledger import Ledger, LedgerDamaged
 from devices.policy.policy import Policy
 
+_PLACES = "shards.json"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -65,15 +67,21 @@ class PlacedState(State):
         return range(-(-len(self) // SHARD))
 
     def places(self) -> dict[int, Place]:
-        """Return the place of each shard that was ever enrolled."""
-        path = self.folder / "shards.json"
-        found = json.loads(path.read_text()) if path.is_file() else {}
-        return {int(shard): Place(**place) for shard, place in found.items()}
+        """Return the place of each shard that was ever enrolled.
+
+        Raises:
+            ValueError: one line, where the file cannot be read: these people may have devices, and get no second ones.
+        """
+        try:
+            found = json.loads((self.folder / _PLACES).read_text())
+            return {int(shard): Place(**place) for shard, place in found.items()}
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise ValueError(f"{self.folder}: {_PLACES} cannot be read: the places of the devices are lost") from error
 
     def write_places(self, places: Mapping[int, Place]) -> None:
         """Write the places; they are on the disk when this returns."""
         content = {str(shard): asdict(place) for shard, place in sorted(places.items())}
-        write_atomically(self.folder / "shards.json", json.dumps(content, indent=1))
+        write_atomically(self.folder / _PLACES, json.dumps(content, indent=1))
 
     def people(self, shards: Sequence[int]) -> Population:
         """Return the records of shards; everybody else's is empty."""
@@ -102,4 +110,5 @@ def enrol_elsewhere(folder: Path, population: Population, policy: Policy, *, see
     """
     with new_enrolment(folder, population, policy, seeded=seed is not None) as head:
         head |= {"format": PLACED, "placed": uuid.uuid4().hex, "seed": seed}
+        write_atomically(folder / _PLACES, "{}")
     return PlacedState(folder)

@@ -50,7 +50,7 @@ ELSEWHERE = "its devices live on the machines of a Ray cluster; a run with --eng
 # Devices of one shard share a ledger file. A shard is served by one process at a time, so
 # processes (and machines) that hold different shards never wait for each other's locks.
 SHARD = 1024
-_OURS = {"enrolment.json", "population", "secrets.bin", "collection.json"}
+_OURS = {"enrolment.json", "population", "secrets.bin", "collection.json", "shards.json"}
 
 
 def ledger_name(shard: int) -> str:

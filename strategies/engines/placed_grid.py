@@ -107,6 +107,9 @@ class PlacedGrid(WorkerGrid):
                 raise RayFailed("no machine of the Ray cluster is left")
             away = [shard for shard in unserved if shard in self._places and not self._is_there(shard)]
             self._tell(away)
+            # Enrolled for a driver that ended before it wrote the place; nobody was asked.
+            for machine, here in self._machines.shards.items():
+                self._places = {shard: Place(machine) for shard in here & set(self._state.shards)} | self._places
             anew = [shard for shard in unserved if shard not in self._places]
             anew += away if self._state.seed is not None else []
             if not self._enrol(anew):
@@ -118,8 +121,8 @@ class PlacedGrid(WorkerGrid):
             }
             self._state.write_places(self._places)
             for place, shard in enumerate(served):
-                here = self._machines.on(self._places[shard].machine)
-                self._server[shard] = here[place % len(here)]
+                servers = self._machines.on(self._places[shard].machine)
+                self._server[shard] = servers[place % len(servers)]
             for shard in anew:  # a question in stages needs the earlier ones
                 for batch in self._done.get(shard, ()):
                     self._ask(shard, self._server[shard], batch)

@@ -16,12 +16,15 @@ from devices.policy.policy import policy_for
 def test_a_placed_folder_has_no_secret_and_no_ledger_and_keeps_places(tmp_path: Path) -> None:
     people = generate(40, seed=0)
     state = enrol_elsewhere(tmp_path / "state", people, policy_for([], people.facts), seed=7)
-    assert {path.name for path in state.folder.iterdir()} == {"enrolment.json", "population"}
+    assert {path.name for path in state.folder.iterdir()} == {"enrolment.json", "population", "shards.json"}
     assert (state.seed, list(state.shards), state.places()) == (7, [0], {})
     state.write_places({0: Place("one", 3, known=False)})
     again = opened(tmp_path / "state")
     assert isinstance(again, PlacedState) and again.places() == {0: Place("one", 3, known=False)}
     assert again.devices_id == state.devices_id and again.open_collection("a", "1") == "1"
+    (state.folder / "shards.json").unlink()
+    with pytest.raises(ValueError, match="shards.json cannot be read: the places of the devices are lost"):
+        again.places()
     with pytest.raises(LedgerDamaged, match="on other machines"):
         again.ledger(0)
     with pytest.raises(ValueError, match="holds enrolled devices already"):

@@ -215,6 +215,18 @@ def test_devices_that_were_enrolled_anew_stay_where_they_are(
     assert sum(len(rows) for _, rows in State(old).ledger(0).devices()) == before
 
 
+def test_devices_of_a_driver_that_ended_before_it_asked_are_not_made_again(
+    placed: Placed, cluster: Callable[..., OneProcessRay], grid_on: GridOn, tmp_path: Path
+) -> None:
+    state = placed(None)
+    grid_on(cluster(), state, cores=2).close()
+    state.write_places({})
+    ray = cluster(names=["two", "one"])  # it would now choose the other machine
+    grid_on(ray, state).close()
+    assert [place.machine for place in state.places().values()] == ["one", "two"]
+    assert [shards_at(tmp_path / name / "shards") for name in ("one", "two")] == [{ledger_name(0)}, {ledger_name(1)}]
+
+
 def test_each_run_is_a_new_owner_of_the_shards(
     placed: Placed, cluster: Callable[..., OneProcessRay], grid_on: GridOn, tmp_path: Path
 ) -> None:
