@@ -110,6 +110,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             result[f"{name}_wall"] = time.perf_counter() - wall
             result[f"{name}_cpu"] = cpu_seconds() - cpu
         result[f"{name}_memory"] = memory.peak - memory.before
+        result[f"{name}_peak"] = memory.peak
         result[f"{name}_kept"] = memory.after - memory.before
         done = collected.reported if name == "cold" else collected.replayed
         if done != devices:
@@ -155,7 +156,8 @@ def line(name: str, result: dict[str, Any], which: str, devices: int) -> None:
     print(
         f"  {name:<14} {seconds:7.3f} s  {devices / seconds:8,.0f} devices/s"
         f"  {1e6 * result[f'{which}_cpu'] / devices:6.0f} us CPU a device"
-        f"  peak RSS +{result[f'{which}_memory'] / MIB:.0f} MiB (+{result[f'{which}_kept'] / MIB:.0f} after)"
+        f"  peak RSS {result[f'{which}_peak'] / MIB:.0f} MiB, +{result[f'{which}_memory'] / MIB:.0f}"
+        f" (+{result[f'{which}_kept'] / MIB:.0f} after)"
     )
 
 

@@ -20,6 +20,8 @@ from devices.ledger.ledger import LedgerDamaged
 from devices.ledger.rows import Answer, QueryAnswer, TrainingAnswer, counted
 from devices.mechanisms.base import Loss, round_up
 
+_MOST_KINDS = 4096  # of answers with different losses that wait to be added up
+
 
 def ledger_levels() -> dict[str, LevelSpec]:
     """Return the levels of guarantee that a device's own ledger shows, by name."""
@@ -149,14 +151,26 @@ def read_shards(state: State, shards: Iterable[int], collection: str | None = No
                 complete = False
         if n > MOST_OPEN * state.shard:  # each open ledger has three files
             state.close(shard)
+        if len(alike) > _MOST_KINDS:  # each kind keeps an answer with its report
+            complete &= _add_up(alike, levels, deltas)
+    complete &= _add_up(alike, levels, deltas)
+    return Losses(levels, deltas, complete), TrainingAnswers(counts, largest, complete)
+
+
+def _add_up(
+    alike: dict[bytes, tuple[Answer, list[int]]], levels: Mapping[str, FloatArray], deltas: Mapping[str, FloatArray]
+) -> bool:
+    """Add the losses of answers that are alike to those of their devices, and forget them; False if one is damaged."""
+    specs, sound = ledger_levels(), True
     for answer, devices in alike.values():
         try:
             for level, loss, delta in losses_of(answer, specs):
-                levels[level][devices] += loss
-                deltas[level][devices] += delta
+                np.add.at(levels[level], devices, loss)  # a device may stand in a copy of its ledger too
+                np.add.at(deltas[level], devices, delta)
         except LedgerDamaged:
-            complete = False
-    return Losses(levels, deltas, complete), TrainingAnswers(counts, largest, complete)
+            sound = False
+    alike.clear()
+    return sound
 
 
 def _terms_of(answers: Sequence[Answer], keys: Mapping[int, bytes]) -> Iterator[tuple[int, bytes]]:

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from curator.methods import Question
+from devices import answer_many
 from devices.client_app import open_state
 from devices.data.population import Population
 from devices.device import RoundPermit
+from devices.enrolment import state as enrolment
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for_training
 from devices.training_task import GaussianUpdate, Task
 from strategies.engines.collect import collect
 from strategies.results.lifetime import extremes, ledger_levels, lifetime, nothing_known, read_ledgers
+from strategies.rounds import outbox
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -45,6 +48,26 @@ def test_one_end_rows_cost_each_device_its_own_loss(
     d = state.policy.facts.d
     assert user["max"] == pytest.approx(39 * 7.2 + 0.8 * d)
     assert user["mean"] == pytest.approx(39 / 2 * 7.2 + 0.8 * d)
+
+
+def test_kinds_of_answers_that_wait_are_added_up_at_any_time(
+    enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy of a ledger in the place of another shard's counts again, as rows that were released twice."""
+    monkeypatch.setattr(enrolment, "SHARD", 20)
+    monkeypatch.setattr(outbox, "SHARD", 20)
+    monkeypatch.setattr(answer_many, "SHARD", 20)
+    state = enrolled()
+    collect(state.folder, ask(), devices=40)
+    whole = lifetime(State(state.folder))
+    monkeypatch.setattr("strategies.results.lifetime._MOST_KINDS", 0)
+    assert lifetime(State(state.folder)) == whole and whole["complete"] is True
+    open_state.cache_clear()
+    (state.folder / "ledger-0001.sqlite").write_bytes((state.folder / "ledger.sqlite").read_bytes())
+    for most in (0, 9):
+        monkeypatch.setattr("strategies.results.lifetime._MOST_KINDS", most)
+        found = lifetime(State(state.folder))
+        assert found["user"] == {"max": pytest.approx(2 * whole["user"]["max"]), "mean": whole["user"]["mean"]}
 
 
 def test_a_row_that_was_changed_makes_the_figures_incomplete(enrolled: Enrolled, ask: Ask) -> None:
