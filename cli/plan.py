@@ -11,12 +11,13 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.output import console, print_json, text_table, working
-from cli.words import bytes_, loss, percent, points, seconds, size
+from cli.words import NONE, bytes_, loss, percent, points, size
 from strategies.setup.option_spec import MODEL, POPULATION
 from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from strategies.planning.plan import Plan
     from strategies.planning.rows import PlanRow
@@ -48,6 +49,7 @@ def _wish(flag: str, help: str, metavar: str, **more: Any) -> Any:
         "mean_degree": "clients", "homophily": "clients", "classes": "clients", "features": "clients",
         "feature_rate": "clients", "target": "reporting", "level": "reporting", "holds": "reporting",
         "max_attack": "reporting", "max_bytes": "reporting", "no_worth": "no_nulls", "miniature": "no_nulls",
+        "worth_seconds": "no_nulls",
         "as_json": "out",
     },
 )  # fmt: skip
@@ -85,6 +87,9 @@ def plan(
     miniature: Annotated[
         int, o.in_panel(MODEL, "--miniature", "Made-up people on whom worth is simulated.", "N")
     ] = 600,
+    worth_seconds: Annotated[
+        float, o.in_panel(MODEL, "--worth-seconds", "Longest time to simulate worth; the rest has none.", "S")
+    ] = 120.0,
     *,
     options: RunOptions,
     as_json: o.AsJson = False,
@@ -95,13 +100,14 @@ def plan(
     given = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
     with working(silent=quiet or as_json) as progress:
         from strategies.planning.plan import make_plan
+        from strategies.planning.simulated import GRAPHS
         from strategies.planning.wishes import Wishes
 
         facts = _facts(options, {name: value for name, value in given.items() if value is not None}, feature_rate)
         wishes = Wishes(_accuracy(target), level, holds, max_bytes, max_attack)
         made = make_plan(methods or (), options, facts, wishes, worth=not no_worth, people=miniature,
-                         repeats=options.repeats if options.repeats > 1 else 3, workers=options.workers,
-                         progress=progress)  # fmt: skip
+                         repeats=options.repeats if options.repeats > 1 else GRAPHS, workers=options.workers,
+                         seconds=worth_seconds, progress=progress)  # fmt: skip
         files = written(made, options.out) if options.out is not None else ()
     if as_json:
         print_json(made.to_dict())
@@ -173,26 +179,39 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
         said = ", ".join(f"{name} {percent(found.test)}" for name, found in made.nothing.items())
         screen.print(f"Nobody asked: {said}.")
     if made.notes:
-        notes = made.notes
-        screen.print(f"[dim]Worth: {WORDS}; {notes['runs']} runs of {notes['people']:,} made-up people, "
-                     f"{notes['seconds']:.0f} s.[/dim]")  # fmt: skip
-    for row in made.rows:
-        if row.why:
-            screen.print(f"  [dim]{escape(row.method)}: {escape('; '.join(row.why))}[/dim]")
-    for name, why in made.failures.items():
-        screen.print(f"  [dim]{escape(name)}: {escape(why)}[/dim]")
+        notes, sizes = made.notes, [f"{size:,}" for size in made.notes["sizes"]]
+        of = " and ".join([", ".join(sizes[:-1]), sizes[-1]] if len(sizes) > 1 else sizes)
+        ended = "; the time ran out" if notes["stopped"] else ""
+        screen.print(f"[dim]Worth: {WORDS}; {notes['runs']} runs of {of} made-up people, "
+                     f"{notes['seconds']:.0f} s{ended}.[/dim]")  # fmt: skip
+    for why, names in reasons(made).items():
+        screen.print(f"  [dim]{escape(', '.join(names))}: {escape(why)}[/dim]")
     choice = made.choice
     if choice is None:
         screen.print(f"[yellow]Choice: {escape(made.why)}.[/yellow]")
     else:
-        screen.print(f"[green bold]Choice: {escape(choice.method)}[/green bold] at {choice.shown_budget}: "
-                     f"{escape(made.why)}.")  # fmt: skip
+        screen.print(f"[green bold]Choice: {escape(choice.method)}[/green bold] at {choice.shown_budget} "
+                     f"(asks {escape(choice.listed.asks)}): {escape(made.why)}.")  # fmt: skip
+    for row in made.others:
+        screen.print(f"  or [bold]{escape(row.method)}[/bold] at {row.shown_budget} (asks {escape(row.listed.asks)})"
+                     + ("" if row.worth is None else f": {percent(row.worth.test)}"))  # fmt: skip
     for place, path in enumerate(files):
         typer.echo(f"{'Written to' if not place else '       and'} {path}")
 
 
+def reasons(made: Plan) -> dict[str, list[str]]:
+    """Return each reason why methods do not meet the wishes, with their names."""
+    found: dict[str, list[str]] = {}
+    for name, why in [*((row.method, why) for row in made.rows for why in row.why), *made.failures.items()]:
+        found.setdefault(why, []).append(name)
+    return found
+
+
 def _table(screen: Console, made: Plan) -> None:
-    """Print one line a method, in groups."""
+    """Print one line a method, by what people are asked for and what has to be public."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
     from cli.facts import NARROW
 
     narrow = screen.width < NARROW
@@ -200,18 +219,29 @@ def _table(screen: Console, made: Plan) -> None:
     level = made.wishes.level.replace("_", " ")
     headings = ["~method", f">{level}", *([">worth %"] if worth else [">bytes"])]
     if not narrow:
-        headings = ["!method", ">budget", f">{level}", ">guess", ">bytes", ">CPU s", ">memory",
+        headings = ["!method", ">budget", f">{level}", ">guess", ">bytes", ">CPU", ">memory",
                     *([">worth %"] if worth else [])]  # fmt: skip
-    shown = text_table(*headings, gap=1)
+    cells = {row.method: _cells(row, worth, narrow) for row in made.rows}
+    plain = [[heading.lstrip(">!~") for heading in headings], *cells.values()]
+    widths = [max(cell_len(Text.from_markup(each[place]).plain) for each in plain) for place in range(len(headings))]
+
+    def lines(*rows: PlanRow) -> Table:
+        shown = text_table(*headings, gap=1)
+        shown.show_header = not rows
+        for column, width in zip(shown.columns, widths, strict=True):
+            column.min_width = width
+        for row in rows:
+            shown.add_row(*cells[row.method])
+        return shown
+
+    screen.print(lines())
     for group, title in _GROUPS.items():
         rows = [row for row in made.rows if row.listed.group == group]
-        if rows:
-            shown.add_row(f"[cyan]{title}[/cyan]")
-        for row in rows:
-            shown.add_row(*_cells(row, worth, narrow))
-    screen.print(shown)
+        for asks in dict.fromkeys(row.listed.asks for row in rows):
+            screen.print(f"[cyan]{title}: {asks}[/cyan]")
+            screen.print(lines(*(row for row in rows if row.listed.asks == asks)))
     screen.print("[dim]*: the rest of the record is public. c: held by a trusted curator. bytes: a device, both ways. "
-                 f"CPU s, memory: `ldpsim run`, within {_factors()}.[/dim]" if not narrow else
+                 f"CPU, memory: `ldpsim run`, within {_factors()}.[/dim]" if not narrow else
                  "[dim]*: the rest of the record is public. c: held by a trusted curator.[/dim]")  # fmt: skip
 
 
@@ -226,15 +256,28 @@ def _cells(row: PlanRow, worth: bool, narrow: bool) -> list[str]:
     mark = "*" if row.private_only else "c" if entry["level"] == "central_node" else ""
     held = "open" if entry["value"] is None else f"{loss(entry['value'])}{mark}"
     guess = "" if "best_guess" not in entry else percent(entry["best_guess"])
-    seen = "" if row.worth is None else f"{points(row.worth.test)} ({_whole(row.worth.low)}-{_whole(row.worth.high)})"
+    seen = NONE if row.worth is None else f"{points(row.worth.test)} ({_whole(row.worth.low)}-{_whole(row.worth.high)})"
     name = row.method if row.meets else f"[dim]{row.method}[/dim]"
     if narrow:
         return [name, held, seen if worth else bytes_(figures["bytes_per_device"])]
-    time = "" if figures["seconds"] is None else seconds(figures["seconds"])
-    memory = "" if figures["memory_bytes"] is None else size(figures["memory_bytes"])
+    time = NONE if figures["seconds"] is None else short_time(figures["seconds"])
+    memory = NONE if figures["memory_bytes"] is None else size(figures["memory_bytes"])
     memory = f"[red]{memory}[/red]" if figures["fits"] is False else memory
     return [name, row.shown_budget, held, guess, bytes_(figures["bytes_per_device"]), time, memory,
             *([seen] if worth else [])]  # fmt: skip
+
+
+def short_time(seconds: float) -> str:
+    """Return seconds, minutes, hours or days in few letters.
+
+    >>> [short_time(value) for value in (55.2, 800, 26_524, 9e5)]
+    ['55 s', '13 min', '7.4 h', '10 d']
+    """
+    for unit, factor in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * factor:
+            value = seconds / factor
+            return f"{value:,.0f} {unit}" if value >= 9.95 or unit == "min" else f"{value:.1f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def _whole(share: float) -> str:

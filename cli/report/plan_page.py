@@ -77,6 +77,7 @@ def render_plan(made: Plan) -> str:
         level=made.wishes.level.replace("_", " "),
         words=WORDS,
         choice=None if made.choice is None else _line(made.choice, numbers.get(made.choice.method)),
+        others=[_line(row, numbers.get(row.method)) for row in made.others],
         command=None if made.choice is None else rehearsal(made, made.choice.options),
         percent=percent,
         points_=points,

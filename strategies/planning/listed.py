@@ -10,15 +10,22 @@ class Listed:
     """A method in a plan.
 
     Args:
-        asks: What people are asked for, in a few words.
+        answers: What people are asked for, in a few words.
+        public: What has to be public; empty for nothing but the labels of some people.
         group: ``one report``, ``asking less``, ``other trust``, or ``nothing`` for what needs nobody's answer.
     """
 
-    asks: str
+    answers: str
     group: str = "one report"
+    public: str = ""
+
+    @property
+    def asks(self) -> str:
+        """Both in words."""
+        return f"{self.answers}; {self.public} are public" if self.public else self.answers
 
 
-_LINKS = Listed("links; features are public", "asking less")
+_LINKS = Listed("links", "asking less", "features")
 LISTED: dict[str, Listed] = {
     "hogs": Listed("links and features"),
     "sbp": Listed("links and features"),
@@ -27,10 +34,10 @@ LISTED: dict[str, Listed] = {
     "fp-blink": Listed("links and features"),
     "fp-ldpgen": Listed("links and features"),
     "noisy": Listed("links and features"),
-    "lpgnn": Listed("features and labels; links are public", "asking less"),
-    "rgnn": Listed("features and labels; links are public", "asking less"),
-    "upgnet": Listed("features; links and labels are public", "asking less"),
-    "privge": Listed("features; links and labels are public", "asking less"),
+    "lpgnn": Listed("features and labels", "asking less", "links"),
+    "rgnn": Listed("features and labels", "asking less", "links"),
+    "upgnet": Listed("features", "asking less", "links and labels"),
+    "privge": Listed("features", "asking less", "links and labels"),
     "blink": _LINKS,
     "rr": _LINKS,
     "symrr": _LINKS,

@@ -4,8 +4,8 @@ Randomised response adds about n p false neighbours to a row, p = 1 / (e^eps + 1
 would add fewer, and the links would look better than they are. So the miniature's epsilon of a bit is lowered until
 false ones and true ones keep their ratio:
 
-    a row counts by itself                     s p' = n p          as many false ones a row
-    both ends report a pair, and must agree    s p'^2 = n p^2      as many false pairs a person
+    a row counts by itself                s p' = n p              as many false ones a row
+    both ends report a pair               s p'^1.5 = n p^1.5      between that and as many false pairs (s p'^2 = n p^2)
 
 Reports whose noise does not depend on n (features, labels, a vote, a degree) keep their epsilon.
 """
@@ -29,6 +29,8 @@ from strategies.setup.run_setup import RunSetup
 
 PEOPLE = 600
 PEOPLE_A_CLASS = 40
+LARGER, MOST = 4, 10_000  # times as many people in larger miniatures, and the most people of the largest ones
+NOBODY_ASKED = 20_000  # people on whom null models are tried: they take little time
 # Most flipped bits of a row. With so many false neighbours to a true one the links are worth nothing, and more of
 # them would only cost time.
 MOST_FLIPPED, MOST_AGREEING = 0.1, 0.25
@@ -38,6 +40,19 @@ AGREEING = ("hogs", "sbp", "noisy", "fp-solitude", "fp-blink", "blink", "lp-and"
 def size_of(facts: GraphFacts, people: int = PEOPLE) -> int:
     """Return the number of people of the miniature."""
     return min(facts.n, max(people, PEOPLE_A_CLASS * facts.classes, math.ceil(4 * facts.mean_degree)))
+
+
+def sizes_of(facts: GraphFacts, people: int = PEOPLE) -> tuple[int, ...]:
+    """Return the rising numbers of people of miniatures, up to three; those that would be about the same are left out.
+
+    >>> [sizes_of(GraphFacts(n)) for n in (500, 900, 5000, 50_000)]
+    [(500,), (900,), (600, 2400, 5000), (600, 2400, 9600)]
+    """
+    few = size_of(facts, people)
+    sizes = [few]
+    while sizes[-1] < facts.n and (sizes[-1] * LARGER <= MOST or len(sizes) == 1) and len(sizes) < 3:
+        sizes.append(min(facts.n, LARGER * sizes[-1]))
+    return tuple(size for size, larger in zip(sizes, [*sizes[1:], math.inf], strict=True) if 2 * size <= larger)
 
 
 def save(population: Population, path: Path) -> None:
@@ -50,10 +65,9 @@ def save(population: Population, path: Path) -> None:
 
 def make(facts: GraphFacts, folder: Path, *, people: int, repeats: int) -> list[Path]:
     """Make one graph a repeat, each from a seed of its own, and return their files."""
-    size, paths = size_of(facts, people), []
-    for seed in range(repeats):
-        paths.append(folder / f"people-{seed}.npz")
-        save(miniature(facts, size, seed=seed + 1), paths[-1])
+    paths = [folder / f"people-{people}-{seed}.npz" for seed in range(repeats)]
+    for seed, path in enumerate(paths):
+        save(miniature(facts, people, seed=seed + 1), path)
     return paths
 
 
@@ -73,9 +87,9 @@ def kept_noise(epsilon: float, n: int, size: int, *, agreeing: bool) -> float:
     """Return the epsilon of a bit with which ``size`` people have the noise of ``n``.
 
     >>> round(kept_noise(8.0, 50_000, 1000, agreeing=False), 2), round(kept_noise(8.0, 50_000, 1000, agreeing=True), 2)
-    (4.07, 6.04)
+    (4.07, 5.39)
     """
-    flip = 1 / (math.exp(min(epsilon, 700.0)) + 1) * (n / size) ** (0.5 if agreeing else 1.0)
+    flip = 1 / (math.exp(min(epsilon, 700.0)) + 1) * (n / size) ** (2 / 3 if agreeing else 1.0)
     flip = min(flip, MOST_AGREEING if agreeing else MOST_FLIPPED)
     return math.log((1 - flip) / flip)
 

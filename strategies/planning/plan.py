@@ -22,8 +22,8 @@ from strategies.planning import worth as worths
 from strategies.planning.listed import LISTED
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.rows import PlanRow, row_of
-from strategies.planning.simulated import with_worth
-from strategies.planning.wishes import Wishes, chosen, judged
+from strategies.planning.simulated import GRAPHS, SECONDS, with_worth
+from strategies.planning.wishes import Wishes, chosen, judged, ranked
 from strategies.progress import Progress, quiet
 from strategies.setup.options import RunOptions
 
@@ -40,7 +40,8 @@ class Plan:
         nothing: Accuracy of each null model on the made-up graphs: nobody is asked.
         choice: The row that meets the wishes best; None if there is none.
         why: Reason for the choice, or for none, in a sentence.
-        notes: How worth was simulated: people, repeats, runs, seconds; empty without worth.
+        notes: How worth was simulated: people, sizes (people of each kind of miniature), repeats, runs, seconds,
+            stopped (whether the time ran out); empty without worth.
     """
 
     facts: GraphFacts
@@ -51,6 +52,14 @@ class Plan:
     choice: PlanRow | None
     why: str
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def others(self) -> list[PlanRow]:
+        """The best row beside the choice for each other trust, and where something else is public."""
+        best: dict[tuple[str, bool], PlanRow] = {}
+        for row in ranked(self.rows, self.wishes):
+            best.setdefault((row.listed.public, row.listed.group == "other trust"), row)
+        return [row for row in best.values() if row is not self.choice]
 
     def to_dict(self) -> dict[str, Any]:
         """Return ``plan --json``."""
@@ -65,6 +74,7 @@ class Plan:
             "cannot": dict(self.failures),
             "choice": None if self.choice is None else self.choice.to_dict(),
             "why": self.why,
+            "others": [row.method for row in self.others],
             "simulation": {"words": worths.WORDS, **self.notes} if self.notes else None,
         }
 
@@ -77,8 +87,9 @@ def make_plan(
     *,
     worth: bool = True,
     people: int = small.PEOPLE,
-    repeats: int = 3,
+    repeats: int = GRAPHS,
     workers: int | None = None,
+    seconds: float = SECONDS,
     progress: Progress = quiet,
 ) -> Plan:
     """Plan a collection; nobody is asked.
@@ -92,6 +103,7 @@ def make_plan(
         people: Number of made-up people; more where there are many classes.
         repeats: Number of made-up graphs.
         workers: Processes; None for one per core.
+        seconds: Longest time to simulate worth; what was not simulated by then has none.
         progress: Told the phase and the share of it that is done.
 
     Raises:
@@ -99,6 +111,8 @@ def make_plan(
     """
     if wishes.accuracy is not None and not worth:
         raise ValueError(f"--target accuracy={wishes.accuracy:g} with --no-worth: it needs the accuracy")
+    if not seconds > 0:
+        raise ValueError(f"--worth-seconds {seconds:g}: must be above 0")
     progress("accounts", 0.0)
     names = list(methods) or list(LISTED)
     paper = OnPaper(facts)
@@ -114,7 +128,8 @@ def make_plan(
     nothing: dict[str, worths.Worth] = {}
     notes: dict[str, Any] = {}
     if worth and rows:
-        rows, nothing, notes = with_worth(paper, rows, wishes, speed, people, repeats, workers, progress)
+        rows, nothing, notes = with_worth(paper, rows, wishes, speed, people, repeats, workers, seconds,
+                                         progress)  # fmt: skip
     made = [judged(row, wishes) for row in rows.values()]
     choice, why = chosen(made, wishes, nothing)
     return Plan(facts, wishes, made, failures, nothing, choice, why, notes)

@@ -1,4 +1,4 @@
-"""Rows of a plan with their likely worth: miniatures of each setting, and a search for the smallest budget."""
+"""Rows of a plan with their likely worth: a race of all settings in miniature, and a search where there is a target."""
 
 from __future__ import annotations
 
@@ -9,65 +9,125 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from curator.methods import find
-from curator.methods.owner.owner import LabelAnswers
+from curator.methods.federated.fedavg import Federated
+from curator.methods.owner.owner import LabelAnswers, OwnerMethod
 from strategies.engines.pool import available_cores, processes
+from strategies.estimate.asked import questions_on_paper
 from strategies.planning import miniature as small
 from strategies.planning import worth as worths
+from strategies.planning.information import LEAST_GAIN, most_gained
 from strategies.planning.on_paper import OnPaper
+from strategies.planning.race import Key, Race
 from strategies.planning.rows import PlanRow, row_of
-from strategies.planning.wishes import Wishes
+from strategies.planning.search import cheapest
+from strategies.planning.wishes import Wishes, missed_on_paper
+from strategies.planning.worth import Worth
 from strategies.progress import Progress
 from strategies.setup.options import RunOptions
 
-EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0)  # that a search for a target tries
-LAMBDAS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # and of an owner's methods
-OPTIMISM = 0.1  # most by which a miniature was above the full size where it was tried (docs/commands/plan.md)
+SECONDS = 120.0  # that worth is simulated for
+GRAPHS = 2  # of each size but the largest, which has one
+# Settings are run on larger graphs if they are so little below the null models on small ones, and so far above chance.
+HOPE, ABOVE_CHANCE = 0.1, 0.04
+LAST = 4  # settings that are run on the largest graph
+_SMALL, _LARGER = 0.4, 0.8  # parts of the time after which no further graph of these sizes is begun
 
 
 def with_worth(
     paper: OnPaper, rows: Mapping[str, PlanRow], wishes: Wishes, speed: float, people: int, repeats: int,
-    workers: int | None, progress: Progress,
-) -> tuple[dict[str, PlanRow], dict[str, worths.Worth], dict[str, Any]]:  # fmt: skip
-    """Return the rows with their worth, that of asking nobody, and notes on the simulation."""
-    started, runs = time.perf_counter(), 0
-    kept = dict(rows)
+    workers: int | None, seconds: float, progress: Progress,
+) -> tuple[dict[str, PlanRow], dict[str, Worth], dict[str, Any]]:  # fmt: skip
+    """Return the rows with their worth, that of asking nobody, and notes on the simulation.
+
+    A row that misses a wish on paper is not simulated, nor one whose reports say next to nothing. One that does not
+    fit this machine is, after all others.
+    """
+    started, n = time.perf_counter(), paper.facts.n
+    kept = {name: row if row.why else _told_enough(paper, row) for name, row in rows.items()}
+    able = {name: row for name, row in kept.items() if not row.why and not missed_on_paper(row, wishes)}
+    able = dict(sorted(able.items(), key=lambda item: item[1].figures["fits"] is False))
     with tempfile.TemporaryDirectory(prefix="ldpsim-plan-") as folder, _pool(workers) as pool:
-        graphs = small.make(paper.facts, Path(folder), people=people, repeats=repeats)
-        size = small.size_of(paper.facts, people)
-        progress("simulating", 0.0)
-        nulls = list(pool.in_order(worths.nothing_trial, graphs))
+        sizes = small.sizes_of(paper.facts, people)
+        graphs = {size: small.make(paper.facts, Path(folder), people=size, repeats=repeats if place < 2 else 1)
+                  for place, size in enumerate(sizes)}  # fmt: skip
+        whole = small.make(paper.facts, Path(folder), people=min(n, small.NOBODY_ASKED), repeats=1)
+        progress("null models", None)
+        *few, nothing = pool.in_order(worths.nothing_trial, [*graphs[sizes[0]], *whole])
+        race = Race(pool, graphs, lambda options, size: _in_miniature(paper, options, size), seconds, progress)
 
-        def tried(several: Mapping[str, PlanRow], number: int) -> dict[str, list[float] | str]:
-            nonlocal runs
-            trials = {name: worths.trials_of(_in_miniature(paper, row.options, size), graphs[:number])
-                      for name, row in several.items()}  # fmt: skip
-            runs += sum(map(len, trials.values()))
-            return worths.run_all(pool, trials)
+        def seen() -> dict[Key, Worth]:
+            nulls: dict[Key, worths.Scores] = {
+                ("", place): {sizes[0]: [each[name].test for each in few if name in each]}
+                for place, name in enumerate(few[0])
+            }
+            found = worths.intervals({**nulls, **race.scores}, n)
+            return {key: worth for key, worth in found.items() if key[0]}
 
+        keys: dict[str, Key] = {name: (name, 0.0) for name in able}
         if wishes.accuracy is not None and wishes.loss is None:
-            kept = _cheapest(paper, kept, wishes, speed, lambda several: tried(several, min(2, repeats)), progress)
-        able = {name: row for name, row in kept.items() if not any(why.startswith("no setting") for why in row.why)}
-        found: dict[str, list[float] | str] = {}
-        names = list(able)
-        for start in range(0, len(names), 4):  # in parts, so that the bar moves
-            found |= tried({name: able[name] for name in names[start : start + 4]}, repeats)
-            progress("simulating", (start + 4) / max(len(names), 4) if start + 4 < len(names) else 1.0)
-    values = {name: each for name, each in found.items() if not isinstance(each, str)}
-    shown = worths.intervals({**values, **{f" {name}": [each[name] for each in nulls if name in each]
-                                           for name in nulls[0]}})  # fmt: skip
-    nothing = {name: shown[f" {name}"] for name in nulls[0]}
+            found, keys = cheapest(
+                race, able, wishes.accuracy, lambda options: row_of(paper, options, wishes.level, speed), seen
+            )
+            kept |= found
+        else:
+            _race(paper, race, able, keys, few)
+        if len(sizes) > 2:
+            _last_ones(race, kept, keys, seen(), wishes, lambda row: _bar(paper, row.options, nothing)[1])
+        final = seen()
     for name in able:
-        row, result = kept[name], found[name]
-        if isinstance(result, str):
-            kept[name] = row.but(f"its miniature failed: {result}")
-            continue
-        better = shown[name]
-        if small.of_a_bit(paper.set_up(row.options)) is not None and size < paper.facts.n:
-            better = replace(better, low=max(0.0, better.low - OPTIMISM))
-        kept[name] = replace(row, worth=better, bar=_bar(paper, row.options, nothing))
-    notes = {"people": size, "repeats": repeats, "runs": runs, "seconds": time.perf_counter() - started}
+        row, key = kept[name], keys.get(name)
+        if key in final:
+            kept[name] = replace(row, worth=final[key], bar=_bar(paper, row.options, nothing))
+        elif not row.why:
+            failed = race.failed.get(key or (name, 0.0))
+            kept[name] = row.but(f"miniature failed: {failed}" if failed else f"not simulated in {seconds:g} s")
+    notes = {"people": sizes[0], "sizes": list(sizes), "repeats": repeats, "runs": race.runs,
+             "seconds": time.perf_counter() - started, "stopped": race.stopped}  # fmt: skip
     return kept, nothing, notes
+
+
+def _race(
+    paper: OnPaper, race: Race, rows: Mapping[str, PlanRow], keys: Mapping[str, Key], nulls: list[dict[str, Worth]]
+) -> None:
+    """Run all settings on small graphs, and on larger ones those that are near what needs nobody's answer, or above."""
+    settings = {keys[name]: row.options for name, row in rows.items()}
+    means = {name: sum(each[name].test for each in nulls if name in each) / len(nulls) for name in nulls[0]}
+    bars = {keys[name]: [means[null] for null in _allowed(paper, row.options, means)] for name, row in rows.items()}
+
+    def hopeful(key: Key) -> bool:
+        mean = race.mean(key)
+        return mean is None or mean > max(means["chance"] + ABOVE_CHANCE, *(bar - HOPE for bar in bars[key]))
+
+    race.run(settings, race.sizes[0], graphs=1)
+    race.run(settings, race.sizes[0], hopeful, share=_SMALL)
+    if len(race.sizes) > 1:
+        race.run({key: options for key, options in settings.items() if key in race.scores and hopeful(key)},
+                 race.sizes[1], share=_LARGER)  # fmt: skip
+
+
+def _last_ones(
+    race: Race, rows: Mapping[str, PlanRow], keys: Mapping[str, Key], worths: Mapping[Key, Worth], wishes: Wishes,
+    bar: Callable[[PlanRow], float],
+) -> None:  # fmt: skip
+    """Run the settings that are likely to be chosen on the largest graph."""
+    known = {name: worths[key] for name, key in keys.items() if key in worths and not rows[name].why}
+    good = [name for name, worth in known.items() if worth.test > bar(rows[name])]
+    if wishes.accuracy is None:
+        good.sort(key=lambda name: -known[name].test)
+    else:
+        good = sorted((name for name in good if known[name].test >= wishes.accuracy), key=lambda name: rows[name].loss)
+    race.run({keys[name]: rows[name].options for name in good[:LAST]}, race.sizes[-1])
+
+
+def _told_enough(paper: OnPaper, row: PlanRow) -> PlanRow:
+    """Return the row, with a reason against it if its reports cannot raise the accuracy."""
+    setup, facts = paper.set_up(row.options), paper.facts.public()
+    asked = questions_on_paper(setup.method, facts, setup.budget, row.options.label_rate)
+    gain = most_gained(asked, paper.people[0])
+    if not asked or isinstance(setup.method, OwnerMethod) or gain >= LEAST_GAIN:
+        return row
+    said = f"{100 * gain:.1f}" if gain > 0.0005 else "0.1"
+    return row.but(f"reports say next to nothing (at most {said} points of accuracy): not simulated")
 
 
 def _pool(workers: int | None) -> Any:
@@ -83,60 +143,19 @@ def _in_miniature(paper: OnPaper, options: RunOptions, size: int) -> RunOptions:
     return kept
 
 
-def _bar(paper: OnPaper, options: RunOptions, nothing: Mapping[str, worths.Worth]) -> tuple[str, float]:
+def _bar(paper: OnPaper, options: RunOptions, nothing: Mapping[str, Worth]) -> tuple[str, float]:
     """Return the best null model that the method's public data allow, and its accuracy."""
-    setup = paper.set_up(options)
-    allowed = ["chance"]
-    allowed += ["features alone"] if setup.budget.public_features else []
-    allowed += ["graph alone"] if setup.method.knows_graph() else []
-    best = max((name for name in allowed if name in nothing), key=lambda name: nothing[name].test)
+    best = max(_allowed(paper, options, nothing), key=lambda name: nothing[name].test)
     return best, nothing[best].test
 
 
-def _cheapest(
-    paper: OnPaper, rows: Mapping[str, PlanRow], wishes: Wishes, speed: float,
-    tried: Callable[[Mapping[str, PlanRow]], dict[str, list[float] | str]], progress: Progress,
-) -> dict[str, PlanRow]:  # fmt: skip
-    """Return each method at the smallest budget whose miniature reaches the target, by bisection.
-
-    A method that does not reach it with the largest budget keeps that one, with the reason.
-    """
-    assert wishes.accuracy is not None
-    kept, best, reached = dict(rows), dict[str, PlanRow](), dict[str, float]()
-    ladder = {name: LAMBDAS if issubclass(find(name), LabelAnswers) else EPSILONS for name in rows}
-    span = {name: (0, len(steps) - 1) for name, steps in ladder.items()}
-    first = True
-    while span:
-        several: dict[str, PlanRow] = {}
-        for name, (low, high) in list(span.items()):
-            middle = high if first else (low + high) // 2
-            try:
-                several[name] = row_of(paper, _at(rows[name].options, ladder[name][middle]), wishes.level, speed)
-            except ValueError as error:
-                kept[name] = rows[name].but(f"no setting: {' '.join(str(error).split())}")
-                del span[name]
-        for name, found in tried(several).items():
-            low, high = span[name]
-            middle = high if first else (low + high) // 2
-            mean = 0.0 if isinstance(found, str) else sum(found) / len(found)
-            reached[name] = mean
-            if mean >= wishes.accuracy:
-                best[name], high = several[name], middle - 1
-            elif first:
-                kept[name] = several[name]
-                low = high + 1
-            else:
-                low = middle + 1
-            if low > high:
-                del span[name]
-            else:
-                span[name] = low, high
-        first = False
-        progress("searching", None)
-    return {name: best.get(name, row) for name, row in kept.items()}
-
-
-def _at(options: RunOptions, budget: float) -> RunOptions:
-    if issubclass(find(options.method), LabelAnswers):
-        return replace(options, settings={**options.settings, "lambda_": repr(budget)})
-    return replace(options, epsilon=budget)
+def _allowed(paper: OnPaper, options: RunOptions, known: Mapping[str, Any]) -> list[str]:
+    """Return the null models that need no more than what is public to the method: without public labels, chance."""
+    setup = paper.set_up(options)
+    allowed = ["chance"]
+    if not isinstance(setup.method, (OwnerMethod, Federated)):
+        asked = questions_on_paper(setup.method, setup.population.facts, setup.budget)
+        if not any(ask.attribute == "label" for question in asked for stage in question.query.plan for ask in stage):
+            allowed += ["features alone"] if setup.budget.public_features else []
+            allowed += ["graph alone"] if setup.method.knows_graph() else []
+    return [name for name in allowed if name in known]

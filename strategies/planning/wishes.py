@@ -64,6 +64,21 @@ class Wishes:
 
 def judged(row: PlanRow, wishes: Wishes) -> PlanRow:
     """Return the row with the wishes that it does not meet."""
+    why = missed_on_paper(row, wishes)
+    if row.figures["fits"] is False:
+        why.append(f"does not fit: {in_gib(row.figures['memory_bytes'])} of memory, this machine has "
+                   f"{in_gib(memory_bytes())}")  # fmt: skip
+    if row.worth is not None:
+        if wishes.accuracy is not None and row.worth.test < wishes.accuracy:
+            why.append(f"likely {100 * row.worth.test:.0f} %, below {100 * wishes.accuracy:g} %")
+        if row.bar is not None and row.worth.low <= row.bar[1]:
+            clearly = "" if row.worth.test <= row.bar[1] else "clearly "
+            why.append(f"not {clearly}better than nobody's answer ({row.bar[0]}: {100 * row.bar[1]:.0f} %)")
+    return row.but(*why)
+
+
+def missed_on_paper(row: PlanRow, wishes: Wishes) -> list[str]:
+    """Return the wishes that a row misses whatever it is worth, on any machine."""
     why = list[str]()
     entry = row.at_level
     if wishes.loss is not None and not row.why:
@@ -79,41 +94,42 @@ def judged(row: PlanRow, wishes: Wishes) -> PlanRow:
     if row.figures["question_bytes"] > MAX_BYTES:
         why.append(f"its question has {row.figures['question_bytes'] / 1e6:,.1f} MB, and a device reads "
                    f"{MAX_BYTES / 1e6:.1f}")  # fmt: skip
-    if row.figures["fits"] is False:
-        why.append(f"does not fit: {in_gib(row.figures['memory_bytes'])} of memory, this machine has "
-                   f"{in_gib(memory_bytes())}")  # fmt: skip
-    if row.worth is not None:
-        if wishes.accuracy is not None and row.worth.test < wishes.accuracy:
-            why.append(f"likely {100 * row.worth.test:.0f} %, below {100 * wishes.accuracy:g} %")
-        if row.bar is not None and row.worth.test <= row.bar[1]:
-            why.append(f"no better than nobody's answer ({row.bar[0]}: {100 * row.bar[1]:.0f} %)")
-    return row.but(*why)
+    return why
 
 
 def chosen(
     rows: Sequence[PlanRow], wishes: Wishes, nothing: Mapping[str, Worth]
 ) -> tuple[PlanRow | None, str]:  # fmt: skip
     """Return the row that meets the wishes best, and the reason in a sentence."""
-    good = [row for row in rows if row.meets]
+    good = ranked(rows, wishes)
     if not good:
         return None, _why_none(rows, nothing)
+    level, worth = wishes.level.replace("_", " "), good[0].worth
+    if worth is None:
+        return good[0], f"the least loss at the level {level}, then the fewest bytes; worth was not simulated"
+    seen = f"likely {100 * worth.test:.0f} %, {100 * worth.low:.0f} to {100 * worth.high:.0f} ({WORDS})"
     if wishes.accuracy is not None:
-        best = min(good, key=lambda row: (round(row.loss, 2), row.figures["bytes_per_device"]))
-        return best, f"the least loss at the level {wishes.level} of those that reach {100 * wishes.accuracy:g} %"
+        return good[0], f"{seen}, with the least loss at the level {level} of those that reach " \
+                        f"{100 * wishes.accuracy:g} %"  # fmt: skip
+    return good[0], f"{seen}, the best of {len(good)} that meet the wishes"
+
+
+def ranked(rows: Sequence[PlanRow], wishes: Wishes) -> list[PlanRow]:
+    """Return the rows that meet the wishes, the best first: with a target the least loss, else the likeliest worth."""
+    good = [row for row in rows if row.meets]
     scored = [row for row in good if row.worth is not None]
-    if not scored:
-        best = min(good, key=lambda row: (round(row.loss, 2), row.figures["bytes_per_device"]))
-        return best, f"the least loss at the level {wishes.level}, then the fewest bytes; worth was not simulated"
-    best = max(scored, key=lambda row: row.worth.test if row.worth else 0.0)
-    return best, f"the likeliest accuracy of {len(good)} that meet the wishes ({WORDS})"
+    if wishes.accuracy is not None or not scored:
+        return sorted(good, key=lambda row: (round(row.loss, 2), row.figures["bytes_per_device"]))
+    return sorted(scored, key=lambda row: -row.worth.test if row.worth else 0.0)
 
 
 def _why_none(rows: Sequence[PlanRow], nothing: Mapping[str, Worth]) -> str:
     """Return why no row meets the wishes, with the commonest reason."""
     if not rows:
         return "none, because no method can be asked like that"
-    nearest = min(rows, key=lambda row: len(row.why))
+    nearest = min(rows, key=lambda row: (len(row.why), -(row.worth.test if row.worth else 0.0)))
     said = f"none, because no method meets every wish; the nearest is {nearest.method}: {'; '.join(nearest.why)}"
-    if "chance" in nothing:
-        said += f". Asking nobody gives {100 * nothing['chance'].test:.0f} % (the largest class)"
+    if nothing:
+        given = ", ".join(f"{100 * worth.test:.0f} % ({name})" for name, worth in nothing.items())
+        said += f". Asking nobody gives {given}"
     return said

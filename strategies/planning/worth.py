@@ -1,6 +1,6 @@
 """Likely worth of a plan's settings: each is run in miniature, on made-up people.
 
-    facts -> one small made-up graph a repeat -> a run with the noise of the full size -> test accuracy
+    facts -> small made-up graphs -> runs with the noise of the full size -> test accuracy, with an interval
 
 It is an estimate for graphs that ``generated`` can make: simulated, not measured on anybody's people.
 """
@@ -8,19 +8,24 @@ It is an estimate for graphs that ``generated`` can make: simulated, not measure
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.stats import t as student
 
-from strategies.engines.pool import Pool
 from strategies.setup.options import RunOptions
 
 WORDS = "simulated, not measured on your people"
+# Accuracy by which miniatures were at most too high and too low where they were tried (docs/commands/plan.md), for each
+# factor of four between their people and all people.
+TOO_HIGH, TOO_LOW = 0.08, 0.04
 _LEAST_SPREAD = 0.01  # of the accuracy between two made-up graphs
+
+Name = TypeVar("Name", bound=Hashable)
+Scores = Mapping[int, Sequence[float]]  # number of made-up people -> test accuracy on each graph
 
 
 @dataclass(frozen=True)
@@ -28,17 +33,22 @@ class Worth:
     """Likely test accuracy, with its 95 % interval.
 
     Args:
-        test: Mean over the repeats.
-        low, high: Interval of that mean.
+        test: Accuracy of the largest runs.
+        low, high: Its interval.
+        people: Number of made-up people of the largest runs behind it.
+        runs: Number of runs.
     """
 
     test: float
     low: float
     high: float
+    people: int = 0
+    runs: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values."""
-        return {"test": self.test, "low": self.low, "high": self.high, "simulated": True}
+        return {"test": self.test, "low": self.low, "high": self.high, "simulated": True,
+                "people": self.people, "runs": self.runs}  # fmt: skip
 
 
 def run_trial(options: RunOptions) -> float | str:
@@ -55,7 +65,7 @@ def run_trial(options: RunOptions) -> float | str:
     return "nobody was scored" if found is None else float(found)
 
 
-def nothing_trial(path: Path) -> dict[str, float]:
+def nothing_trial(path: Path) -> dict[str, Worth]:
     """Return the accuracy of each null model on a made-up graph (a worker's task): nobody is asked for anything."""
     from curator.nulls.known import known_from_graph
     from curator.nulls.models import chance, features_alone, graph_alone
@@ -70,45 +80,53 @@ def nothing_trial(path: Path) -> dict[str, float]:
     found = {"chance": np.full(len(people), chance(known)), "features alone": features_alone(known, seed=0),
              "graph alone": graph_alone(known)}  # fmt: skip
     return {
-        name: float(np.mean(classes[split.test] == truth)) for name, classes in found.items() if classes is not None
+        name: _of_test_people(classes[split.test] == truth, len(people))
+        for name, classes in found.items()
+        if classes is not None
     }
 
 
-def trials_of(options: RunOptions, graphs: Sequence[Path]) -> list[RunOptions]:
-    """Return one run a made-up graph; nothing is written, and neither nulls nor a reference are taken."""
-    bare = replace(
-        options, clients=None, split="random", state=None, from_reports=None, out=None, save_reports=False, repeats=1,
-        engine="local", workers=None, ray_address=None, device="cpu", nulls=False, reference=False, collector_key=None,
-        force=True,
+def _of_test_people(right: np.ndarray, people: int) -> Worth:
+    share = float(np.mean(right))
+    reach = 1.96 * math.hypot(math.sqrt(share * (1 - share) / len(right)), _LEAST_SPREAD)
+    return Worth(share, max(0.0, share - reach), min(1.0, share + reach), people, 1)
+
+
+def trial_of(options: RunOptions, graph: Path, seed: int) -> RunOptions:
+    """Return a run on a made-up graph; nothing is written, and neither nulls nor a reference are taken."""
+    return replace(
+        options, dataset=str(graph), seed=seed, seeds={}, clients=None, split="random", state=None, from_reports=None,
+        out=None, save_reports=False, repeats=1, engine="local", workers=None, ray_address=None, device="cpu",
+        nulls=False, reference=False, collector_key=None, force=True,
     )  # fmt: skip
-    return [replace(bare, dataset=str(path), seed=seed, seeds={}) for seed, path in enumerate(graphs)]
 
 
-def run_all(pool: Pool, several: Mapping[str, Sequence[RunOptions]]) -> dict[str, list[float] | str]:
-    """Run the trials of several settings; a setting whose trial failed has its line in place of accuracies."""
-    tasks = [(name, options) for name, trials in several.items() for options in trials]
-    found: dict[str, list[float] | str] = {name: [] for name in several}
-    answers: Iterable[float | str] = pool.in_order(run_trial, [options for _, options in tasks])
-    for (name, _), answer in zip(tasks, answers, strict=True):
-        kept = found[name]
-        if isinstance(answer, str):
-            found[name] = answer
-        elif not isinstance(kept, str):
-            kept.append(answer)
-    return found
+def intervals(found: Mapping[Name, Scores], n: int) -> dict[Name, Worth]:
+    """Return the likely accuracy of each setting among n people, with its 95 % interval: that of its largest runs.
 
-
-def intervals(found: Mapping[str, Sequence[float]]) -> dict[str, Worth]:
-    """Return the mean of each setting with its 95 % interval.
-
-    The spread between graphs is pooled over the settings: three repeats of one alone would say little about it.
+    The spread between graphs is pooled over the settings, and over the sizes as if it fell with the number of people:
+    two runs of one setting alone would say little. Runs of fewer than n people widen the interval
+    (:data:`TOO_HIGH`, :data:`TOO_LOW`).
     """
-    spreads = [(len(values) - 1, float(np.var(values, ddof=1))) for values in found.values() if len(values) > 1]
-    freedom = sum(count for count, _ in spreads)
-    pooled = sum(count * spread for count, spread in spreads) / freedom if freedom else 0.0
+    several = [(size, values) for scores in found.values() for size, values in scores.items() if len(values) > 1]
+    freedom = sum(len(values) - 1 for _, values in several)
+    pooled = sum(size * (len(values) - 1) * float(np.var(values, ddof=1)) for size, values in several) / max(freedom, 1)
+    quantile = float(student.ppf(0.975, max(freedom, 1)))
     made = {}
-    for name, values in found.items():
-        mean = float(np.mean(values))
-        reach = student.ppf(0.975, max(freedom, 1)) * math.sqrt(max(pooled, _LEAST_SPREAD**2) / len(values))
-        made[name] = Worth(mean, max(0.0, mean - float(reach)), min(1.0, mean + float(reach)))
+    for name, scores in found.items():
+        people = max(scores)
+        values = scores[people]
+        test, share = float(np.mean(values)), growth(people, n)
+        reach = quantile * math.sqrt(max(pooled / people, _LEAST_SPREAD**2) / len(values))
+        low, high = test - reach - TOO_HIGH * share, test + reach + TOO_LOW * share
+        made[name] = Worth(test, max(0.0, low), min(1.0, high), people, sum(map(len, scores.values())))
     return made
+
+
+def growth(people: int, n: int) -> float:
+    """Return by how many factors of four n people are more than ``people``.
+
+    >>> growth(600, 9600), growth(600, 500)
+    (2.0, 0.0)
+    """
+    return max(0.0, math.log(n / people, 4))

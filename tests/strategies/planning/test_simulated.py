@@ -12,6 +12,7 @@ from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning import simulated, worth
 from strategies.planning.plan import make_plan
 from strategies.planning.wishes import Wishes
+from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
 
 FACTS = GraphFacts(40_000, features=40, classes=3, words=5.0)
@@ -35,8 +36,11 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
         yield made
         made.close()
 
-    def nothing(path: Path) -> dict[str, float]:
-        return {"chance": 0.3, "features alone": 0.5, "graph alone": 0.6}
+    def nothing(path: Path) -> dict[str, Worth]:
+        return {
+            name: Worth(test, test, test)
+            for name, test in (("chance", 0.3), ("features alone", 0.5), ("graph alone", 0.6))
+        }
 
     monkeypatch.setattr(worth, "run_trial", trial)
     monkeypatch.setattr(worth, "nothing_trial", nothing)
@@ -47,30 +51,49 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
 def test_each_method_gets_the_smallest_budget_that_reaches_the_target(runs: Runs) -> None:
     made = make_plan(["vote", "lpgnn"], RunOptions(), FACTS, Wishes(accuracy=0.55), people=60)
     rows = {row.method: row for row in made.rows}
-    assert rows["vote"].options.epsilon == 6.0 and rows["vote"].meets
-    assert rows["vote"].worth is not None and rows["vote"].worth.test == pytest.approx(0.601)
-    assert made.choice is not None and made.choice.loss == pytest.approx(6.0)
-    # links are public there: what they give alone is as good
-    assert rows["lpgnn"].bar == ("graph alone", pytest.approx(0.6)) and rows["lpgnn"].meets
-    assert len(runs) == made.notes["runs"] < 2 * 2 * len(simulated.EPSILONS)
+    assert rows["vote"].options.epsilon == 6.0 and rows["vote"].worth is not None
+    assert rows["vote"].worth.test == pytest.approx(0.6, abs=0.01)
+    # its labels are private: nobody's answer is the largest class, though the links are public
+    assert rows["lpgnn"].bar == ("chance", pytest.approx(0.3))
+    assert len(runs) == made.notes["runs"] < 2 * 2 * 10
 
 
 def test_a_target_out_of_reach_says_how_far_the_largest_budget_goes(runs: Runs) -> None:
     made = make_plan(["vote"], RunOptions(), FACTS, Wishes(accuracy=0.99), people=60)
     (row,) = made.rows
-    assert row.options.epsilon == max(simulated.EPSILONS) and "likely 95 %, below 99 %" in row.why
+    assert row.options.epsilon == 16.0 and "likely 95 %, below 99 %" in row.why
     assert made.choice is None and made.why.startswith("none, because")
 
 
 def test_a_miniature_that_fails_is_a_reason(runs: Runs) -> None:
     made = make_plan(["rr", "vote"], RunOptions(), FACTS, Wishes(), people=60)
     rows = {row.method: row for row in made.rows}
-    assert rows["rr"].worth is None and "its miniature failed: it broke" in rows["rr"].why
+    assert rows["rr"].worth is None and "miniature failed: it broke" in rows["rr"].why
     assert rows["vote"].worth is not None and made.nothing["chance"].test == pytest.approx(0.3)
 
 
-def test_noisy_rows_have_a_lower_end_that_counts_the_optimism_of_miniatures(runs: Runs) -> None:
-    made = make_plan(["hogs", "vote"], RunOptions(), FACTS, Wishes(), people=60)
-    hogs, vote = (row.worth for row in made.rows)
-    assert hogs is not None and vote is not None
-    assert (hogs.test - hogs.low) - (vote.test - vote.low) == pytest.approx(simulated.OPTIMISM)
+def test_what_cannot_be_chosen_is_not_simulated(runs: Runs) -> None:
+    made = make_plan(["hogs", "vote"], RunOptions(), FACTS, Wishes(holds=4.0), people=60)
+    hogs, vote = made.rows
+    assert hogs.worth is None and vote.worth is not None
+    assert "reports say next to nothing (at most 0.1 points of accuracy): not simulated" in hogs.why
+    assert {options.method for options in runs} == {"vote"}
+    runs.clear()
+    made = make_plan(["hogs", "vote"], RunOptions(), FACTS, Wishes(max_bytes=5000), people=60)
+    assert {options.method for options in runs} == {"hogs"} and made.rows[1].worth is None
+
+
+def test_larger_graphs_are_for_what_is_near_nobodys_answer_or_above(runs: Runs) -> None:
+    low = make_plan(["dprr"], RunOptions(epsilon=3.8), FACTS, Wishes(), people=60)
+    assert {options.dataset for options in runs} == {runs[0].dataset} and low.rows[0].worth is not None
+    assert low.rows[0].worth.people == 120 and low.rows[0].bar == ("features alone", pytest.approx(0.5))
+    runs.clear()
+    high = make_plan(["dprr"], RunOptions(epsilon=7.0), FACTS, Wishes(), people=60)
+    assert high.rows[0].worth is not None and high.rows[0].worth.people == 1920
+    assert len(runs) == 5 and high.notes["sizes"] == [120, 480, 1920]
+
+
+def test_what_is_not_simulated_in_time_says_so(runs: Runs) -> None:
+    made = make_plan(["vote"], RunOptions(), FACTS, Wishes(), people=60, seconds=1e-9)
+    assert made.rows[0].worth is None and "not simulated in 1e-09 s" in made.rows[0].why
+    assert made.notes["stopped"] is True and made.notes["runs"] == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from strategies.planning.rows import PlanRow
-from strategies.planning.wishes import Wishes, chosen, judged
+from strategies.planning.wishes import Wishes, chosen, judged, missed_on_paper, ranked
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
 
@@ -35,7 +35,8 @@ def test_a_chance_of_a_right_guess_is_a_loss() -> None:
     (row("rr", 4.0, 0.6, fits=False), "does not fit"),
     (row("rr", 4.0, 0.6, question_bytes=5e6), "its question has 5.0 MB, and a device reads 4.2"),
     (row("rr", 4.0, 0.4), "likely 40 %, below 50 %"),
-    (row("rr", 4.0, 0.2), "no better than nobody's answer (chance: 25 %)"),
+    (row("rr", 4.0, 0.2), "not better than nobody's answer (chance: 25 %)"),
+    (row("rr", 4.0, 0.28), "not clearly better than nobody's answer (chance: 25 %)"),
 ])  # fmt: skip
 def test_every_wish_that_is_missed_has_its_reason(given: PlanRow, why: str) -> None:
     wishes = Wishes(accuracy=0.5, holds=4.0, max_bytes=1000)
@@ -43,12 +44,20 @@ def test_every_wish_that_is_missed_has_its_reason(given: PlanRow, why: str) -> N
     assert judged(row("rr", 4.0, 0.6), wishes).meets
 
 
+def test_what_is_missed_on_paper_needs_no_simulation() -> None:
+    wishes = Wishes(accuracy=0.5, holds=4.0, max_bytes=1000)
+    assert missed_on_paper(row("rr", 4.0, 0.1, fits=False), wishes) == []
+    assert len(missed_on_paper(row("rr", 5.0, None, size=2000, question_bytes=5e6), wishes)) == 3
+
+
 def test_the_choice_is_the_likeliest_or_with_a_target_the_least_loss() -> None:
     rows = [row("rr", 4.0, 0.6), row("vote", 2.0, 0.55), row("hogs", 8.0, 0.9).but("too slow")]
     best, why = chosen(rows, Wishes(), NOTHING)
     assert best is rows[0] and "simulated, not measured on your people" in why
+    assert "likely 60 %, 55 to 65" in why
     best, _ = chosen(rows, Wishes(accuracy=0.5), NOTHING)
     assert best is rows[1]
+    assert [each.method for each in ranked(rows, Wishes())] == ["rr", "vote"]
     best, _ = chosen([replace(each, worth=None) for each in rows], Wishes(), {})
     assert best is not None and best.method == "vote"
 
@@ -57,7 +66,6 @@ def test_no_choice_names_the_nearest_and_what_asking_nobody_gives() -> None:
     rows = [row("rr", 4.0, 0.6).but("a", "b"), row("vote", 2.0, 0.5).but("too large")]
     assert chosen(rows, Wishes(), NOTHING) == (
         None,
-        "none, because no method meets every wish; the nearest is vote: too large. "
-        "Asking nobody gives 25 % (the largest class)",
+        "none, because no method meets every wish; the nearest is vote: too large. Asking nobody gives 25 % (chance)",
     )
     assert chosen([], Wishes(), {})[1].startswith("none")
