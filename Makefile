@@ -42,7 +42,8 @@ run: $(READY)
 	$(BIN)/ldpsim run --clients 3000 --method hogs --feature-share 0.3
 
 # The tests' networks are small: more threads would only wait for one another.
-# One worker a core, four at most: each needs a gigabyte. tests/conftest.py says which tests stay together.
+# A worker for each core and one for the tests that wait for servers, four at most: each needs a gigabyte.
+# tests/conftest.py says how many, and which tests stay together.
 # Byte code is kept: the tests start many Python processes, and each would compile everything again.
 test: export OMP_NUM_THREADS ?= 1
 test: export PYTHONDONTWRITEBYTECODE =

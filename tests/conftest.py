@@ -55,6 +55,14 @@ class ByFile(LoadFileScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return one worker more than there are cores: the worker with the servers waits most of its time."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None  # pytest-xdist reads it
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
     """Give ``--dist loadfile`` our schedule; another choice on the command line stays."""
     return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
