@@ -78,8 +78,9 @@ LINES = (
     IndexLine("stress-all.md", "Every adversary and fault, up to 1,000 asks",
               r"^(\d+) of (\d+) rows", "{1} of {2} rows agree with theory", "python -m benchmarks.papers.stress_all"),
     IndexLine("poison.md", "Devices that lie: six methods on Cora, and what defences save",
-              r"(\d+) of (\d+) rows with a law agree with it\. Lies cost\s+5 points more than silence for ([^.]*)\.",
-              "{1} of {2} rows agree with their law; lies cost 5 points more than silence for {3}",
+              r"(\d+) of (\d+) rows with a law agree with it\. Lies cost\s+at least 5 points more than silence for "
+              r"([^.]*)\.",
+              "{1} of {2} rows agree with their law; lies cost at least 5 points more than silence for {3}",
               "python -m benchmarks.poison.run"),
     IndexLine("audits.md", "Randomisers of pure-ldp and multi-freq-ldpy, audited by their reports",
               r"^Of (\d+) rows (\d+) are contradicted", "{2} of {1} rows are contradicted; each is explained",

@@ -95,7 +95,7 @@ def summary(rows: Table) -> str:
     broken = sorted({row["method"] for row in rows if _breaks(row)})
     return (
         f"{len(rows)} rows; the most repeats of a row are {most}. {sum(laws)} of {len(laws)} rows with a law agree "
-        f"with it. Lies cost 5 points more than silence for {', '.join(broken) or 'no method'}."
+        f"with it. Lies cost at least 5 points more than silence for {', '.join(broken) or 'no method'}."
     )  # fmt: skip
 
 
@@ -113,8 +113,9 @@ def verdicts(title: str, group: Table) -> Iterator[str]:
         at = min((row["share"] for row in rows if _breaks(row)), default=None)
         worst = min(rows, key=lambda row: row["vs_silent"])
         words = (
-            f"no share up to {_percent(max(row['share'] for row in rows))} costs 5 points more than silence"
-            if at is None else f"from {_percent(at)} of liars on, honest people lose 5 points or more against silence"
+            f"no share up to {_percent(max(row['share'] for row in rows))} costs at least 5 points more than silence"
+            if at is None else
+            f"from {_percent(at)} of liars on, honest people lose at least 5 points more than under silence"
         )  # fmt: skip
         yield (
             f"**{title}, `{attack}`**: {words}; the worst difference is {_points(worst['vs_silent'])} points "
@@ -129,7 +130,9 @@ def _input_beside_response(rows: Table) -> str:
     if len(by) < 2:
         return ""
     gap = by["response"] - by["input"]
-    return f"At {_percent(last)} a response leaves {_points(gap)} points beside an input lie. "
+    return (
+        f"At {_percent(last)}, accuracy under response lies minus accuracy under input lies is {_points(gap)} points. "
+    )
 
 
 def _goal_words(rows: Table) -> str:

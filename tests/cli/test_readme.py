@@ -45,6 +45,19 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, capsys: pytest.CaptureFix
     assert list(tmp_path.glob("hogs-generated-*/result.json"))
 
 
+def test_accuracies_of_the_readme_stand_on_the_pages_that_it_links() -> None:
+    """A figure with one decimal, with its spread if it has one, is on a page of results that its paragraph links."""
+    found = 0
+    for paragraph in README.split("\n\n"):
+        pages = "".join(
+            (ROOT / page).read_text() for page in re.findall(r"\]\((docs/results/[a-z-]+\.md)\)", paragraph)
+        )
+        for figure in re.findall(r"\d+\.\d(?: ± \d+\.\d)?(?= (?:%|points))", paragraph) if pages else ():
+            assert figure in pages, figure
+            found += 1
+    assert found >= 5
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):

@@ -57,8 +57,9 @@ def test_verdicts_follow_from_the_rows() -> None:
     ((title, group),) = grouped(ROWS).items()
     (line,) = verdicts(title, group)
     assert line == (
-        "**hogs, eps 8, `fakes`**: from 20 % of liars on, honest people lose 5 points or more against silence; the "
-        "worst difference is -7.0 points (response, 20 %). At 20 % a response leaves -10.0 points beside an input lie. "
+        "**hogs, eps 8, `fakes`**: from 20 % of liars on, honest people lose at least 5 points more than under "
+        "silence; the worst difference is -7.0 points (response, 20 %). At 20 %, accuracy under response lies minus "
+        "accuracy under input lies is -10.0 points. "
         "Silence of 20 % costs -1.0 points."
     )
     assert "for hogs" in summary(ROWS) and "for no method" in summary(ROWS[:3])
