@@ -16,7 +16,7 @@ from strategies.planning import worth as worths
 from strategies.progress import Progress
 from strategies.setup.options import RunOptions
 
-Key = tuple[str, float]  # a method, and the budget in a search (0 outside one)
+Trialled = tuple[str, float]  # a method, and the budget in a search (0 outside one)
 
 
 class Race:
@@ -36,9 +36,9 @@ class Race:
     ) -> None:  # fmt: skip
         self._pool, self.graphs, self._at_size = pool, graphs, at_size
         self._started, self._seconds, self._progress = time.perf_counter(), seconds, progress
-        self._took: dict[Key, tuple[int, float]] = {}  # people and seconds of the last run
-        self.scores: dict[Key, dict[int, list[float]]] = {}
-        self.failed: dict[Key, str] = {}
+        self._took: dict[Trialled, tuple[int, float]] = {}  # people and seconds of the last run
+        self.scores: dict[Trialled, dict[int, list[float]]] = {}
+        self.failed: dict[Trialled, str] = {}
         self.runs = 0
         self.stopped = False
 
@@ -48,7 +48,7 @@ class Race:
         return sorted(self.graphs)
 
     def run(
-        self, settings: Mapping[Key, RunOptions], size: int, hopeful: Callable[[Key], bool] | None = None,
+        self, settings: Mapping[Trialled, RunOptions], size: int, hopeful: Callable[[Trialled], bool] | None = None,
         graphs: int | None = None, share: float = 1.0,
     ) -> None:  # fmt: skip
         """Run each setting on the graphs of a size, all on the first one before any on the second.
@@ -62,7 +62,7 @@ class Race:
         """
         paths = self.graphs[size][:graphs]
         phase, planned, seen = f"simulating {size:,} people", len(paths) * len(settings), 0
-        running: dict[int, tuple[Key, float]] = {}
+        running: dict[int, tuple[Trialled, float]] = {}
 
         def tasks() -> Iterator[NumberedTask]:
             nonlocal seen
@@ -91,11 +91,11 @@ class Race:
             self._progress(phase, min(1.0, seen / max(planned, 1)))
         self._progress(phase, 1.0)
 
-    def _expected(self, key: Key, size: int) -> float:
+    def _expected(self, key: Trialled, size: int) -> float:
         people, took = self._took.get(key, (size, 0.0))
         return took * size / people
 
-    def mean(self, key: Key) -> float | None:
+    def mean(self, key: Trialled) -> float | None:
         """Return the mean accuracy of a setting on the small graphs, None if there is none."""
         values = self.scores.get(key, {}).get(self.sizes[0])
         return sum(values) / len(values) if values else None

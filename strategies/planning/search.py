@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from curator.methods import find
 from curator.methods.owner.owner import LabelAnswers
-from strategies.planning.race import Key, Race
+from strategies.planning.race import Race, Trialled
 from strategies.planning.rows import PlanRow
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
@@ -22,12 +22,12 @@ LAMBDAS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # and of an owner's methods
 NEAR = 0.15  # of accuracy: what is further from the target on a small graph is not tried on larger ones
 _SEARCH, _LARGER = 0.6, 0.9  # parts of the time after which no further run of these is begun
 
-Worths = Callable[[], Mapping[Key, Worth]]
+Worths = Callable[[], Mapping[Trialled, Worth]]
 
 
 def cheapest(
     race: Race, rows: Mapping[str, PlanRow], target: float, make: Callable[[RunOptions], PlanRow], worths: Worths
-) -> tuple[dict[str, PlanRow], dict[str, Key]]:  # fmt: skip
+) -> tuple[dict[str, PlanRow], dict[str, Trialled]]:  # fmt: skip
     """Return each method's row at the smallest budget with the target, and the key of that setting in the race.
 
     A method that does not reach it has its largest budget.
@@ -39,7 +39,7 @@ def cheapest(
         make: Makes the row of other options; ValueError for options that do not fit.
         worths: Returns the likely worth at the full size of all settings that were run.
     """
-    made: dict[Key, PlanRow] = {}
+    made: dict[Trialled, PlanRow] = {}
     kept = dict(rows)
     for name, row in rows.items():
         for budget in LAMBDAS if issubclass(find(name), LabelAnswers) else EPSILONS:
@@ -58,7 +58,7 @@ def cheapest(
             race.run(several, large, near.__contains__, share=_LARGER)
         seen = worths()
         aims = {key[0]: target - (seen[key].test - (race.mean(key) or 0.0)) for key in near if key in seen}
-    keys: dict[str, Key] = {}
+    keys: dict[str, Trialled] = {}
     for name in rows:
         tried = sorted(key for key in worths() if key[0] == name and key in made and large in race.scores[key])
         tried = tried or sorted(key for key in race.scores if key[0] == name)
@@ -69,7 +69,9 @@ def cheapest(
     return kept, keys
 
 
-def _bisected(race: Race, made: Mapping[Key, PlanRow], aims: Mapping[str, float], size: int) -> dict[str, Key]:
+def _bisected(
+    race: Race, made: Mapping[Trialled, PlanRow], aims: Mapping[str, float], size: int
+) -> dict[str, Trialled]:
     """Return each method's smallest budget whose mean on small graphs reaches its aim; the largest one if none does."""
     ladder = {name: [key for key in made if key[0] == name] for name in aims}
     span = {name: (0, len(keys) - 1) for name, keys in ladder.items()}

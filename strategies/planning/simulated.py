@@ -17,7 +17,7 @@ from strategies.planning import miniature as small
 from strategies.planning import worth as worths
 from strategies.planning.information import LEAST_GAIN, most_gained
 from strategies.planning.on_paper import OnPaper
-from strategies.planning.race import Key, Race
+from strategies.planning.race import Race, Trialled
 from strategies.planning.rows import PlanRow, row_of
 from strategies.planning.search import cheapest
 from strategies.planning.wishes import Wishes, missed_on_paper
@@ -55,15 +55,15 @@ def with_worth(
         *few, nothing = pool.in_order(worths.nothing_trial, [*graphs[sizes[0]], *whole])
         race = Race(pool, graphs, lambda options, size: _in_miniature(paper, options, size), seconds, progress)
 
-        def seen() -> dict[Key, Worth]:
-            nulls: dict[Key, worths.Scores] = {
+        def seen() -> dict[Trialled, Worth]:
+            nulls: dict[Trialled, worths.TestScores] = {
                 ("", place): {sizes[0]: [each[name].test for each in few if name in each]}
                 for place, name in enumerate(few[0])
             }
             found = worths.intervals({**nulls, **race.scores}, n)
             return {key: worth for key, worth in found.items() if key[0]}
 
-        keys: dict[str, Key] = {name: (name, 0.0) for name in able}
+        keys: dict[str, Trialled] = {name: (name, 0.0) for name in able}
         if wishes.accuracy is not None and wishes.loss is None:
             found, keys = cheapest(
                 race, able, wishes.accuracy, lambda options: row_of(paper, options, wishes.level, speed), seen
@@ -87,14 +87,14 @@ def with_worth(
 
 
 def _race(
-    paper: OnPaper, race: Race, rows: Mapping[str, PlanRow], keys: Mapping[str, Key], nulls: list[dict[str, Worth]]
+    paper: OnPaper, race: Race, rows: Mapping[str, PlanRow], keys: Mapping[str, Trialled], nulls: list[dict[str, Worth]]
 ) -> None:
     """Run all settings on small graphs, and on larger ones those that are near what needs nobody's answer, or above."""
     settings = {keys[name]: row.options for name, row in rows.items()}
     means = {name: sum(each[name].test for each in nulls if name in each) / len(nulls) for name in nulls[0]}
     bars = {keys[name]: [means[null] for null in _allowed(paper, row.options, means)] for name, row in rows.items()}
 
-    def hopeful(key: Key) -> bool:
+    def hopeful(key: Trialled) -> bool:
         mean = race.mean(key)
         return mean is None or mean > max(means["chance"] + ABOVE_CHANCE, *(bar - HOPE for bar in bars[key]))
 
@@ -106,8 +106,8 @@ def _race(
 
 
 def _last_ones(
-    race: Race, rows: Mapping[str, PlanRow], keys: Mapping[str, Key], worths: Mapping[Key, Worth], wishes: Wishes,
-    bar: Callable[[PlanRow], float],
+    race: Race, rows: Mapping[str, PlanRow], keys: Mapping[str, Trialled], worths: Mapping[Trialled, Worth],
+    wishes: Wishes, bar: Callable[[PlanRow], float],
 ) -> None:  # fmt: skip
     """Run the settings that are likely to be chosen on the largest graph."""
     known = {name: worths[key] for name, key in keys.items() if key in worths and not rows[name].why}

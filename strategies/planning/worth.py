@@ -25,7 +25,7 @@ TOO_HIGH, TOO_LOW = 0.08, 0.04
 _LEAST_SPREAD = 0.01  # of the accuracy between two made-up graphs
 
 Name = TypeVar("Name", bound=Hashable)
-Scores = Mapping[int, Sequence[float]]  # number of made-up people -> test accuracy on each graph
+TestScores = Mapping[int, Sequence[float]]  # number of made-up people -> test accuracy on each graph
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def trial_of(options: RunOptions, graph: Path, seed: int) -> RunOptions:
     )  # fmt: skip
 
 
-def intervals(found: Mapping[Name, Scores], n: int) -> dict[Name, Worth]:
+def intervals(found: Mapping[Name, TestScores], n: int) -> dict[Name, Worth]:
     """Return the likely accuracy of each setting among n people, with its 95 % interval: that of its largest runs.
 
     The spread between graphs is pooled over the settings, and over the sizes as if it fell with the number of people:

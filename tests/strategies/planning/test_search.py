@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from strategies.planning import search, worth
-from strategies.planning.race import Key, Race
+from strategies.planning.race import Race, Trialled
 from strategies.planning.rows import PlanRow
 from strategies.planning.search import cheapest
 from strategies.planning.worth import Worth
@@ -17,9 +17,9 @@ class Made(Race):
 
     def __init__(self, more: float = 0.0) -> None:
         self.graphs, self.more = {600: [], 2400: []}, more
-        self.scores: dict[Key, dict[int, list[float]]] = {}
-        self.failed: dict[Key, str] = {}
-        self.tried: list[tuple[Key, int]] = []
+        self.scores: dict[Trialled, dict[int, list[float]]] = {}
+        self.failed: dict[Trialled, str] = {}
+        self.tried: list[tuple[Trialled, int]] = []
 
     def run(self, settings, size, hopeful=None, graphs=None, share=1.0):  # type: ignore[no-untyped-def]
         for key in settings:
@@ -28,7 +28,7 @@ class Made(Race):
                 score = min(0.9, 0.1 * key[1]) + (self.more if size > 600 else 0.0)
                 self.scores.setdefault(key, {})[size] = [score]
 
-    def worths(self) -> Mapping[Key, Worth]:
+    def worths(self) -> Mapping[Trialled, Worth]:
         return worth.intervals(self.scores, 2400)
 
 
@@ -38,7 +38,7 @@ def row(options: RunOptions) -> PlanRow:
     return PlanRow(options, {}, {"value": options.epsilon})
 
 
-def found(made: Made, target: float, *methods: str) -> tuple[dict[str, PlanRow], dict[str, Key]]:
+def found(made: Made, target: float, *methods: str) -> tuple[dict[str, PlanRow], dict[str, Trialled]]:
     rows = {method: PlanRow(RunOptions(method=method), {}, {}) for method in methods}
     return cheapest(made, rows, target, row, made.worths)
 
