@@ -20,6 +20,17 @@ _PEOPLE, _DRAWN, _SECONDS = (2_000, 1_500_000), 0.1, 1_000  # axes of every pane
 _COLOURS = dict(zip(PHASES, ("#999999", "#bbbbbb", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00",
                              "#6a3d9a"), strict=True))  # fmt: skip
 
+LEFT_OUT = """## Tried, and left out
+
+- **Reports in memory-mapped files.** `hogs` with 200,000 people and 61 million reported ones, packed features, read
+  from files: the peak is 1,077 MiB mapped and 1,075 MiB in memory; what no file backs is 443 and 689 MiB after the
+  reconstruction. A mapped page is resident while it is in use, so the peak stays. The records of a million people are
+  170 MiB. What lowers the peak is work in parts: with the ones transposed in eight parts it is 982 to 993 MiB.
+- **Other numbers for the nodes.** A product with the neighbours of a million people on generated-v1 takes 47 ms for 5
+  columns and 122 ms for 16. With the nodes in the order of 256 parts of METIS it takes 47 and 111 ms, by reverse
+  Cuthill-McKee 62 and 120 ms. The order of METIS costs 35 CPU s. The processor has 300 MiB of cache.
+- **Huge pages for PyTorch's arrays** (`THP_MEM_ALLOC_ENABLE=1`). 15 epochs of `lpgnn` with 300,000 people: 12.2 and
+  14.6 CPU s with them, 13.0 and 15.0 without."""
 Run = Mapping[str, Any]
 
 
@@ -109,7 +120,7 @@ seconds larger, by up to a half.
 ![CPU seconds and memory over people](figures/{NAME}.png)
 """
     parts = [f"## {title(key)[0].upper() + title(key)[1:]}\n\n" + "\n".join(table(part)) for key, part in found]
-    return head + "\n" + "\n\n".join([*parts, memory_section()]) + "\n"
+    return head + "\n" + "\n\n".join([*parts, memory_section(), LEFT_OUT]) + "\n"
 
 
 def memory_section() -> str:

@@ -141,9 +141,9 @@ class _BitProduct(torch.autograd.Function):
 
 def _to_torch(matrix: Any, device: torch.device) -> Tensor:
     rows = csr_array(matrix)
-    rows.sort_indices()
+    rows.sort_indices()  # whose arrays are shared, not copied, where their types are these
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "sparse CSR is in beta"
-        parts = (torch.from_numpy(rows.indptr.astype(np.int32)), torch.from_numpy(rows.indices.astype(np.int32)))
-        values = torch.from_numpy(rows.data.astype(np.float32))
-        return torch.sparse_csr_tensor(*parts, values, size=rows.shape).to(device)
+        starts, columns = (torch.from_numpy(ends.astype(np.int32, copy=False)) for ends in (rows.indptr, rows.indices))
+        values = torch.from_numpy(rows.data.astype(np.float32, copy=False))
+        return torch.sparse_csr_tensor(starts, columns, values, size=rows.shape).to(device)

@@ -113,3 +113,10 @@ def test_reports_stay_a_product_only_where_it_pays() -> None:
 
 def test_a_plain_matrix_stays_one() -> None:
     assert isinstance(constant(np.eye(3, dtype=np.float32), CPU), Constant)
+
+
+def test_a_sparse_constant_shares_the_arrays_of_its_matrix() -> None:
+    matrix = csr_array(np.eye(300, dtype=np.float32))
+    found = Constant(matrix, torch.device("cpu")).matrix
+    assert np.shares_memory(found.values().numpy(), matrix.data)
+    assert np.shares_memory(found.col_indices().numpy(), matrix.indices)
