@@ -212,7 +212,7 @@ def _table(screen: Console, made: Plan) -> None:
     from rich.cells import cell_len
     from rich.text import Text
 
-    from cli.facts import NARROW
+    from cli.titled_rows import NARROW
 
     narrow = screen.width < NARROW
     worth = bool(made.notes)

@@ -13,8 +13,8 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from cli.facts import Facts, Levels
 from cli.output import text_table
+from cli.titled_rows import Facts, Levels
 from cli.verdict import ShellCommand, verdict
 from cli.words import TONES, best_guess, count, epsilon, percent, points, share, size
 from cli.words import seconds as in_words

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from cli.facts import Facts
+from cli.titled_rows import Facts
 from cli.words import TONES, count, difference, percent, share, size
 from strategies.results.in_words import privacy_in_words
 from strategies.results.scores import about_links, score_name, scores_of

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from cli.facts import NARROW, Facts, Levels
 from cli.output import text_table
+from cli.titled_rows import NARROW, Facts, Levels
 
 
 def printed(shown: object, width: int) -> list[str]:
