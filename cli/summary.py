@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from cli.output import text_table
-from cli.titled_rows import Facts, Levels
+from cli.titled_rows import Levels, TitledRows
 from cli.verdict import ShellCommand, verdict
 from cli.words import TONES, best_guess, count, epsilon, percent, points, share, size
 from cli.words import seconds as in_words
@@ -94,8 +94,8 @@ def _population(record: Mapping[str, Any]) -> RenderableType:
     return f"{text}\n{network}, engine {record['engine']}"
 
 
-def _grid() -> Facts:
-    return Facts(width=15)
+def _grid() -> TitledRows:
+    return TitledRows(width=15)
 
 
 def _accuracy(record: Mapping[str, Any]) -> RenderableType:

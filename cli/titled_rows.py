@@ -14,7 +14,7 @@ _STYLE = "cyan"
 
 
 @dataclass
-class Facts:
+class TitledRows:
     """Rows of a title and its content.
 
     Args:

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from cli.titled_rows import Facts
+from cli.titled_rows import TitledRows
 from cli.words import TONES, count, difference, percent, share, size
 from strategies.results.in_words import privacy_in_words
 from strategies.results.scores import about_links, score_name, scores_of
@@ -24,9 +24,9 @@ from strategies.results.shown_nulls import CHANCE, NOT_TAKEN, NULLS, STANDINGS, 
 _CONTINUED = " \\"
 
 
-def verdict(record: Mapping[str, Any]) -> Facts:
+def verdict(record: Mapping[str, Any]) -> TitledRows:
     """Return the verdict: accuracy, privacy and cost."""
-    shown = Facts(width=8, gap=1)
+    shown = TitledRows(width=8, gap=1)
     for line in _accuracy(record):
         shown.add_row("" if shown.rows else score_name(record), line)
     findings = Table.grid(padding=(0, 1))  # a wrapped finding stays apart from the next one, also without colours

@@ -1,4 +1,4 @@
-"""Inference from a released model: was this value in, or the other one?
+"""Inference from a released model: a guess at which of two values the training used.
 
 LiRA (Carlini et al. 2022, https://arxiv.org/abs/2112.03570), the likelihood-ratio form of the attack with shadow
 models (Shokri et al. 2017, https://arxiv.org/abs/1610.05820). In every shadow run a coin decides for each target

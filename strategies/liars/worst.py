@@ -1,4 +1,4 @@
-"""Worst response for each mechanism: the bytes of an edited app that say a false record as loudly as possible.
+"""Worst response for each mechanism: the bytes of an edited app that speak most strongly for a false record.
 
 :data:`RESPONSES` has one function for each mechanism. It returns a report that the mechanism's own
 ``encode`` writes, and that the real decoder reads. A mechanism of another package has no entry: its worst

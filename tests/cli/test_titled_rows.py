@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from cli.output import text_table
-from cli.titled_rows import NARROW, Facts, Levels
+from cli.titled_rows import NARROW, Levels, TitledRows
 
 
 def printed(shown: object, width: int) -> list[str]:
@@ -14,8 +14,8 @@ def printed(shown: object, width: int) -> list[str]:
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
-def facts() -> Facts:
-    found = Facts(width=6, gap=1)
+def facts() -> TitledRows:
+    found = TitledRows(width=6, gap=1)
     found.add_row("one", "1 [bold]2[/bold]")
     found.add_row("", "3")
     return found
