@@ -49,9 +49,9 @@ class PlacedGrid(WorkerGrid):
         self, folder: Path, size: int, *, workers: int | None = None, address: str | None = None,
         worker: type[ShardWorker] = ShardWorker,
     ) -> None:  # fmt: skip
-        super().__init__(size, RaySession(workers, address))
         self._state = PlacedState(folder)
         self._places = self._state.places()
+        super().__init__(size, RaySession(workers, address))
         self._server: dict[int, int] = {}
         self._told: set[int] = set()
         self._next_look = 0.0

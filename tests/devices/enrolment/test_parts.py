@@ -10,6 +10,7 @@ import pytest
 
 from devices.data.population import Population
 from devices.datasets.generated_v1 import generate
+from devices.enrolment.migration import migrate
 from devices.enrolment.parts import Parts, ldpsim_home, people_of
 from devices.enrolment.state import SHARD, State, enrol, ledger_name
 from devices.policy.policy import Policy, policy_for
@@ -41,6 +42,7 @@ def test_shards_have_the_secrets_and_records_of_one_common_folder(
     assert parts.folder(1) is None
     part = State(tmp_path / "id" / "part-1")
     assert list(part.shards) == [0] and not (part.folder / ledger_name(2)).exists()
+    assert migrate(part.folder) == 0  # nothing of it is missing
     assert np.array_equal(part.secrets[:SHARD], common.secrets[:SHARD]) and not part.secrets[SHARD:].any()
     for device in (0, SHARD - 1):
         own, same = part.population.record(device), common.population.record(device)
