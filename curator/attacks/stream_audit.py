@@ -27,9 +27,9 @@ def _turn(stream: Stream, threshold: int, many: bool) -> int:
     """Return for how many 64-bit numbers a trial succeeds, given that it succeeds for the smaller ones."""
 
     def succeeds(number: int) -> bool:
-        noise = stream(bytes(32))
         halves = iter([number >> 32, number & 0xFFFFFFFF])
-        noise._draw = lambda lane, size: np.full(size, next(halves), np.uint32)
+        chosen = {"__slots__": (), "_draw": lambda noise, lane, size: np.full(size, next(halves), np.uint32)}
+        noise = type("Chosen", (type(stream(bytes(32))),), chosen)(bytes(32))
         asked: Any = np.array([threshold], np.uint64) if many else threshold
         return bool(noise.bernoulli(asked, 1)[0])
 

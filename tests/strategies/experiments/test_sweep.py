@@ -105,7 +105,7 @@ def test_cells_come_in_the_order_of_the_options_whatever_the_file_says(tmp_path:
         ("[grid]\nsettings.tau = [[1]]", r"settings.tau = \[1\]: must be one"),
         ("[grid]\nseeds.nose = [1]", "seeds has no nose; did you mean noise"),
         ("[grid]\ncaps.edge = [1]", "caps.edge=1: --cap edge=1: the level must be one of"),
-        ("[cells]\nseed = 1", r"\[cells\]: is written \[\[cells\]\]"),
+        ("[cells]\nseed = 1", r"\[cells\]: write \[\[cells\]\]"),
         ("[grid]\nseed = = 1", "Invalid value"),
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 from curator.graph import Graph
 from strategies import RunOptions, RunResult, simulate
 from strategies.experiments.compare import Comparison
+from strategies.experiments.failures import Failed
 from strategies.outputs.graph import ResultGraph
 from strategies.outputs.html import html_table
 from strategies.results.in_words import privacy_in_words
@@ -62,7 +63,7 @@ def test_a_result_says_verdict_accuracy_privacy_and_cost(result: RunResult) -> N
 
 def test_a_comparison_has_a_row_a_method_and_its_failures(result: RunResult) -> None:
     made = Comparison(Path("x"), Path("x/table.csv"), [result.record] * 2, ["a", "b"],
-                      [("blink", "needs <public> features", None)], None, 0)  # fmt: skip
+                      [("blink", Failed("needs <public> features"))], None, 0)  # fmt: skip
     text = made._repr_html_()
     cells = Reader(text).cells
     assert "2 methods on the same people" in cells and cells.count("hogs") == 2 and "failed" in cells
