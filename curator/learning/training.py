@@ -35,6 +35,7 @@ LossFunction = Callable[[Tensor], Tensor]  # scores, float32 (n, classes), of a 
 Better = Callable[[Tensor, float], bool]
 SELECTIONS = ("accuracy", "loss")
 WEIGHTS = ("once", "twice")
+LARGEST_STEP = 1e6  # of a learning rate or a penalty: float32 weights overflow with much larger ones
 NO_LABEL = "no training node has a label: nothing can be learned"
 
 
@@ -80,10 +81,10 @@ class TrainingSettings:
         for name in ("hidden", "epochs", "gat_heads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--set {name}={getattr(self, name)}: must be at least 1")
-        if not (math.isfinite(self.lr) and self.lr > 0):
-            raise ValueError(f"--set lr={self.lr}: must be a finite number above 0")
-        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
-            raise ValueError(f"--set weight_decay={self.weight_decay}: must be a finite number, 0 or more")
+        if not 0 < self.lr <= LARGEST_STEP:
+            raise ValueError(f"--set lr={self.lr}: must be above 0 and at most {LARGEST_STEP:,.0f}")
+        if not 0 <= self.weight_decay <= LARGEST_STEP:
+            raise ValueError(f"--set weight_decay={self.weight_decay}: must lie in [0, {LARGEST_STEP:,.0f}]")
         if not 0 <= self.gnn_dropout < 1:
             raise ValueError(f"--set gnn_dropout={self.gnn_dropout}: must lie in [0, 1)")
         for name, allowed in (("selection", SELECTIONS), ("gat_weights", WEIGHTS)):
