@@ -11,7 +11,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.output import console, print_json, text_table, working
-from cli.words import NONE, bytes_, loss, percent, points, size
+from cli.words import NONE, bytes_, loss, percent, points, short_time, size
 from strategies.setup.option_spec import MODEL, POPULATION
 from strategies.setup.options import RunOptions
 
@@ -265,19 +265,6 @@ def _cells(row: PlanRow, worth: bool, narrow: bool) -> list[str]:
     memory = f"[red]{memory}[/red]" if figures["fits"] is False else memory
     return [name, row.shown_budget, held, guess, bytes_(figures["bytes_per_device"]), time, memory,
             *([seen] if worth else [])]  # fmt: skip
-
-
-def short_time(seconds: float) -> str:
-    """Return seconds, minutes, hours or days in few letters.
-
-    >>> [short_time(value) for value in (55.2, 800, 26_524, 9e5)]
-    ['55 s', '13 min', '7.4 h', '10 d']
-    """
-    for unit, factor in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 1.5 * factor:
-            value = seconds / factor
-            return f"{value:,.0f} {unit}" if value >= 9.95 or unit == "min" else f"{value:.1f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _whole(share: float) -> str:

@@ -30,6 +30,19 @@ def epsilon(value: float | None) -> str:
     return f"{up:,.4f}".rstrip("0").rstrip(".")
 
 
+def short_time(seconds: float) -> str:
+    """Return seconds, minutes, hours or days in few letters.
+
+    >>> [short_time(value) for value in (55.2, 800, 26_524, 9e5)]
+    ['55 s', '13 min', '7.4 h', '10 d']
+    """
+    for unit, factor in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * factor:
+            value = seconds / factor
+            return f"{value:,.0f} {unit}" if value >= 9.95 or unit == "min" else f"{value:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 def loss(value: float) -> str:
     """A loss with three significant digits or more, never rounded down."""
     if value >= 1000:

@@ -1,26 +1,27 @@
 """Page of a plan: one self-contained file without a script. Numbered points, a Pareto front and a table.
 
 A point is a method at its setting: the loss at the plan's level to the right, the likely accuracy upwards, and the
-bytes of a device as its area. Methods that no other one beats in both stand on the front.
+bytes of a device as its area. Where all have the same loss, the bytes are to the right. Methods that no other one beats
+in both stand on the front.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from cli.words import bytes_, loss, percent, points, seconds, size
+from cli.words import bytes_, loss, percent, points, short_time, size
 from devices.atomic_files import write_atomically
 from strategies.planning.files import rehearsal
 from strategies.planning.plan import Plan
 from strategies.planning.rows import PlanRow
-from strategies.planning.worth import WORDS
+from strategies.planning.worth import WORDS, Worth
 
 GROUPS = {
     "one report": "One report",
@@ -61,7 +62,9 @@ def render_plan(made: Plan) -> str:
     )  # fmt: skip
     found = points_of(made.rows)
     numbers = {point.row.method: point for point in found}
-    losses = sorted({point.row.loss for point in found if math.isfinite(point.row.loss)})
+    cost = cost_of([point.row for point in found])
+    places = sorted({cost(point.row) for point in found if math.isfinite(cost(point.row))})
+    by_bytes = cost is bytes_of
     front = sorted((point for point in found if point.front), key=lambda point: point.x)
     return environment.get_template("plan.html").render(
         plan=made,
@@ -69,9 +72,10 @@ def render_plan(made: Plan) -> str:
         facts=made.facts,
         points=found,
         front=" ".join(f"{point.x:.2f},{point.y:.2f}" for point in front),
-        ticks=_ticks(losses),
-        open=any(not math.isfinite(point.row.loss) for point in found),
-        nothing=[(name, worth, _up(worth.test)) for name, worth in made.nothing.items()],
+        ticks=_ticks(places, bytes_ if by_bytes else loss),
+        by_bytes=by_bytes,
+        open=any(not math.isfinite(cost(point.row)) for point in found),
+        nothing=lines_of(made.nothing),
         groups=[(title, [_line(row, numbers.get(row.method)) for row in made.rows if row.listed.group == group])
                 for group, title in GROUPS.items()],
         level=made.wishes.level.replace("_", " "),
@@ -87,19 +91,44 @@ def render_plan(made: Plan) -> str:
 def points_of(rows: Sequence[PlanRow]) -> list[Point]:
     """Return a point for each row that was simulated, in the order of the rows; crowded ones stand side by side."""
     shown = [row for row in rows if row.worth is not None]
-    bounded = [row.loss for row in shown if math.isfinite(row.loss)]
+    cost = cost_of(shown)
+    bounded = [cost(row) for row in shown if math.isfinite(cost(row))]
     low, high = (min(bounded), max(bounded)) if bounded else (1.0, 1.0)
     largest = max((row.figures["bytes_per_device"] for row in shown), default=1.0) or 1.0
     taken: list[tuple[float, float]] = []
     made = []
     for number, row in enumerate(shown, 1):
         assert row.worth is not None
-        x, y = across(row.loss, low, high), _up(row.worth.test)
+        x, y = across(cost(row), low, high), _up(row.worth.test)
         while any(abs(x - other) < _NEAR and abs(y - above) < 2 * _NEAR for other, above in taken):
             x += _NEAR
         taken.append((x, y))
         radius = 9 + 13 * math.sqrt(row.figures["bytes_per_device"] / largest)
-        made.append(Point(number, row, x, y, _up(row.worth.low), _up(row.worth.high), radius, _on_front(row, shown)))
+        made.append(
+            Point(number, row, x, y, _up(row.worth.low), _up(row.worth.high), radius, _on_front(row, shown, cost))
+        )
+    return made
+
+
+def cost_of(rows: Sequence[PlanRow]) -> Callable[[PlanRow], float]:
+    """Return what stands to the right: the loss at the plan's level, or bytes where all bounded losses are the same."""
+    losses = [row.loss for row in rows if math.isfinite(row.loss)]
+    return bytes_of if len(losses) > 1 and max(losses) <= min(losses) * 1.02 else lambda row: row.loss
+
+
+def bytes_of(row: PlanRow) -> float:
+    """Return the bytes of a device; infinite where the loss at the plan's level is not bounded."""
+    return max(1.0, float(row.figures["bytes_per_device"])) if math.isfinite(row.loss) else math.inf
+
+
+def lines_of(nothing: Mapping[str, Worth]) -> list[tuple[str, float]]:
+    """Return names and place of what needs nobody's answer, from the top; near ones have one label, the first."""
+    made: list[tuple[str, float]] = []
+    for name, found in sorted(nothing.items(), key=lambda item: -item[1].test):
+        if made and _up(found.test) - made[-1][1] < _NEAR:
+            made[-1] = (f"{made[-1][0]}, {name}", made[-1][1])
+        else:
+            made.append((name, _up(found.test)))
     return made
 
 
@@ -116,27 +145,27 @@ def _up(share: float) -> float:
     return 100 - 100 * share
 
 
-def _on_front(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
-    """Return whether no other row is at least as accurate at a loss that is no larger, and better in one of them."""
+def _on_front(row: PlanRow, rows: Sequence[PlanRow], cost: Callable[[PlanRow], float]) -> bool:
+    """Return whether no other row is at least as accurate at a cost that is no larger, and better in one of them."""
     assert row.worth is not None
     return not any(
         other.worth is not None
-        and other.loss <= row.loss * (1 + 1e-6)
+        and cost(other) <= cost(row) * (1 + 1e-6)
         and other.worth.test >= row.worth.test
-        and (other.loss < row.loss * (1 - 1e-6) or other.worth.test > row.worth.test)
+        and (cost(other) < cost(row) * (1 - 1e-6) or other.worth.test > row.worth.test)
         for other in rows
     )
 
 
-def _ticks(losses: Sequence[float]) -> list[tuple[float, str]]:
-    """Return place and word of the smallest and the largest loss, and of one between them."""
-    if not losses:
+def _ticks(values: Sequence[float], word: Callable[[float], str]) -> list[tuple[float, str]]:
+    """Return place and word of the smallest and the largest value, and of one between them."""
+    if not values:
         return []
-    low, high = losses[0], losses[-1]
+    low, high = values[0], values[-1]
     if high <= low * 1.02:
-        return [(across(low, low, high), loss(low))]
+        return [(across(low, low, high), word(low))]
     middle = math.sqrt(low * high)
-    return [(across(value, low, high), loss(value)) for value in (low, middle, high)]
+    return [(across(value, low, high), word(value)) for value in (low, middle, high)]
 
 
 def _line(row: PlanRow, point: Point | None) -> dict[str, Any]:
@@ -154,7 +183,7 @@ def _line(row: PlanRow, point: Point | None) -> dict[str, Any]:
         "central": entry["level"] == "central_node",
         "guess": percent(entry["best_guess"]) if "best_guess" in entry else "",
         "bytes": bytes_(figures["bytes_per_device"]),
-        "seconds": "" if figures["seconds"] is None else f"{seconds(figures['seconds'])} s",
+        "seconds": "" if figures["seconds"] is None else short_time(figures["seconds"]),
         "memory": "" if figures["memory_bytes"] is None else size(figures["memory_bytes"]),
         "machines": figures["machines"],
         "worth": row.worth,

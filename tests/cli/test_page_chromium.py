@@ -11,6 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,12 @@ import pytest
 
 from cli.report.gather import gather
 from cli.report.page import render, write_page
+from cli.report.plan_page import write_plan_page
+from strategies.estimate.graph_facts import GraphFacts
+from strategies.planning.plan import make_plan
+from strategies.planning.wishes import Wishes
+from strategies.planning.worth import Worth
+from strategies.setup.options import RunOptions
 
 CHARTS = ("privacy", "bytes", "rounds", "seconds", "edges")
 DRAWN = "return [...document.querySelectorAll('.chart')].map(c => [c.id || c.dataset.row, +(c.dataset.drawn || 0)])"
@@ -56,12 +63,7 @@ def show(browser: Any, tmp_path: Path) -> Callable[..., Any]:
     def open_page(folder: Path, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> Any:
         path = tmp_path / "page.html"
         write_page(path, gather([folder]))
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
-            "media": media, "features": [{"name": "prefers-color-scheme", "value": scheme}],
-        })  # fmt: skip
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-            "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500,
-        })  # fmt: skip
+        emulate(browser, width, scheme, media)
         for kind in ("browser", "performance"):
             browser.get_log(kind)  # what an earlier page left there
         browser.get(path.as_uri())
@@ -69,6 +71,15 @@ def show(browser: Any, tmp_path: Path) -> Callable[..., Any]:
         return browser
 
     return open_page
+
+
+def emulate(browser: Any, width: int, scheme: str, media: str = "screen") -> None:
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+        "media": media, "features": [{"name": "prefers-color-scheme", "value": scheme}],
+    })  # fmt: skip
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500,
+    })  # fmt: skip
 
 
 def wait(browser: Any, script: str, seconds: float = 20) -> None:
@@ -376,7 +387,29 @@ def test_axe_finds_no_barrier(
 ) -> None:  # fmt: skip
     folder = comparison if what == "comparison" else sweep(tmp_path / "sweep-grid", write_result)
     write_result(folder, "left-out", {"schema": 7})
-    browser = show(folder, width=width, scheme=scheme)
+    assert_no_barrier(show(folder, width=width, scheme=scheme), axe)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_axe_finds_no_barrier_on_the_page_of_a_plan(
+    width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
+) -> None:
+    plan = make_plan(["hogs", "vote", "rr", "pate-m"], RunOptions(), GraphFacts(40_000), Wishes(max_bytes=9000),
+                     worth=False)  # fmt: skip
+    worths = [Worth(test, test - 0.1, test + 0.05) for test in (0.8, 0.7, 0.5, 0.9)]
+    rows = [replace(row, worth=worth) for row, worth in zip(plan.rows, worths, strict=True)]
+    nothing = {"chance": Worth(0.25, 0.2, 0.3), "features alone": Worth(0.6, 0.6, 0.6)}
+    notes = {"people": 600, "sizes": [600, 2400], "repeats": 2, "runs": 12, "seconds": 20.0, "stopped": True}
+    path = tmp_path / "plan.html"
+    write_plan_page(path, replace(plan, rows=rows, nothing=nothing, notes=notes, failures={"lpgnn": "it cannot"}))
+    emulate(browser, width, scheme)
+    browser.get(path.as_uri())
+    assert_no_barrier(browser, axe)
+    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert browser.execute_script(wide) == 0
+
+
+def assert_no_barrier(browser: Any, axe: str) -> None:
     browser.execute_script("for (const each of document.querySelectorAll('details')) each.open = true")
     browser.execute_script(axe)
     found = browser.execute_async_script(
