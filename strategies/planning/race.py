@@ -7,6 +7,7 @@ was not run by then has no worth.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -36,6 +37,7 @@ class Race:
     ) -> None:  # fmt: skip
         self._pool, self.graphs, self._at_size = pool, graphs, at_size
         self._started, self._seconds, self._progress = time.perf_counter(), seconds, progress
+        self._parts: Counter[int] = Counter()  # calls of `run` for each size
         self._took: dict[Trialled, tuple[int, float]] = {}  # people and seconds of the last run
         self.scores: dict[Trialled, dict[int, list[float]]] = {}
         self.failed: dict[Trialled, str] = {}
@@ -61,7 +63,9 @@ class Race:
             share: Part of the time, counted from the start of the race, after which no run begins.
         """
         paths = self.graphs[size][:graphs]
-        phase, planned, seen = f"simulating {size:,} people", len(paths) * len(settings), 0
+        planned, seen = len(paths) * len(settings), 0
+        self._parts[size] += 1
+        phase = f"simulating {size:,} people" + (f", part {self._parts[size]}" if self._parts[size] > 1 else "")
         running: dict[int, tuple[Trialled, float]] = {}
 
         def tasks() -> Iterator[NumberedTask]:
