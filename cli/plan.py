@@ -11,7 +11,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.output import console, print_json, text_table, working
-from cli.words import NONE, bytes_, loss, percent, points, short_time, size
+from cli.words import NONE, bytes_, percent, planned_loss, points, short_time, size
 from strategies.setup.option_spec import MODEL, POPULATION
 from strategies.setup.options import RunOptions
 
@@ -254,7 +254,7 @@ def _factors() -> str:
 def _cells(row: PlanRow, worth: bool, narrow: bool) -> list[str]:
     entry, figures = row.at_level, row.figures
     mark = "*" if row.private_only else "c" if entry["level"] == "central_node" else ""
-    held = "open" if entry["value"] is None else f"{loss(entry['value'])}{mark}"
+    held = planned_loss(entry) + ("" if entry["value"] is None else mark)
     guess = "" if "best_guess" not in entry else percent(entry["best_guess"])
     seen = NONE if row.worth is None else f"{points(row.worth.test)} ({_whole(row.worth.low)}-{_whole(row.worth.high)})"
     name = row.method if row.meets else f"[dim]{row.method}[/dim]"

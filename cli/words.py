@@ -52,6 +52,13 @@ def loss(value: float) -> str:
     return epsilon(value)
 
 
+def planned_loss(entry: Mapping[str, Any]) -> str:
+    """The loss at the level of a plan: ``open`` if it is not bounded, ``not asked`` if nothing is learned there."""
+    if entry["value"] is None:
+        return "not asked" if entry["status"] == "not asked" else "open"
+    return loss(entry["value"])
+
+
 def level(entry: Mapping[str, Any]) -> str:
     """The loss that holds at one level, or the word for its status."""
     if entry["status"] != "bounded":

@@ -16,7 +16,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from cli.words import bytes_, loss, percent, points, short_time, size
+from cli.words import bytes_, loss, percent, planned_loss, points, short_time, size
 from devices.atomic_files import write_atomically
 from strategies.planning.files import rehearsal
 from strategies.planning.plan import Plan
@@ -63,7 +63,7 @@ def render_plan(made: Plan) -> str:
     found = points_of(made.rows)
     numbers = {point.row.method: point for point in found}
     cost = cost_of([point.row for point in found])
-    places = sorted({cost(point.row) for point in found if math.isfinite(cost(point.row))})
+    places = sorted({cost(point.row) for point in found if 0 < cost(point.row) < math.inf})
     by_bytes = cost is bytes_of
     front = sorted((point for point in found if point.front), key=lambda point: point.x)
     return environment.get_template("plan.html").render(
@@ -92,7 +92,7 @@ def points_of(rows: Sequence[PlanRow]) -> list[Point]:
     """Return a point for each row that was simulated, in the order of the rows; crowded ones stand side by side."""
     shown = [row for row in rows if row.worth is not None]
     cost = cost_of(shown)
-    bounded = [cost(row) for row in shown if math.isfinite(cost(row))]
+    bounded = [cost(row) for row in shown if 0 < cost(row) < math.inf]
     low, high = (min(bounded), max(bounded)) if bounded else (1.0, 1.0)
     largest = max((row.figures["bytes_per_device"] for row in shown), default=1.0) or 1.0
     taken: list[tuple[float, float]] = []
@@ -112,7 +112,7 @@ def points_of(rows: Sequence[PlanRow]) -> list[Point]:
 
 def cost_of(rows: Sequence[PlanRow]) -> Callable[[PlanRow], float]:
     """Return what stands to the right: the loss at the plan's level, or bytes where all bounded losses are the same."""
-    losses = [row.loss for row in rows if math.isfinite(row.loss)]
+    losses = [row.loss for row in rows if 0 < row.loss < math.inf]
     return bytes_of if len(losses) > 1 and max(losses) <= min(losses) * 1.02 else lambda row: row.loss
 
 
@@ -178,7 +178,7 @@ def _line(row: PlanRow, point: Point | None) -> dict[str, Any]:
         "method": row.method,
         "asks": row.listed.asks,
         "budget": row.shown_budget,
-        "held": "open" if entry["value"] is None else loss(entry["value"]),
+        "held": planned_loss(entry),
         "public": row.private_only,
         "central": entry["level"] == "central_node",
         "guess": percent(entry["best_guess"]) if "best_guess" in entry else "",

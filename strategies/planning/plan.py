@@ -25,6 +25,7 @@ from strategies.planning.rows import PlanRow, row_of
 from strategies.planning.simulated import GRAPHS, SECONDS, with_worth
 from strategies.planning.wishes import Wishes, chosen, judged, ranked
 from strategies.progress import Progress, quiet
+from strategies.results.in_words import NOT_ASKED
 from strategies.setup.options import RunOptions
 
 
@@ -152,4 +153,6 @@ def _settled(paper: OnPaper, options: RunOptions, wishes: Wishes, speed: float) 
     level = "central_node" if trusted and wishes.level in ("user", "node") else wishes.level
     found = paper.match(options, level, wishes.loss)
     row = row_of(paper, found.options, wishes.level, speed)
-    return row.but(f"no setting: {found.reason}") if found.reason and not found.of_reports else row
+    if not found.reason or found.of_reports or row.at_level["status"] == NOT_ASKED:
+        return row
+    return row.but(f"no setting: {found.reason}")

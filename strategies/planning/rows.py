@@ -19,7 +19,7 @@ from strategies.estimate.traffic import expected_traffic, training_traffic
 from strategies.planning.listed import LISTED, Listed
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.worth import Worth
-from strategies.results.in_words import guess
+from strategies.results.in_words import NOT_ASKED, guess
 from strategies.results.levels import held
 from strategies.setup.options import RunOptions
 
@@ -63,7 +63,9 @@ class PlanRow:
 
     @property
     def loss(self) -> float:
-        """Loss at the level of the plan; infinite if it is not bounded."""
+        """Loss at the level of the plan; 0 if nothing is asked there, infinite if it is not bounded."""
+        if self.at_level.get("status") == NOT_ASKED:
+            return 0.0
         return float(self.at_level["value"]) if self.at_level.get("value") is not None else math.inf
 
     @property
@@ -147,7 +149,7 @@ def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Pla
 
 def _budget(method: Any, options: RunOptions, epsilon: float) -> str:
     if isinstance(method, LabelAnswers):
-        return f"lambda {method.lambda_:.3g}"
+        return f"λ {method.lambda_:.3g}"
     parts = {"eps_a": options.eps_adjacency, "eps_f": options.eps_features, "eps_l": options.eps_labels}
     named = [f"{name} {value:.3g}" for name, value in parts.items() if value is not None]
     return ", ".join(named) if options.epsilon is None and named else ", ".join([f"{epsilon:.3g}", *named])

@@ -11,7 +11,7 @@ from strategies.estimate.fits import in_gib
 from strategies.estimate.machine import memory_bytes
 from strategies.planning.rows import PlanRow
 from strategies.planning.worth import WORDS, Worth
-from strategies.results.in_words import guess
+from strategies.results.in_words import NOT_ASKED, guess
 from strategies.results.levels import level_named
 
 
@@ -81,7 +81,7 @@ def missed_on_paper(row: PlanRow, wishes: Wishes) -> list[str]:
     """Return the wishes that a row misses whatever it is worth, on any machine."""
     why = list[str]()
     entry = row.at_level
-    if wishes.loss is not None and not row.why:
+    if wishes.loss is not None and not row.why and entry["status"] != NOT_ASKED:
         if entry["value"] is None:
             why.append(f"{entry['status']} at the level {entry['level'].replace('_', ' ')}")
         elif entry["value"] > wishes.loss * 1.01:

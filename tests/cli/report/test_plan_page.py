@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.report.plan_page import across, points_of, render_plan, write_plan_page
+from cli.report.plan_page import across, lines_of, points_of, render_plan, write_plan_page
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning.plan import Plan, make_plan
 from strategies.planning.wishes import Wishes
@@ -60,3 +60,21 @@ def test_a_plan_without_worth_has_a_table_and_no_figure(made: Plan) -> None:
     assert "Loss against likely worth" not in text and "hogs" in text
     hostile = replace(bare, failures={"<b>x": "<script>alert(1)</script>"})
     assert "<script" not in render_plan(hostile)
+
+
+def test_bytes_stand_to_the_right_where_all_lose_the_same(made: Plan) -> None:
+    same = [replace(row, at_level={**row.at_level, "value": 4.0}) for row in made.rows]
+    text = render_plan(replace(made, rows=same))
+    assert "Bytes against likely worth" in text and "Bytes against likely worth" not in render_plan(made)
+    by_bytes = sorted(same, key=lambda row: row.figures["bytes_per_device"])
+    assert [point.row.method for point in sorted(points_of(same), key=lambda point: point.x)] == [
+        row.method for row in by_bytes
+    ]
+    none = {**made.rows[0].at_level, "value": None, "status": "not asked"}
+    left = points_of([replace(made.rows[0], at_level=none), *made.rows[1:]])
+    assert left[0].x == min(point.x for point in left)
+
+
+def test_lines_of_nobodys_answer_that_are_near_have_one_label() -> None:
+    found = {name: Worth(test, 0.0, 1.0) for name, test in (("chance", 0.25), ("features", 0.8), ("graph", 0.81))}
+    assert [name for name, _ in lines_of(found)] == ["graph, features", "chance"]

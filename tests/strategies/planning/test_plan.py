@@ -23,6 +23,11 @@ def test_a_method_without_such_a_budget_is_listed_with_the_reason() -> None:
     assert rows["fedavg-mlp"].why[0].startswith("no setting: unprotected")
 
 
+def test_a_method_that_learns_nothing_at_the_level_meets_the_wish() -> None:
+    (row,) = make_plan(["ldp-fedavg"], RunOptions(), FACTS, Wishes(level="relationship", holds=2.0), worth=False).rows
+    assert row.meets and row.at_level["status"] == "not asked" and row.loss == 0
+
+
 def test_an_owner_is_matched_at_the_level_of_what_it_releases() -> None:
     (row,) = make_plan(["pate-m"], RunOptions(), FACTS, Wishes(holds=4.0), worth=False).rows
     assert row.at_level["level"] == "central_node" and row.at_level["value"] == pytest.approx(4.0, rel=0.01)

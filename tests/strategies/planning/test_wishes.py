@@ -50,6 +50,13 @@ def test_what_is_missed_on_paper_needs_no_simulation() -> None:
     assert len(missed_on_paper(row("rr", 5.0, None, size=2000, question_bytes=5e6), wishes)) == 3
 
 
+def test_a_level_about_which_nothing_is_asked_loses_nothing() -> None:
+    given = row("ldp-fedavg", None, 0.6)
+    given = replace(given, at_level={**given.at_level, "status": "not asked"})
+    assert given.loss == 0.0 and missed_on_paper(given, Wishes(holds=1.0)) == []
+    assert missed_on_paper(row("rr", None, 0.6), Wishes(holds=1.0))
+
+
 def test_the_choice_is_the_likeliest_or_with_a_target_the_least_loss() -> None:
     rows = [row("rr", 4.0, 0.6), row("vote", 2.0, 0.55), row("hogs", 8.0, 0.9).but("too slow")]
     best, why = chosen(rows, Wishes(), NOTHING)
