@@ -52,7 +52,8 @@ def with_worth(
                   for place, size in enumerate(sizes)}  # fmt: skip
         whole = small.make(paper.facts, Path(folder), people=min(n, small.NOBODY_ASKED), repeats=1)
         progress("null models", None)
-        *few, nothing = pool.in_order(worths.nothing_trial, [*graphs[sizes[0]], *whole])
+        rate = next(iter(rows.values())).options.label_rate
+        *few, nothing = pool.in_order(worths.nothing_trial, [(path, rate) for path in (*graphs[sizes[0]], *whole)])
         race = Race(pool, graphs, lambda options, size: _in_miniature(paper, options, size), seconds, progress)
 
         def seen() -> dict[Trialled, Worth]:
@@ -126,8 +127,7 @@ def _told_enough(paper: OnPaper, row: PlanRow) -> PlanRow:
     gain = most_gained(asked, paper.people[0])
     if not asked or isinstance(setup.method, OwnerMethod) or gain >= LEAST_GAIN:
         return row
-    said = f"{100 * gain:.1f}" if gain > 0.0005 else "0.1"
-    return row.but(f"reports say next to nothing (at most {said} points of accuracy): not simulated")
+    return row.but(f"reports say next to nothing (worth less than {100 * LEAST_GAIN:g} point): not simulated")
 
 
 def _pool(workers: int | None) -> Any:

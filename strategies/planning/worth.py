@@ -65,16 +65,21 @@ def run_trial(options: RunOptions) -> float | str:
     return "nobody was scored" if found is None else float(found)
 
 
-def nothing_trial(path: Path) -> dict[str, Worth]:
-    """Return the accuracy of each null model on a made-up graph (a worker's task): nobody is asked for anything."""
+def nothing_trial(task: tuple[Path, float | None]) -> dict[str, Worth]:
+    """Return the accuracy of each null model on a made-up graph (a worker's task): nobody is asked for anything.
+
+    Args:
+        task: File of the graph, and the share of people whose labels are known; None for half of them.
+    """
     from curator.nulls.known import known_from_graph
     from curator.nulls.models import chance, features_alone, graph_alone
     from devices import datasets
     from devices.data.splits import make_split
     from strategies.people.owned_graph import own
 
+    path, label_rate = task
     people = datasets.load(str(path))
-    split = make_split("random", people, 0)
+    split = make_split("random", people, 0, label_rate)
     known = known_from_graph(own(people, split, trust="none"), ("adjacency", "features", "label"))
     truth = people.labels[split.test]
     found = {"chance": np.full(len(people), chance(known)), "features alone": features_alone(known, seed=0),

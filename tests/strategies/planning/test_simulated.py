@@ -36,7 +36,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
         yield made
         made.close()
 
-    def nothing(path: Path) -> dict[str, Worth]:
+    def nothing(task: tuple[Path, float | None]) -> dict[str, Worth]:
         return {
             name: Worth(test, test, test)
             for name, test in (("chance", 0.3), ("features alone", 0.5), ("graph alone", 0.6))
@@ -76,7 +76,7 @@ def test_what_cannot_be_chosen_is_not_simulated(runs: Runs) -> None:
     made = make_plan(["hogs", "vote"], RunOptions(), FACTS, Wishes(holds=4.0), people=60)
     hogs, vote = made.rows
     assert hogs.worth is None and vote.worth is not None
-    assert "reports say next to nothing (at most 0.1 points of accuracy): not simulated" in hogs.why
+    assert "reports say next to nothing (worth less than 1 point): not simulated" in hogs.why
     assert {options.method for options in runs} == {"vote"}
     runs.clear()
     made = make_plan(["hogs", "vote"], RunOptions(), FACTS, Wishes(max_bytes=5000), people=60)
