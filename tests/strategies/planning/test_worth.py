@@ -40,7 +40,7 @@ def test_a_trial_is_a_run_on_made_up_people_that_writes_nothing(tmp_path: Path) 
     assert isinstance(found, float) and 0 <= found <= 1
     nulls = worth.nothing_trial((graphs[0], None))
     assert nulls["chance"] == worth.nothing_trial((graphs[0], 0.5))["chance"]
-    assert nulls["features alone"] != worth.nothing_trial((graphs[0], 0.1))["features alone"]
+    assert nulls["features alone"] != worth.nothing_trial((graphs[0], 0.05))["features alone"]
     assert nulls["chance"].people == 80
     assert set(nulls) == {"chance", "features alone", "graph alone"} and all(
         0 <= found.low <= found.test <= found.high <= 1 for found in nulls.values()
