@@ -85,10 +85,10 @@ def plan(
         bool, o.in_panel(MODEL, "--no-worth", "Do not simulate what a method is likely worth (about a minute).")
     ] = False,
     miniature: Annotated[
-        int, o.in_panel(MODEL, "--miniature", "Made-up people on whom worth is simulated.", "N")
+        int, o.in_panel(MODEL, "--miniature", "Made-up people on whom worth is simulated.", "N", min=1)
     ] = 600,
     worth_seconds: Annotated[
-        float, o.in_panel(MODEL, "--worth-seconds", "Longest time to simulate worth; the rest has none.", "S")
+        float, o.in_panel(MODEL, "--worth-seconds", "Longest time to simulate worth; the rest has none.", "S", min=0)
     ] = 120.0,
     *,
     options: RunOptions,
@@ -96,7 +96,7 @@ def plan(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Decide on paper: what each method would protect, cost and likely be worth. Nobody is asked or enrolled."""
+    """Estimate on paper what each method would protect, cost and be worth. Nobody is asked or enrolled."""
     given = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
     with working(silent=quiet or as_json) as progress:
         from strategies.planning.plan import make_plan
