@@ -192,6 +192,8 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
     else:
         screen.print(f"[green bold]Choice: {escape(choice.method)}[/green bold] at {choice.shown_budget} "
                      f"(asks {escape(choice.listed.asks)}): {escape(made.why)}.")  # fmt: skip
+        if choice.unprotected:
+            screen.print(f"  [yellow]It protects nothing at these levels: {', '.join(choice.unprotected)}.[/yellow]")
     for row in made.others:
         screen.print(f"  or [bold]{escape(row.method)}[/bold] at {row.shown_budget} (asks {escape(row.listed.asks)})"
                      + ("" if row.worth is None else f": {percent(row.worth.test)}"))  # fmt: skip

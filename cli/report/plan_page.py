@@ -31,16 +31,20 @@ GROUPS = {
 }
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _LEFT, _RIGHT, _OPEN = 4.0, 84.0, 94.0  # per cent of the width: the axis, and the place of what is not bounded
-_NEAR = 5.5  # per cent: points that are nearer stand side by side
+_NEAR = 4.0  # per cent: points that are nearer stand side by side
 
 
 @dataclass(frozen=True)
 class Point:
-    """One point of the figure; places in per cent of the frame, from the left and from the top."""
+    """One point of the figure; places in per cent of the frame, from the left and from the top.
+
+    ``at`` is its true place from the left, and ``x`` the one at which it is drawn, beside other points.
+    """
 
     number: int
     row: PlanRow
     x: float
+    at: float
     y: float
     low: float
     high: float
@@ -65,13 +69,13 @@ def render_plan(made: Plan) -> str:
     cost = cost_of([point.row for point in found])
     places = sorted({cost(point.row) for point in found if 0 < cost(point.row) < math.inf})
     by_bytes = cost is bytes_of
-    front = sorted((point for point in found if point.front), key=lambda point: point.x)
+    front = sorted((point for point in found if point.front), key=lambda point: point.at)
     return environment.get_template("plan.html").render(
         plan=made,
         policy=_POLICY,
         facts=made.facts,
         points=found,
-        front=" ".join(f"{point.x:.2f},{point.y:.2f}" for point in front),
+        front=" ".join(f"{point.at:.2f},{point.y:.2f}" for point in front),
         ticks=_ticks(places, bytes_ if by_bytes else loss),
         by_bytes=by_bytes,
         open=any(not math.isfinite(cost(point.row)) for point in found),
@@ -99,15 +103,24 @@ def points_of(rows: Sequence[PlanRow]) -> list[Point]:
     made = []
     for number, row in enumerate(shown, 1):
         assert row.worth is not None
-        x, y = across(cost(row), low, high), _up(row.worth.test)
-        while any(abs(x - other) < _NEAR and abs(y - above) < 2 * _NEAR for other, above in taken):
-            x += _NEAR
+        at, y = across(cost(row), low, high), _up(row.worth.test)
+        x = _beside(at, y, taken)
         taken.append((x, y))
         radius = 9 + 13 * math.sqrt(row.figures["bytes_per_device"] / largest)
         made.append(
-            Point(number, row, x, y, _up(row.worth.low), _up(row.worth.high), radius, _on_front(row, shown, cost))
+            Point(number, row, x, at, y, _up(row.worth.low), _up(row.worth.high), radius, _on_front(row, shown, cost))
         )
     return made
+
+
+def _beside(at: float, y: float, taken: Sequence[tuple[float, float]]) -> float:
+    """Return the free place in the frame that is nearest to ``at``; ``at`` itself if there is none."""
+    places = [at + sign * step * _NEAR for step in range(20) for sign in (1, -1)]
+    for x in places:
+        inside = _LEFT / 2 <= x <= (100 - _LEFT / 2 if at > _RIGHT else _RIGHT + _NEAR)
+        if inside and not any(abs(x - other) < _NEAR and abs(y - above) < 2 * _NEAR for other, above in taken):
+            return x
+    return at
 
 
 def cost_of(rows: Sequence[PlanRow]) -> Callable[[PlanRow], float]:
@@ -164,7 +177,7 @@ def _ticks(values: Sequence[float], word: Callable[[float], str]) -> list[tuple[
     low, high = values[0], values[-1]
     if high <= low * 1.02:
         return [(across(low, low, high), word(low))]
-    middle = math.sqrt(low * high)
+    middle = float(f"{math.sqrt(low * high):.1g}")
     return [(across(value, low, high), word(value)) for value in (low, middle, high)]
 
 

@@ -69,6 +69,13 @@ class PlanRow:
         return float(self.at_level["value"]) if self.at_level.get("value") is not None else math.inf
 
     @property
+    def unprotected(self) -> list[str]:
+        """Levels at which nothing is protected, the label's aside: some labels are public to every method."""
+        holds = self.figures["holds"]
+        return [name.replace("_", " ") for name, entry in holds.items()
+                if entry["status"] == "unprotected" and name != "label"]  # fmt: skip
+
+    @property
     def meets(self) -> bool:
         """Whether it meets all wishes."""
         return not self.why

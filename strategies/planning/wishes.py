@@ -109,8 +109,10 @@ def chosen(
         return good[0], f"the least loss at the level {level}, then the fewest bytes; worth was not simulated"
     seen = f"likely {100 * worth.test:.0f} %, {100 * worth.low:.0f} to {100 * worth.high:.0f} ({WORDS})"
     if wishes.accuracy is not None:
+        free = [name for name, found in nothing.items() if found.test >= wishes.accuracy]
+        also = f"; where that is public, asking nobody reaches it too ({', '.join(free)})" if free else ""
         return good[0], f"{seen}, with the least loss at the level {level} of those that reach " \
-                        f"{100 * wishes.accuracy:g} %"  # fmt: skip
+                        f"{100 * wishes.accuracy:g} %{also}"  # fmt: skip
     return good[0], f"{seen}, the best of {len(good)} that meet the wishes"
 
 

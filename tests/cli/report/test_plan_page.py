@@ -51,7 +51,10 @@ def test_places_are_logarithmic_and_what_is_open_stands_apart() -> None:
 def test_points_at_one_place_stand_side_by_side(made: Plan) -> None:
     same = [replace(row, worth=Worth(0.5, 0.4, 0.6), at_level={**row.at_level, "value": 4.0}) for row in made.rows]
     places = [point.x for point in points_of(same)]
-    assert len(set(places)) == len(places) and max(places) <= 100
+    assert len(set(places)) == len(places) and 0 < min(places) and max(places) < 100
+    many = points_of([same[0]] * 12)
+    assert len({point.x for point in many}) == 12 and all(0 < point.x < 100 for point in many)
+    assert len({point.at for point in many}) == 1
 
 
 def test_a_plan_without_worth_has_a_table_and_no_figure(made: Plan) -> None:
