@@ -31,12 +31,12 @@ def epsilon(value: float | None) -> str:
 
 
 def short_time(seconds: float) -> str:
-    """Return seconds, minutes, hours or days in few letters.
+    """Return seconds, minutes, hours, days or years in few letters.
 
-    >>> [short_time(value) for value in (55.2, 800, 26_524, 9e5)]
-    ['55 s', '13 min', '7.4 h', '10 d']
+    >>> [short_time(value) for value in (55.2, 800, 26_524, 9e5, 6e11)]
+    ['55 s', '13 min', '7.4 h', '10 d', '19,013 y']
     """
-    for unit, factor in (("d", 86_400), ("h", 3600), ("min", 60)):
+    for unit, factor in (("y", 31_557_600), ("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 1.5 * factor:
             value = seconds / factor
             return f"{value:,.0f} {unit}" if value >= 9.95 or unit == "min" else f"{value:.1f} {unit}"

@@ -57,8 +57,9 @@ class PlanRow:
     def listed(self) -> Listed:
         """Content of its question in words, and its group."""
         kind = find(self.method)
+        groups = {"none": "nothing", "trusted curator": "other trust"}
         return LISTED.get(self.method) or Listed(
-            ", ".join(kind.private) or "nothing", "nothing" if kind.trust == "none" else "one report"
+            ", ".join(kind.private) or "nothing", groups.get(kind.trust, "one report")
         )
 
     @property
@@ -70,10 +71,15 @@ class PlanRow:
 
     @property
     def unprotected(self) -> list[str]:
-        """Levels at which nothing is protected, the label's aside: some labels are public to every method."""
+        """Levels at which nothing is protected.
+
+        Not the label's, since some labels are public to every method, and not that of the plan where the value is
+        that of the private part of a record.
+        """
         holds = self.figures["holds"]
+        left_out = {"label", self.at_level["level"] if self.private_only else ""}
         return [name.replace("_", " ") for name, entry in holds.items()
-                if entry["status"] == "unprotected" and name != "label"]  # fmt: skip
+                if entry["status"] == "unprotected" and name not in left_out]  # fmt: skip
 
     @property
     def meets(self) -> bool:

@@ -66,11 +66,10 @@ def judged(row: PlanRow, wishes: Wishes) -> PlanRow:
     """Return the row with the wishes that it does not meet."""
     why = missed_on_paper(row, wishes)
     if row.figures["fits"] is False:
-        why.append(f"does not fit: {in_gib(row.figures['memory_bytes'])} of memory, this machine has "
-                   f"{in_gib(memory_bytes())}")  # fmt: skip
+        why.append(f"does not fit the memory of this machine ({in_gib(memory_bytes())})")
     if row.worth is not None:
         if wishes.accuracy is not None and row.worth.test < wishes.accuracy:
-            why.append(f"likely {100 * row.worth.test:.0f} %, below {100 * wishes.accuracy:g} %")
+            why.append(f"likely below {100 * wishes.accuracy:g} %")
         if row.bar is not None and row.worth.low <= row.bar[1]:
             clearly = "" if row.worth.test <= row.bar[1] else "clearly "
             why.append(f"not {clearly}better than nobody's answer ({row.bar[0]}: {100 * row.bar[1]:.0f} %)")
@@ -90,7 +89,7 @@ def missed_on_paper(row: PlanRow, wishes: Wishes) -> list[str]:
             why.append(f"a guess is right with a chance of {guess(entry['value'], entry['delta']):.3f}")
     size = row.figures["bytes_per_device"]
     if wishes.max_bytes is not None and size > wishes.max_bytes:
-        why.append(f"{size:,.0f} bytes a device, above {wishes.max_bytes:,.0f}")
+        why.append(f"more than {wishes.max_bytes:,.0f} bytes a device")
     if row.figures["question_bytes"] > MAX_BYTES:
         why.append(f"its question has {row.figures['question_bytes'] / 1e6:,.1f} MB, and a device reads "
                    f"{MAX_BYTES / 1e6:.1f}")  # fmt: skip

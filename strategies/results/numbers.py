@@ -20,7 +20,7 @@ def percent(value: float | None) -> str:
 
 def size(count: float) -> str:
     """A number of bytes."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, factor in (("EB", 1e18), ("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= factor:
             return f"{count / factor:,.1f} {unit}"
     return f"{count:,.0f} B"

@@ -15,7 +15,7 @@ def test_shares_are_points_and_per_cent() -> None:
 
 
 def test_bytes_seconds_and_counts() -> None:
-    assert [size(value) for value in (12, 1500, 2.5e6, 3e9)] == ["12 B", "1.5 kB", "2.5 MB", "3.0 GB"]
+    assert [size(value) for value in (12, 1500, 2.5e6, 3e9, 2e16)] == ["12 B", "1.5 kB", "2.5 MB", "3.0 GB", "20.0 PB"]
     assert (bytes_(0), bytes_(402)) == ("none", "402 B")
     assert [seconds(value) for value in (None, 0, 0.01, 1.24, 1234.0)] == [NONE, "0.0", "<0.1", "1.2", "1,234"]
     assert (count(1, "round"), count(1200, "round")) == ("1 round", "1,200 rounds")
