@@ -22,7 +22,7 @@ from curator.linear.strips import columns_at_once
 _MIB = 1 << 20
 PROCESS = 330 * _MIB  # Python, scipy and torch
 _A_PERSON = 900  # to make a generated population, most of it for words and edges
-_A_DEVICE = 1400  # that a collection in this process leaves behind
+_A_DEVICE = 300  # that a collection leaves behind in this process, where other processes answer for the devices
 _LARGE = {"hogs": 1 << 28, "rgnn": 1 << 26}  # entries above which no (second) dense copy is kept
 
 
@@ -86,7 +86,7 @@ class MemoryLaw:
 _AN_END = 60.0  # bytes of an end of an edge: int64 ends, the matrix, its transpose and what makes them
 _LISTED = MemoryLaw(work=16.0, trained=_AN_END)  # every reported one is an edge
 LAWS: Mapping[str, MemoryLaw] = {
-    "hogs": MemoryLaw(work=6.0),
+    "hogs": MemoryLaw(work=1.0),  # the ones are transposed in parts
     "noisy": _LISTED,
     "sbp": MemoryLaw(work=6.0, tables=440.0),
     "lp-and": MemoryLaw(work=6.0, rows=0.0, codes=0.0),
@@ -138,7 +138,7 @@ def peak_bytes(method: str, sizes: Sizes, *, asked: bool = True) -> float | None
     Args:
         method: Name of the method.
         sizes: Public sizes.
-        asked: Whether the devices are simulated in this process too.
+        asked: Whether devices are asked too, from 50,000 on in processes of their own.
     """
     phases = memory_by_phase(method, sizes)
     if phases is None:
