@@ -35,7 +35,7 @@ LossFunction = Callable[[Tensor], Tensor]  # scores, float32 (n, classes), of a 
 Better = Callable[[Tensor, float], bool]
 SELECTIONS = ("accuracy", "loss")
 WEIGHTS = ("once", "twice")
-LARGEST_STEP = 1e6  # of a learning rate or a penalty: float32 weights overflow with much larger ones
+LARGEST_STEP = 1e30  # of a learning rate or a penalty: float32 weights overflow with much larger ones
 NO_LABEL = "no training node has a label: nothing can be learned"
 
 
@@ -82,9 +82,9 @@ class TrainingSettings:
             if getattr(self, name) < 1:
                 raise ValueError(f"--set {name}={getattr(self, name)}: must be at least 1")
         if not 0 < self.lr <= LARGEST_STEP:
-            raise ValueError(f"--set lr={self.lr}: must be above 0 and at most {LARGEST_STEP:,.0f}")
+            raise ValueError(f"--set lr={self.lr}: must be above 0 and at most {LARGEST_STEP:g}")
         if not 0 <= self.weight_decay <= LARGEST_STEP:
-            raise ValueError(f"--set weight_decay={self.weight_decay}: must lie in [0, {LARGEST_STEP:,.0f}]")
+            raise ValueError(f"--set weight_decay={self.weight_decay}: must lie in [0, {LARGEST_STEP:g}]")
         if not 0 <= self.gnn_dropout < 1:
             raise ValueError(f"--set gnn_dropout={self.gnn_dropout}: must lie in [0, 1)")
         for name, allowed in (("selection", SELECTIONS), ("gat_weights", WEIGHTS)):
