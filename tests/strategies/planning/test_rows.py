@@ -22,7 +22,9 @@ def test_a_row_has_bytes_seconds_and_memory_and_says_whether_it_fits() -> None:
 def test_the_private_part_stands_for_a_record_of_which_a_part_is_public() -> None:
     row = row_of(PAPER, RunOptions(method="lpgnn"), "user", 1.0)
     assert row.private_only == "list" and row.loss == 8.0
+    assert row.unprotected == ["bit adjacency", "relationship", "node"]  # the level of the plan has the private part
     clear = row_of(PAPER, RunOptions(method="fedavg-mlp"), "user", 1.0)
+    assert "user" in clear.unprotected and "relationship" not in clear.unprotected
     assert clear.loss == float("inf") and "best_guess" not in clear.at_level
 
 
