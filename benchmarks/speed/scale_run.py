@@ -23,15 +23,12 @@ from unittest import mock
 
 from rich.console import Console
 
-from benchmarks.speed.drawn_reports import drawn_reports
 from benchmarks.speed.phases import MIB, Phases
 from cli.output import WIDTH
 from cli.summary import summary
-from curator.learning.threads import limit_threads
 from devices.datasets.generated_kinds import arxiv_like
 from devices.datasets.npz_file import write_npz_file
-from strategies import RunOptions, simulate
-from strategies.runs.set_up import set_up
+from strategies import RunOptions
 
 GRAPHS = ("generated-v1", "arxiv-like")
 BUDGETS: dict[str, dict[str, Any]] = {name: {"eps_adjacency": 8.0} for name in ("hogs", "sbp")}
@@ -47,6 +44,10 @@ def measured(
     method: str, people: int, graph: str, epochs: int, *, drawn: bool, nulls: bool, panel: Path | None = None
 ) -> dict[str, Any]:
     """Make a run and return its phases, test accuracy and bytes; write what a terminal would show to ``panel``."""
+    # Here, because the processes that answer for the devices import this module, and need no torch.
+    from curator.learning.threads import limit_threads
+    from strategies import simulate
+
     limit_threads(1)
     folder = Path(tempfile.mkdtemp(prefix="ldpsim-scale-", dir=Path.cwd()))
     try:
@@ -92,6 +93,9 @@ def _shown(record: Mapping[str, Any]) -> str:
 
 
 def _drawn(options: RunOptions, folder: Path) -> Path:
+    from benchmarks.speed.drawn_reports import drawn_reports
+    from strategies.runs.set_up import set_up
+
     setup = set_up(options)
     questions = setup.method.questions(setup.population.facts, setup.repeats[0].split, setup.budget, "drawn")
     drawn_reports(setup.population, questions, seed=1).save(folder)
