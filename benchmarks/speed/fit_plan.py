@@ -27,6 +27,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from curator.methods import find
+from curator.methods.federated.fedavg import Federated
 from curator.methods.owner.owner import LabelAnswers
 from strategies.estimate.asked import ones_reported, trials_drawn
 from strategies.estimate.fits import asked_of
@@ -169,7 +170,7 @@ def constants_of(method: str) -> dict[str, Any] | None:
             print(f"{method}, {case}: {found}", file=sys.stderr)
             continue
         seconds, memory = found
-        if "epochs" in options.settings and find(method)().trains_network():
+        if "epochs" in options.settings and find(method)().trains_network() and not issubclass(find(method), Federated):
             seconds["train"] *= usual_epochs(options) / EPOCHS
         seen.append((driver_values(options), seconds, memory, case))
         print(f"{method} {case.dataset} {case.clients}: {sum(found[0].values()):.2f} s, {found[1] / 2**20:.0f} MiB",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from curator.methods import find
+from curator.methods.federated.fedavg import Federated
 from devices.query import MAX_BYTES
 from strategies.estimate.asked import (
     PaperQuestion,
@@ -46,7 +47,7 @@ def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Lo
     method = find(options.method)
     asked = () if options.from_reports is not None else asked_of(options, facts)
     ratio = 1.0
-    if "epochs" in options.settings:
+    if "epochs" in options.settings and not issubclass(method, Federated):  # these train in rounds
         usual = RunOptions(method=options.method)
         epochs, most = (
             resolve(given, method, budget_of(given, public_features=False)).training.epochs

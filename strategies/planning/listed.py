@@ -28,7 +28,7 @@ class Listed:
 _LINKS = Listed("links", "asking less", "features")
 LISTED: dict[str, Listed] = {
     "hogs": Listed("links and features"),
-    "sbp": Listed("links and features"),
+    "sbp": Listed("links, with or without features"),
     "solitude": Listed("links and features"),
     "fp-solitude": Listed("links and features"),
     "fp-blink": Listed("links and features"),

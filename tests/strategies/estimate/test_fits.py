@@ -56,4 +56,9 @@ def test_fewer_epochs_take_less_time() -> None:
     assert facts is not None
     usual, short = load_of(options, facts), load_of(RunOptions(clients=3000, settings={"epochs": "30"}), facts)
     assert usual and short and short.seconds["train"] == pytest.approx(usual.seconds["train"] / 10)
+    rounds = [
+        load_of(RunOptions(method="ldp-fedavg", clients=3000, settings=given), facts)
+        for given in ({}, {"epochs": "30"})
+    ]
+    assert rounds[0] and rounds[0] == rounds[1]  # it trains in rounds
     assert in_gib(1.5 * 2**30) == "1.5 GiB" and in_gib(1200 * 2**30) == "1,200 GiB"
