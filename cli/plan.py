@@ -167,7 +167,7 @@ def _accuracy(target: str | None) -> float | None:
 def _show(made: Plan, files: Sequence[Path]) -> None:
     from rich.markup import escape
 
-    from strategies.planning.worth import WORDS
+    from strategies.planning.worth import NEEDED, WORDS
 
     screen, facts = console(), made.facts
     screen.print(
@@ -176,7 +176,10 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
     )
     _table(screen, made)
     if made.nothing:
-        said = ", ".join(f"{name} {percent(found.test)}" for name, found in made.nothing.items())
+        said = ", ".join(
+            f"{name} {percent(found.test)}" + (f" ({NEEDED[name]} public)" if name in NEEDED else "")
+            for name, found in made.nothing.items()
+        )
         screen.print(f"Nobody asked: {said}.")
     if made.notes:
         notes, sizes = made.notes, [f"{size:,}" for size in made.notes["sizes"]]
