@@ -76,7 +76,7 @@ def _bisected(
     ladder = {name: [key for key in made if key[0] == name] for name in aims}
     span = {name: (0, len(keys) - 1) for name, keys in ladder.items()}
     best = {name: keys[-1] for name, keys in ladder.items()}
-    first = True
+    first, again = True, set[str]()
     while span:
         tried = {name: ladder[name][high if first else (low + high) // 2] for name, (low, high) in span.items()}
         race.run({key: made[key].options for key in tried.values()}, size, graphs=1, share=_SEARCH)
@@ -85,8 +85,13 @@ def _bisected(
             middle, mean = ladder[name].index(key), race.mean(key)
             if mean is not None and mean >= aims[name]:
                 best[name], high = key, middle - 1
+                low = 0 if name in again else low
+                again.discard(name)
+            elif first and mean is not None:
+                low = high = (low + high) // 2  # some methods are worse with more: one try in the middle
+                again.add(name)
             else:
-                low = high + 1 if first or mean is None else middle + 1
+                low = high + 1 if mean is None else middle + 1
             span[name] = low, high
         span = {name: (low, high) for name, (low, high) in span.items() if low <= high}
         first = False

@@ -50,6 +50,21 @@ def test_the_smallest_budget_with_the_target_is_found_in_few_runs() -> None:
     assert len({key for key, _ in made.tried}) < len(search.EPSILONS) / 2 + 1
 
 
+def test_a_method_that_is_worse_with_more_has_a_second_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Made()
+    plain = Made.run
+
+    def run(self, settings, size, *more, **given):  # type: ignore[no-untyped-def]
+        plain(self, settings, size, *more, **given)
+        for key in settings:
+            if key[1] > 10:
+                self.scores[key][size] = [0.2]
+
+    monkeypatch.setattr(Made, "run", run)
+    assert found(made, 0.25, "vote")[1]["vote"] == ("vote", 3.0)
+    assert found(made, 0.75, "vote")[1]["vote"] == ("vote", 16.0)  # the middle does not reach it either
+
+
 @pytest.mark.parametrize(("more", "budget"), [(0.12, 4.0), (-0.1, 8.0)])
 def test_larger_graphs_move_the_budget(more: float, budget: float) -> None:
     _, keys = found(Made(more), 0.51, "vote")
