@@ -88,7 +88,7 @@ def plan(
         int, o.in_panel(MODEL, "--miniature", "Made-up people on whom worth is simulated.", "N", min=1)
     ] = 600,
     worth_seconds: Annotated[
-        float, o.in_panel(MODEL, "--worth-seconds", "Longest time to simulate worth; the rest has none.", "S", min=0)
+        float, o.in_panel(MODEL, "--worth-seconds", "Longest time to simulate worth; the rest has none.", "S")
     ] = 120.0,
     *,
     options: RunOptions,
