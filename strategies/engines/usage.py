@@ -2,7 +2,8 @@
 
 The kernel keeps one mark for a process: its largest resident size. On Linux the mark can be lowered to the present
 size, so that a phase has a peak of its own. It is lowered here alone: the largest mark of the earlier phases is kept,
-and so the peak of a run is the largest of its phases.
+and so the peak of a run is the largest of its phases. Where the mark cannot be lowered (other systems, or a container
+that may not write to ``/proc``), a phase has the peak of the whole process so far: never too small, often too large.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def peak_rss() -> int:
 def phase_peak() -> int:
     """Return the largest resident size since the last call, in bytes, and begin the next phase.
 
-    Where the mark cannot be lowered (other systems than Linux) it is that of the whole process so far.
+    Where the mark cannot be lowered it is that of the whole process so far.
     """
     global _earlier
     mark = _mark()
