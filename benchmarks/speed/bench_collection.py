@@ -115,6 +115,8 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         done = collected.reported if name == "cold" else collected.replayed
         if done != devices:
             raise SystemExit(f"{devices - done} of {devices} devices did not answer: {dict(collected.refused)}")
+        if collected.reports_sha256 != result.get("digest", collected.reports_sha256):
+            raise SystemExit("the replays are other bytes than the reports")
         result["digest"], result["uplink"] = collected.reports_sha256, collected.uplink_bytes
     began = cpu_seconds()
     if not lifetime(state := State(folder))["complete"]:
