@@ -37,17 +37,17 @@ def console() -> Console:
 
 
 def text_table(*headings: str, gap: int = 2) -> Table:
-    """Return a plain table, one line a row.
+    """Return a plain table, one line a row; a list where the terminal is too narrow for it.
 
     Args:
         headings: ``>text`` is a column of numbers; ``!text`` takes the remaining width and is cut there;
             ``~text`` is wrapped where the terminal is narrow, so that no value is cut.
         gap: Blanks between columns.
     """
-    from rich.table import Table
+    from cli.titled_rows import FittingTable
 
     cut = any(heading.startswith("!") for heading in headings)
-    made = Table(box=None, padding=(0, gap, 0, 0), header_style="dim", show_edge=False, expand=cut)
+    made = FittingTable(box=None, padding=(0, gap, 0, 0), header_style="dim", show_edge=False, expand=cut)
     for heading in headings:
         made.add_column(
             heading.lstrip(">!~"),

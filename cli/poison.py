@@ -12,7 +12,7 @@ from cli import completion
 from cli import options as o
 from cli.errors import FAILED, Failure, end_if_any_failed
 from cli.output import WIDTH, console, print_json, show_failures, text_table, working
-from cli.poison_words import COLUMNS, DIFFERS, asking_nobody, breakdown_lines, by_method, named_lie
+from cli.poison_words import COLUMNS, DIFFERS, breakdown_lines, by_method, named_lie, null_model_words
 from strategies.setup.option_spec import RUNNING
 from strategies.setup.options import RunOptions
 
@@ -125,8 +125,8 @@ def show(result: PoisonResult, folder: Path) -> None:
     wide = screen.width >= WIDTH
     columns = [column for column in COLUMNS if column.short is not None][: None if wide else 2]
     for title, rows in by_method(result.rows).items():
-        nobody = asking_nobody(rows)
-        screen.print(f"[bold]{escape(title)}[/bold]" + (f"  [dim]asking nobody: {nobody}[/dim]" if nobody else ""))
+        nulls = null_model_words(rows)
+        screen.print(f"[bold]{escape(title)}[/bold]" + (f"  [dim]null models: {nulls}[/dim]" if nulls else ""))
         shown = text_table("~attack", *(f">{column.short}" for column in columns), gap=1)
         last = ""
         for row in rows:

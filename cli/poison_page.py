@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from cli.poison_words import COLUMNS, asking_nobody, breakdown_lines, by_method, named_lie
+from cli.poison_words import COLUMNS, breakdown_lines, by_method, named_lie, null_model_words
 from devices.atomic_files import write_atomically
 from strategies.poison.running import PoisonResult
 
@@ -25,7 +25,7 @@ def write_page(result: PoisonResult, picture: Path, path: Path) -> None:
         headings=["lie", *(column.heading for column in COLUMNS)],
         picture=base64.b64encode(picture.read_bytes()).decode("ascii"),
         methods=[
-            (title, asking_nobody(rows),
+            (title, null_model_words(rows),
              [[named_lie(row).strip(), *(column.words(row) for column in COLUMNS)] for row in rows])
             for title, rows in by_method(result.rows).items()
         ],

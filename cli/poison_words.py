@@ -39,8 +39,8 @@ def by_method(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
     }
 
 
-def asking_nobody(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the null models without devices give, in per cent; empty if they were not taken."""
+def null_model_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the null models of the same reports, in per cent; empty if they were not taken."""
     from strategies.results.shown_nulls import NULLS
 
     found: Mapping[str, float] = next((row["nulls"] for row in rows if row["nulls"]), {})

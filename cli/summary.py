@@ -14,12 +14,13 @@ from rich.rule import Rule
 from rich.text import Text
 
 from cli.output import text_table
-from cli.titled_rows import Levels, TitledRows
+from cli.titled_rows import TitledRows
 from cli.verdict import ShellCommand, verdict
 from cli.words import TONES, best_guess, count, epsilon, percent, points, share, size
 from cli.words import seconds as in_words
 from curator.methods.base import NO_NETWORK
 from curator.privacy.levels import level_spec
+from strategies.results.in_words import claimed
 from strategies.results.scores import AUC, score_name, scores_of
 from strategies.results.shown_nulls import NOT_TAKEN, STANDINGS, nulls_of, spec_of, verdict_of
 
@@ -53,7 +54,7 @@ def _framed(content: RenderableType, title: str) -> Panel:
 def _tables(record: Mapping[str, Any]) -> list[RenderableType]:
     sections = [
         ("Links" if score_name(record) == AUC else "Accuracy", _accuracy(record)),
-        ("Privacy", _privacy(record["privacy"], _divided(record["config"]))),
+        ("Privacy", _privacy(record)),
         ("Cost", _cost(record)),
     ]
     if record.get("teachers"):
@@ -176,15 +177,13 @@ def _divided(config: Mapping[str, Any]) -> str:
     return f"{part:g} of epsilon, {source}" if part else f"not asked, {source}"
 
 
-def _privacy(privacy: Mapping[str, Any], features: str = "") -> RenderableType:
-    statement, value = privacy["claimed"]["statement"] or "nothing", privacy["claimed"]["value"]
-    if value is not None and epsilon(value) not in statement:
-        statement = f"{statement}: {epsilon(value)}"
+def _privacy(record: Mapping[str, Any]) -> RenderableType:
+    privacy, features = record["privacy"], _divided(record["config"])
     times = privacy["collections"]
     over = "one collection" if times == 1 else f"{times:,} collections"
     grid = _grid()
     grid.add_row("trust", privacy["trust"])
-    grid.add_row("claimed", escape(statement))
+    grid.add_row("claimed", escape(claimed(record)))
     if features:
         grid.add_row("features", features)
     grid.add_row("holds", f"over {over}, when this changes:" if privacy["trust"] != "none" else "when this changes:")
@@ -213,15 +212,9 @@ def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     shown = text_table("~", ">epsilon", ">best guess", "", gap=1)
-    lines = []
     for level, entry in holds.items():
-        words, figures = level_spec(level).words, _figures(entry)
-        shown.add_row(words, *figures)
-        guess = f", best guess {figures[1]}" if figures[1] else ""
-        unit = "epsilon " if guess else ""
-        delta = f", {figures[2]}" if figures[2] else ""
-        lines.append((words, f"{unit}{figures[0]}{guess}{delta}"))
-    return Levels(shown, tuple(lines))
+        shown.add_row(level_spec(level).words, *_figures(entry))
+    return shown
 
 
 def _figures(entry: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -1,15 +1,18 @@
-"""Titles with their texts: in two columns, or one below the other where the terminal is narrow."""
+"""Rows that stand side by side, or one below the other where the terminal is narrow."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-NARROW = 56  # columns below which nothing stands side by side
+NARROW = 56  # columns below which a title stands above its text
+LEAST = 12  # columns of a text that may be cut
+_UNBOUNDED = 10_000
 _STYLE = "cyan"
 
 
@@ -51,23 +54,36 @@ class TitledRows:
         return Group(*parts)
 
 
-@dataclass(frozen=True)
-class Levels:
-    """Table of figures that becomes a list where the terminal is narrow.
+class FittingTable(Table):
+    """Table that becomes a list where it does not fit, so that no figure is cut.
 
-    Args:
-        table: The table.
-        lines: The same figures, a heading and its text each.
+    The list has the heading of the first column. Each row is its first cell, and below it the other cells after their
+    headings. A row whose first cell is empty continues the row above. A column with ``ratio`` may be cut down
+    to :data:`LEAST`.
     """
-
-    table: Table
-    lines: tuple[tuple[str, str], ...]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table, or the list."""
-        if options.max_width >= NARROW:
-            yield self.table
+        if self._least(console, options) <= options.max_width:
+            yield from super().__rich_console__(console, options)
             return
-        for heading, text in self.lines:
-            yield Text.from_markup(heading)
-            yield Padding(text, (0, 0, 0, 2))
+        if self.columns[0].header:
+            yield Text(str(self.columns[0].header), style="dim")
+        for cells in zip(*(column.cells for column in self.columns), strict=True):
+            first, *rest = [console.render_str(str(cell)) for cell in cells]
+            if first:
+                yield first
+            filled = [(column.header, text) for column, text in zip(self.columns[1:], rest, strict=True) if text]
+            word = len(filled) == 1 and not any(map(str.isdigit, filled[0][1].plain))  # it explains itself
+            said = [Text.assemble((f"{name} " if name and not word else "", "dim"), text) for name, text in filled]
+            yield Padding(Text(", ").join(said), (0, 0, 0, 2))
+
+    def _least(self, console: Console, options: ConsoleOptions) -> int:
+        """Return the columns of the terminal below which a value would be cut."""
+        widths = []
+        wide = options.update(max_width=_UNBOUNDED)
+        for column in self.columns:
+            sizes = [Measurement.get(console, wide, cell) for cell in (column.header, *column.cells)]
+            most = max((size.maximum if column.no_wrap else size.minimum for size in sizes), default=0)
+            widths.append(min(most, LEAST) if column.ratio else most)
+        return sum(widths) + len(widths) * int(self.padding[1])

@@ -1,4 +1,4 @@
-"""Verdict on a run, before its tables: accuracy among simpler models, privacy in words, cost, the next command.
+"""Verdict on a run, before its tables: accuracy, the claim, privacy in words, cost, and the next command.
 
 The words about privacy are those of :mod:`strategies.results.in_words`.
 """
@@ -16,16 +16,25 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.titled_rows import TitledRows
-from cli.words import TONES, count, difference, percent, share, size
-from strategies.results.in_words import privacy_in_words
+from cli.words import TONES, count, difference, percent, seconds, share, size
+from strategies.results.in_words import claimed, privacy_in_words
 from strategies.results.scores import about_links, score_name, scores_of
-from strategies.results.shown_nulls import CHANCE, NOT_TAKEN, NULLS, STANDINGS, best_null, nulls_of, verdict_of
+from strategies.results.shown_nulls import (
+    CHANCE,
+    NOT_TAKEN,
+    NULLS,
+    STANDINGS,
+    asking_nobody,
+    best_null,
+    nulls_of,
+    verdict_of,
+)
 
 _CONTINUED = " \\"
 
 
 def verdict(record: Mapping[str, Any]) -> TitledRows:
-    """Return the verdict: accuracy, privacy and cost."""
+    """Return the verdict: accuracy, claim, privacy and cost."""
     shown = TitledRows(width=8, gap=1)
     for line in _accuracy(record):
         shown.add_row("" if shown.rows else score_name(record), line)
@@ -34,19 +43,23 @@ def verdict(record: Mapping[str, Any]) -> TitledRows:
     findings.add_column(overflow="fold")
     for line in _privacy(record):
         findings.add_row("-", line)
+    shown.add_row("claimed", escape(claimed(record)))
     shown.add_row("privacy", findings)
     shown.add_row("cost", _cost(record))
     return shown
 
 
 def _accuracy(record: Mapping[str, Any]) -> Iterator[str]:
-    accuracy, chance = scores_of(record), nulls_of(record).get(CHANCE)
+    accuracy, nulls, free = scores_of(record), nulls_of(record), asking_nobody(record)
     repeats = len(accuracy["per_repeat"])
     over = f" over {repeats} repeats" if accuracy["std"] is not None else ""
     clean = record["reference"]["nonprivate_test"]
-    beside = [] if chance is None else [f"chance {percent(chance['test'])}"]
-    beside += ["without noise not trained" if clean is None else f"without noise {percent(clean)}"]
-    yield f"[bold]{share(accuracy)}[/bold]{over}; {', '.join(beside)}"
+    beside = [f"[bold]{share(accuracy)}[/bold]{over}"]
+    if free is not None:
+        beside.append(f"asking nobody gives {percent(nulls[free]['test'])} ({NULLS[free].heading})")
+    if free != CHANCE and CHANCE in nulls:
+        beside.append(f"chance {percent(nulls[CHANCE]['test'])}")
+    yield "; ".join([*beside, "without noise not trained" if clean is None else f"without noise {percent(clean)}"])
     standing, words = _standing(record)
     style = TONES[STANDINGS[standing][1]]
     yield f"[bold {style}]{escape(words)}[/bold {style}]"
@@ -90,11 +103,12 @@ def _privacy(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _cost(record: Mapping[str, Any]) -> str:
     sent = record["communication"]
+    took = f"{seconds(record['seconds']['total'])} s"
     if not record["devices"]["asked"]:
-        return "nobody was asked"
+        return f"nobody was asked; {took}"
     down, up = size(sent["downlink_bytes_per_device"]), size(sent["uplink_bytes_per_device"])
     total = size(sent["downlink_bytes"] + sent["uplink_bytes"])
-    return f"{down} down, {up} up a device in {count(sent['rounds'], 'round')}; {total} in all"
+    return f"{down} down, {up} up a device in {count(sent['rounds'], 'round')}; {total} in all; {took}"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from strategies.results.numbers import NONE as NONE
 from strategies.results.numbers import bytes_ as bytes_
 from strategies.results.numbers import count as count
+from strategies.results.numbers import epsilon as epsilon
 from strategies.results.numbers import percent as percent
 from strategies.results.numbers import points as points
 from strategies.results.numbers import seconds as seconds
@@ -17,17 +18,6 @@ from strategies.results.shown_nulls import NULLS
 
 TONES = {"good": "green", "open": "yellow", "bad": "red"}  # colours of the terminal
 ABOVE = "▲"  # beside a null model that is above the method
-
-
-def epsilon(value: float | None) -> str:
-    """A loss: at most four decimals, rounded up, since a bound may not look smaller than it is."""
-    if value is None:
-        return NONE
-    if math.isinf(value):
-        return "unprotected"
-    # Tiny rounding noise must not turn 0.8 into 0.8001.
-    up = math.ceil(round(value * 1e4, 4)) / 1e4
-    return f"{up:,.4f}".rstrip("0").rstrip(".")
 
 
 def short_time(seconds: float) -> str:

@@ -42,7 +42,7 @@ def measured(folder: Path) -> list[dict[str, Any]]:
 
 
 def write_rows(rows: Table, path: Path) -> None:
-    """Write the rows and, in three more columns, what asking nobody gives."""
+    """Write the rows and, in three more columns, the null models."""
     lines = table_csv(rows).splitlines()
     more = [",".join(_NULLS), *(",".join(f"{row['nulls'][name]:.6f}" if name in row["nulls"] else "" for name in _NULLS)
                                 for row in rows)]  # fmt: skip
@@ -152,10 +152,10 @@ def _silence(row: Mapping[str, Any] | None) -> str:
 
 
 def beside(group: Table) -> str:
-    """Return what asking nobody gives, beside what nobody's lies leave."""
+    """Return the null models of the run in which nobody lies."""
     nulls: Mapping[str, float] = next((row["nulls"] for row in group if row["nulls"]), {})
     words = ", ".join(f"{name.replace('_', ' ')} {100 * value:.1f} %" for name, value in nulls.items())
-    return f"What asking nobody gives: {words}." if words else ""
+    return f"Null models where nobody lies: {words}." if words else ""
 
 
 def lies_table(group: Table) -> str:

@@ -20,6 +20,7 @@ from strategies.setup.fingerprint import SCHEMA
 
 _TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousand
 _OF_A_RUN = ("state", "reports")  # folders inside a run's, with no results below
+_OTHERS = {"poison": "poison", "rows": "stress"}  # a part of a result.json that no run has, and its command
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,9 @@ def _read(path: Path, left_out: list[Problem]) -> ShownResult | None:
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record, Mapping):
             raise UnreadableRecord("result.json is no JSON object")
+        other = next((command for key, command in _OTHERS.items() if key in record), None)
+        if other is not None:
+            raise UnreadableRecord(f"a result of `ldpsim {other}`; the page shows runs, sweeps and comparisons")
         if record.get("schema") != SCHEMA or isinstance(record.get("schema"), bool):
             raise UnreadableRecord(f"schema {text(record.get('schema'))}, this version reads schema {SCHEMA}")
         return ShownResult(record, row_of(record, where), people_of(record))
@@ -228,7 +232,8 @@ def _without_copies(results: Sequence[ShownResult], found: Gathered) -> list[Sho
         same = first.setdefault(key if entry.row["seeded"] else id(entry), entry)
         if same is not entry:
             found.left_out.append(Problem(
-                text(entry.row["folder"]), f"the same simulation as {text(same.row['folder'])}, with the same figures"
+                text(entry.row["folder"]), f"the same simulation as {text(same.row['folder'])}"
+                f"{' in another folder' if same.row['folder'] == entry.row['folder'] else ''}, with the same figures",
             ))  # fmt: skip
     return list(first.values())
 

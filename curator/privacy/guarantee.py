@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from curator.reports.question import Question
 
 Status = Literal["bounded", "unprotected", "not asked"]
+PUBLIC = "public in this setting"  # ends the detail of a level whose data nobody has to be asked for
 _DONATED = "features of labelled people are public in this setting and not counted"
 _EACH = {"adjacency": "list", "features": "feature vector", "label": "label"}
 
@@ -192,7 +193,7 @@ class _Builder:
         if self.clear[attribute]:
             where = " of training and validation nodes" if attribute == "label" else ""
             plural = {"adjacency": "edges", "features": "features", "label": "labels"}[attribute]
-            return Level("unprotected", detail=f"{plural}{where} are public in this setting")
+            return Level("unprotected", detail=f"{plural}{where} are {PUBLIC}")
         if not values:
             return Level("not asked")
         return self._bounded(values, [attribute], unit, self.donated if attribute == "features" else "")

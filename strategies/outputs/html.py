@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from strategies.results.in_words import privacy_in_words
+from strategies.results.in_words import claimed, privacy_in_words
 from strategies.results.numbers import bytes_, count, percent, seconds
 from strategies.results.scores import about_links, score_name, scores_of
-from strategies.results.shown_nulls import NULLS, STANDINGS, best_null, nulls_of, verdict_of
+from strategies.results.shown_nulls import NULLS, STANDINGS, asking_nobody, best_null, nulls_of, verdict_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def _cell(text: str) -> str:
 
 
 def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
-    """Return a result: verdict, accuracy beside chance and the best null model, privacy in words, cost."""
+    """Return a result: verdict, accuracy beside simpler models, the claim, privacy in words, cost."""
     verdict, reference = verdict_of(record), record["reference"]["nonprivate_test"]
     name, note = score_name(record), about_links(record)
     tested = "of the test people are right" if note is None else f"{name}, links of test pairs"
@@ -55,6 +55,7 @@ def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
     rows = [] if verdict is None else [("verdict", verdict["text"])]
     rows += [
         (name, "\n".join(said)),
+        ("claimed", claimed(record)),
         ("privacy", "\n".join([*(finding.text for finding in privacy_in_words(record)), *filter(None, (note,))])),
         ("cost", _cost(record)),
     ]
@@ -99,9 +100,11 @@ def _standing(record: Mapping[str, Any]) -> str:
 
 
 def _beside(record: Mapping[str, Any]) -> list[str]:
-    nulls = nulls_of(record)
+    nulls, free = nulls_of(record), asking_nobody(record)
+    first = [] if free is None else [f"asking nobody gives {percent(nulls[free]['test'])} ({NULLS[free].heading})"]
     shown = dict.fromkeys(name for name in ("chance", best_null(nulls)) if name in nulls)
-    return [f"{NULLS[name].heading}: {percent(nulls[name]['test'])}" for name in shown if name is not None]
+    return first + [f"{NULLS[name].heading}: {percent(nulls[name]['test'])}"
+                    for name in shown if name is not None and name != free]  # fmt: skip
 
 
 def _cost(record: Mapping[str, Any]) -> str:

@@ -148,7 +148,7 @@ def memory_of(setup: RunSetup, number: int) -> Memory | None:
 
 
 def _nulls(scene: Scene, outcome: Outcome) -> dict[str, float]:
-    """Return what asking nobody gives: the null models that need no further devices."""
+    """Return the null models that need no further devices: they read the reports of this run."""
     test, labels = scene.split.test, scene.setup.population.labels
     alone = null_models(replace(scene, state=None), outcome, None)
     return {name: float(np.mean(found[test] == labels[test])) for name, found in alone}

@@ -19,6 +19,7 @@ from typing import Any
 
 from curator.privacy.guarantee import private_part
 from curator.privacy.levels import LEVELS, LevelSpec
+from strategies.results.numbers import epsilon as shown
 
 NOT_HIDDEN, IN_CLEAR, NOT_ASKED = "not hidden", "in clear", "not asked"
 EVERYTHING = "everything"
@@ -80,6 +81,16 @@ def guess(epsilon: float, delta: float = 0.0) -> float:
     (0.5, 0.731)
     """
     return min((1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)), 1.0)
+
+
+def claimed(record: Mapping[str, Any]) -> str:
+    """Return the statement of the method's paper, with its figure.
+
+    >>> claimed({"privacy": {"claimed": {"statement": "(epsilon, 0.001)-DP", "value": 8.92}}})
+    '(epsilon, 0.001)-DP: 8.92'
+    """
+    statement, value = record["privacy"]["claimed"]["statement"] or "nothing", record["privacy"]["claimed"]["value"]
+    return str(statement) if value is None or shown(value) in statement else f"{statement}: {shown(value)}"
 
 
 def protection(epsilon: float, delta: float = 0.0) -> Protection:

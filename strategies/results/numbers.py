@@ -52,3 +52,14 @@ def duration(value: float) -> str:
 def count(number: int, noun: str) -> str:
     """A number of things: ``1 round``, ``200 rounds``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def epsilon(value: float | None) -> str:
+    """A loss: at most four decimals, rounded up, since a bound may not look smaller than it is."""
+    if value is None:
+        return NONE
+    if math.isinf(value):
+        return "unprotected"
+    # Tiny rounding noise must not turn 0.8 into 0.8001.
+    up = math.ceil(round(value * 1e4, 4)) / 1e4
+    return f"{up:,.4f}".rstrip("0").rstrip(".")

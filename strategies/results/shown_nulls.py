@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from curator.privacy.guarantee import PUBLIC
+
 NOT_TAKEN = "not taken"
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
@@ -113,6 +115,25 @@ def verdict_of(record: Mapping[str, Any]) -> dict[str, Any] | None:
 def best_null(nulls: Nulls) -> str | None:
     """Return the name of the best null model; chance counts only where it is the only one."""
     return max(nulls, key=lambda name: (name != CHANCE, nulls[name]["test"]), default=None)
+
+
+# Null models that read one kind of data, by the level at which a result says whether these data are public.
+_PUBLIC_DATA = {"relationship": (GRAPH_ALONE, COMMON_NEIGHBOURS, PAGERANK), "bit_feature": (FEATURES_ALONE,)}
+
+
+def asking_nobody(record: Mapping[str, Any]) -> str | None:
+    """Return the best null model that reads public data alone, so that no device has to be asked.
+
+    Without public labels that is chance. None if the run itself asked nobody, or has no null models.
+    """
+    nulls, holds = nulls_of(record), record["privacy"]["holds"]
+    if CHANCE not in nulls or not record["devices"]["asked"]:
+        return None
+    free = [CHANCE]
+    if holds["label"]["status"] != "bounded":
+        free += [name for level, names in _PUBLIC_DATA.items() if holds[level]["detail"].endswith(PUBLIC)
+                 for name in names if name in nulls]  # fmt: skip
+    return max(free, key=lambda name: float(nulls[name]["test"]))
 
 
 def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, Any]:

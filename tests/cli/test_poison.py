@@ -50,7 +50,7 @@ def test_the_table_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].startswith("hogs eps 8") and "asking nobody: chance 30.0" in lines[0]
+    assert lines[0].startswith("hogs eps 8") and "null models: chance 30.0" in lines[0]
     assert "nobody lies" in text and "+ both-ends" in text and "40.0 (20.0)" in text and "12.2" in text
     assert "hogs eps 8 fakes response: costs at least 5 points more than silence if 20 %" in text
     assert "as theory says" in text

@@ -20,7 +20,7 @@ def test_the_page(tmp_path: Path) -> None:
     text = (tmp_path / "a.html").read_text()
     assert "&lt;b&gt;cora" in text and "<b>cora" not in text
     assert "default-src 'none'" in text and "cGljdHVyZQ==" in text and "<script" not in text
-    assert "Asking nobody gives chance 30.0." in text
+    assert "Null models, if nobody lies: chance 30.0." in text
     assert "hogs eps 8 fakes response: costs at least 5 points more than silence if 20 % of the people lie." in text
     assert all(f'<th scope="col">{column.heading}</th>' in text for column in COLUMNS)
     assert text.count("<tr>") == 3 and "<td>0.250</td>" in text and "<td>-20.0</td>" in text

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from cli.output import text_table
-from cli.titled_rows import NARROW, Levels, TitledRows
+from cli.titled_rows import NARROW, TitledRows
 
 
 def printed(shown: object, width: int) -> list[str]:
@@ -29,8 +29,14 @@ def test_titles_stand_above_their_texts_where_there_is_none() -> None:
     assert printed(facts(), NARROW - 1) == ["one", "  1 2", "  3"]
 
 
-@pytest.mark.parametrize(("width", "lines"), [(NARROW, ["     loss", "edge  1.2"]), (40, ["edge", "  loss 1.2"])])
-def test_a_table_of_levels_becomes_a_list(width: int, lines: list[str]) -> None:
-    table = text_table("~", ">loss", gap=1)
-    table.add_row("edge", "1.2")
-    assert printed(Levels(table, (("edge", "loss 1.2"),)), width) == lines
+TABLE = ["name loss text", "edge  1.2 abcdefghijk…", "      3.4 b", "all  open"]
+LIST = ["name", "edge", "  loss 1.2, text", "  abcdefghijklm", "  loss 3.4, text b", "all", "  open"]
+
+
+@pytest.mark.parametrize(("width", "lines"), [(23, TABLE), (22, LIST)])
+def test_a_table_that_does_not_fit_becomes_a_list_with_every_figure(width: int, lines: list[str]) -> None:
+    table = text_table("name", ">loss", "!text", gap=1)
+    table.add_row("[bold]edge[/bold]", "1.2", "abcdefghijklm")
+    table.add_row("", "3.4", "b")
+    table.add_row("all", "open", "")
+    assert printed(table, width) == lines

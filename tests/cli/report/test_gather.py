@@ -40,6 +40,8 @@ def test_no_result_is_one_line(tmp_path: Path) -> None:
         (b"\xff\xfe", "cannot be read"),
         (b"[]", "no JSON object"),
         (b"{}", "schema None, this version reads schema 1"),
+        (b'{"poison": {}}', "a result of `ldpsim poison`"),
+        (b'{"schema": 1, "rows": []}', "a result of `ldpsim stress`"),
         (b'{"schema": 2}', "schema 2, this version reads schema 1"),
         (b'{"schema": true}', "schema True"),
         (b'{"schema": "<b>1</b>"}', "schema <b>1</b>"),

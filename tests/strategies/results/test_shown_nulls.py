@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from strategies.results.shown_nulls import COLUMNS, NULLS, STANDINGS, best_null, null_columns, nulls_of, verdict_of
+from strategies.results.shown_nulls import (
+    COLUMNS,
+    NULLS,
+    STANDINGS,
+    asking_nobody,
+    best_null,
+    null_columns,
+    nulls_of,
+    verdict_of,
+)
 
 SECTION = {
     "chance": {"test": 0.9},
@@ -62,3 +71,26 @@ def test_columns_are_the_same_for_every_result() -> None:
     assert (row["chance"], row["shuffled_all_std"], row["graph_alone"]) == (0.9, 0.02, None)
     assert (row["margin_low"], row["standing"], row["verdict"]) == (-0.01, "even", "text")
     assert set(null_columns({}, None).values()) == {None}
+
+
+PUBLIC, REPORTED = {"status": "unprotected", "detail": "edges are public in this setting"}, {"status": "bounded"}
+IN_CLEAR = {"status": "unprotected", "detail": "sent in clear"}
+
+
+@pytest.mark.parametrize(
+    ("edges", "features", "label", "asked", "expected"),
+    [
+        (REPORTED, REPORTED, PUBLIC, 9, "chance"), (REPORTED, IN_CLEAR, PUBLIC, 9, "chance"),
+        (PUBLIC, REPORTED, PUBLIC, 9, "graph_alone"), (PUBLIC, PUBLIC, PUBLIC, 9, "features_alone"),
+        (PUBLIC, PUBLIC, REPORTED, 9, "chance"), (PUBLIC, PUBLIC, PUBLIC, 0, None),
+    ],
+)  # fmt: skip
+def test_asking_nobody_leaves_what_public_data_give(
+    edges: dict[str, Any], features: dict[str, Any], label: dict[str, Any], asked: int, expected: str | None
+) -> None:
+    nulls = {"chance": {"test": 0.2}, "graph_alone": {"test": 0.5}, "features_alone": {"test": 0.6}}
+    levels = {"relationship": edges, "bit_feature": features, "label": label}
+    holds = {name: {"detail": "", **entry} for name, entry in levels.items()}
+    record = {"nulls": nulls, "privacy": {"holds": holds}, "devices": {"asked": asked}}
+    assert asking_nobody(record) == expected
+    assert asking_nobody({**record, "nulls": None}) is None
