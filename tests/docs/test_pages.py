@@ -52,10 +52,18 @@ def wrong_commands(text: str) -> list[str]:
     return wrong
 
 
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(), re.M) if page.is_file() else []
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def missing(text: str, folder: Path) -> list[str]:
     """Return links, files and modules of a page that do not exist."""
     links = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if not link.startswith("http")]
     wrong = [link for link in links if not (folder / link).exists()]
+    for link, anchor in re.findall(r"\]\(([^)#\s]+\.md)#([^)\s]+)\)", text):
+        wrong += [] if anchor in anchors(folder / link) else [f"{link}#{anchor}"]
     files = re.findall(rf"\b((?:{FOLDERS})/[\w./-]*\w)", text)
     for name in files:
         path = ROOT / name
@@ -100,5 +108,7 @@ def test_each_kind_of_mistake_is_seen() -> None:
         "`ldpsim walk`\n```sh\nldpsim run --asks 3  # comment\n```\nldpsim finds\n`ldpsim device migrate --state DIR`\n"
     )
     assert wrong_commands(page) == ["ldpsim run --asks", "ldpsim walk"]
+    page = "[c](docs/start.md#the-panel) [d](docs/start.md#no-such-part)"
+    assert missing(page, ROOT) == ["docs/start.md#no-such-part"]
     page = "[a](no.md) `devices/none.py` `python -m strategies.none` `devices/policy` [b](https://x.y/z)"
     assert missing(page, ROOT) == ["no.md", "devices/none.py", "strategies.none"]
