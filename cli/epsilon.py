@@ -88,7 +88,7 @@ def epsilon(
     }  # fmt: skip
     foreign = [option for option, value in (of_owners if method == "vote" else of_votes).items() if value is not None]
     if foreign:
-        raise ValueError(f"{foreign[0]}: is not about {method}")
+        raise ValueError(f"{foreign[0]}: {method} has no such option")
     if method == "vote":
         from cli.epsilon_vote import show
 
@@ -100,12 +100,11 @@ def epsilon(
 
     if method not in METHODS:
         raise ValueError(
-            f"{method}: an owner's answers are accounted for {', '.join(METHODS)}, votes for vote"
-            f"{nearest(method, METHODS)} "
-            "(what another method loses, and by which composition, `ldpsim run` says)"
+            f"{method}: must be one of {', '.join(METHODS)}, vote{nearest(method, METHODS)}; "
+            "`ldpsim plan METHOD --no-worth` shows the losses of any other method"
         )
     if queries is None or delta is None:
-        raise ValueError(f"{'--delta' if delta is None else '--queries'}: {method} needs it")
+        raise ValueError(f"{'--delta' if delta is None else '--queries'}: {method} needs this option")
     if (lambda_ is None) == (target_epsilon is None):
         raise ValueError("one of --lambda and --target-epsilon is needed, and not both")
     if target_level is not None and target_epsilon is None:

@@ -40,7 +40,7 @@ def show(
     from curator.privacy.votes import Votes, vote_losses
 
     if epsilon is None:
-        raise ValueError("--epsilon: vote needs it")
+        raise ValueError("--epsilon: the loss of one answer is needed, for example --epsilon 4")
     for option, value in (("epsilon", epsilon), ("eps_labels", eps_labels)):
         if value is not None:
             declared(RunOptions)[option].check(value)

@@ -71,4 +71,4 @@ def _dataset(config: Mapping[str, Any], record: Mapping[str, Any]) -> str:
 
 def _word(value: Any) -> str:
     found = number(value)
-    return text(value) if found is None else repr(int(found) if isinstance(value, int) else found)
+    return text(value) if found is None else repr(int(found) if float(found).is_integer() else found)

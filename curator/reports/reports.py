@@ -219,7 +219,10 @@ class Reports:
             ValueError: where the folder holds no reports, or of another format.
         """
         if not (folder / "reports.json").is_file():
-            raise ValueError(f"{folder} holds no saved reports (no reports.json)")
+            raise ValueError(
+                f"{folder} holds no saved reports (no reports.json); `ldpsim run --save-reports` writes "
+                "them into the folder reports of the run"
+            )
         head = json.loads((folder / "reports.json").read_text())
         if head["format"] != FORMAT:
             raise ValueError(f"{folder} holds reports of format {head['format']}, this version reads {FORMAT}")

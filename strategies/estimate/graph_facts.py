@@ -42,7 +42,7 @@ class GraphFacts:
 
     def __post_init__(self) -> None:
         for option, value, fine, must in (
-            ("--clients", self.n, self.n >= LEAST_PEOPLE, f"a plan is about at least {LEAST_PEOPLE} people"),
+            ("--clients", self.n, self.n >= LEAST_PEOPLE, f"at least {LEAST_PEOPLE} people are needed"),
             ("--features", self.features, self.features >= 1, "must be 1 or more"),
             ("--classes", self.classes, 2 <= self.classes <= self.n, "must be 2 or more, and at most --clients"),
             ("--mean-degree", self.mean_degree, 0 < self.mean_degree < self.n, "must be above 0 and below --clients"),

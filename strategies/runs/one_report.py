@@ -45,7 +45,10 @@ class OneReportRun(Run):
         if kept is None:
             self.questions(setup, setup.repeats[0].split, "check")
         elif Reports.load(kept).facts != setup.population.facts:
-            raise ValueError(f"--from-reports {kept}: these reports are of another population")
+            raise ValueError(
+                f"--from-reports {kept}: these reports are of another population; take the options of the run that "
+                "saved them"
+            )
 
     def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the method's questions."""

@@ -146,7 +146,10 @@ def check_folders(options: RunOptions, population: Population) -> None:
 def check_people(state: State, population: Population, where: str) -> None:
     """Check that enrolled devices hold the data of this population; ValueError names ``where`` if not."""
     if state.head["population_digest"] != population.digest:
-        raise ValueError(f"{where}: the devices there hold the data of another population")
+        raise ValueError(
+            f"{where}: the devices there hold the data of another population; take the options of the run "
+            "that enrolled them, or another folder"
+        )
 
 
 def _check_writable(option: str, folder: Path) -> None:

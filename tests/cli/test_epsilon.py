@@ -114,7 +114,7 @@ def test_the_inverse() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["hogs", *PRIVGNN[1:]], "hogs: an owner's answers are accounted for privgnn"),
+        (["hogs", *PRIVGNN[1:]], "hogs: must be one of privgnn"),
         (["privgn", *PRIVGNN[1:]], "did you mean privgnn"),
         ([*PRIVGNN[:3], *PRIVGNN[5:]], "one of --lambda and --target-epsilon"),
         ([*PRIVGNN, "--target-epsilon", "4"], "and not both"),

@@ -37,7 +37,7 @@ def test_as_json() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    ([], "--epsilon: vote needs it"), (["--epsilon", "0"], "--epsilon 0"),
+    ([], "--epsilon: the loss of one answer is needed"), (["--epsilon", "0"], "--epsilon 0"),
     (["--epsilon", "1", "--delta", "1e-4"], "--delta"),
     (["--epsilon", "1", "--lists", "-1"], "--lists -1"), (["--epsilon", "1", "--reporting", "all"], "--reporting all"),
     (["--epsilon", "1", "--as-printed"], "--as-printed"), (["--epsilon", "1e308"], "at most 1,000,000"),

@@ -26,9 +26,9 @@ def test_every_option_that_matters_is_said_and_reads_back(record: dict[str, Any]
     record["config"] = {**asdict(options), "out": "elsewhere", "data_dir": "/data"}
     command = command_of(record)
     assert command == (
-        "ldpsim run --method hogs --dataset cora --clients 500 --epsilon 4.5 --eps-labels 1.0 --feature-share 0.2 "
+        "ldpsim run --method hogs --dataset cora --clients 500 --epsilon 4.5 --eps-labels 1 --feature-share 0.2 "
         "--private-labels --reporting one-end --gnn gat --set tau=0.7 --seed 3 --noise-seed os --split-seed 9 "
-        "--repeats 5 --repeats-vary noise --dropout 0.1 --on-requery replay --cap bit=4.0"
+        "--repeats 5 --repeats-vary noise --dropout 0.1 --on-requery replay --cap bit=4"
     )
 
 

@@ -127,7 +127,7 @@ def test_a_path_of_another_form_names_the_accepted_ones(path: str, tmp_path: Pat
 
 def test_a_path_that_is_not_there_names_the_accepted_forms() -> None:
     with pytest.raises(
-        ValueError, match=r"no such data set; .*; or the path of a \.npz or \.pt; `ldpsim import` makes"
+        ValueError, match=r"no such data set; .* or give the path of a \.npz or \.pt; `ldpsim import` makes"
     ):
         load("folder/qqqq.xlsx")
 
