@@ -14,7 +14,7 @@ from typing import Any
 from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
 from strategies.results.levels import held, shown_levels
 from strategies.results.scores import AUC, about_links, score_name, scores_of
-from strategies.results.shown_nulls import best_null, nulls_of, verdict_of
+from strategies.results.shown_nulls import asking_nobody, best_null, nulls_of, verdict_of
 
 TRUST = {
     "untrusted curator": ("reports", "reports only, nobody is trusted"),
@@ -203,7 +203,11 @@ def _nulls(record: Mapping[str, Any]) -> dict[str, Any]:
     if any(entry["test"] is None for entry in nulls.values()) or (margin and None in margin.values()):
         raise UnreadableRecord("nulls or verdict has a figure that is no number")
     said = found and {"text": text(found["text"]), "standing": found["standing"], "margin": margin}
-    return {"nulls": nulls, "best_null": best_null(nulls), "verdict": said}
+    try:
+        free = asking_nobody(record)
+    except (KeyError, TypeError, AttributeError):
+        raise UnreadableRecord("privacy.holds or devices cannot be read") from None
+    return {"nulls": nulls, "best_null": best_null(nulls), "free": free, "verdict": said}
 
 
 def _silo_bytes(phases: Any) -> float | None:
