@@ -1,7 +1,7 @@
 """Completion of values in a shell (``ldpsim --install-completion``).
 
 The names come from the registries when a shell asks for them. No method's module is imported, so
-neither is torch. What has no names here, as a path, is left to the shell.
+neither is torch. Values without a list of names, such as paths, are left to the shell.
 """
 
 from __future__ import annotations

@@ -1,0 +1,36 @@
+"""Tables of names on the pages of commands: each has the names that the code has."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from curator.defences import DEFENCES
+from devices.device import Refusal
+from docs.rooms import ROOT
+from strategies.liars.attacks import DESCRIPTIONS
+from strategies.liars.plan import GOALS
+
+
+def listed(text: str, heading: str) -> set[str]:
+    """Return the names in the first column of the table whose heading row begins so."""
+    rows = text.partition(f"\n| {heading} |")[2].partition("\n\n")[0].splitlines()[2:]
+    return {name for row in rows for name in re.findall(r"`([\w-]+)`", row.split("|")[1])}
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "names"),
+    [
+        ("poison.md", "attack", set(DESCRIPTIONS)),
+        ("poison.md", "goal", set(GOALS)),
+        ("run.md", "name", set(DEFENCES)),
+        ("errors.md", "code", {code.name for code in Refusal}),
+    ],
+)
+def test_a_table_has_the_names_of_the_code(page: str, heading: str, names: set[str]) -> None:
+    assert listed((ROOT / "docs" / "commands" / page).read_text(), heading) == names
+
+
+def test_a_missing_name_is_seen() -> None:
+    assert listed("\n| code | the device |\n|---|---|\n| `A_B` | x |\n\n| `C` | y |\n", "code") == {"A_B"}
