@@ -19,17 +19,19 @@ from strategies.stress.options import StressResult
 
 TITLES = {"adjacency": "neighbour lists", "features": "features", "label": "labels"}
 # Dark to light, solid to dotted: the lines differ in grey too.
-_STYLES: dict[str, dict[str, Any]] = {
+STYLES: dict[str, dict[str, Any]] = {
     "none": {"color": "#b3261e", "marker": "o", "linestyle": "-", "markersize": 7, "markerfacecolor": "none"},
     "context-state": {"color": "#e08a00", "marker": "x", "linestyle": "--", "markersize": 6},
     "refuse": {"color": "#0b5394", "marker": "s", "linestyle": "-", "markersize": 6, "markerfacecolor": "none"},
     "replay": {"color": "#3fa34d", "marker": "+", "linestyle": "--", "markersize": 7},
+    "pinned": {"color": "#6a4c93", "marker": "^", "linestyle": ":", "markersize": 6, "markerfacecolor": "none"},
 }
-_WORDS = {
+WORDS = {
     "none": "no protection",
     "context-state": "guard in Flower's Context.state",
     "refuse": "this device, policy refuse",
     "replay": "this device, policy replay",
+    "pinned": "this device, collector pinned",
 }
 
 
@@ -97,7 +99,7 @@ def _recovery(axis: Any, result: StressResult, attribute: str) -> None:
     for protection in result.settings["protections"]:
         found = worst(result.rows, protection, attribute)
         axis.plot(list(found), [row["recovered"] for row in found.values()], linewidth=1.2,
-                  label=_WORDS[protection], **_STYLES[protection])  # fmt: skip
+                  label=WORDS[protection], **STYLES[protection])  # fmt: skip
     axis.set_title(f"{TITLES[attribute]} recovered", fontsize=10)
     _frame(axis, result)
 
@@ -114,7 +116,7 @@ def _edges(axis: Any, result: StressResult) -> None:
     axis.axhline(recall[0], color="#666666", linewidth=1, linestyle=":")
     for protection in result.settings["protections"]:
         found = worst(result.rows, protection, "adjacency")
-        axis.plot(list(found), [row["edge_recall"] for row in found.values()], linewidth=1.2, **_STYLES[protection])
+        axis.plot(list(found), [row["edge_recall"] for row in found.values()], linewidth=1.2, **STYLES[protection])
     axis.set_title("edges named by the best guess", fontsize=10)
     _frame(axis, result)
 

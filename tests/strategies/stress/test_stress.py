@@ -18,8 +18,9 @@ import pytest
 from devices.data.population import Population, build_population
 from devices.datasets.generated import generate
 from strategies.stress import running
-from strategies.stress.figure import draw, worst
+from strategies.stress.figure import STYLES, WORDS, draw, worst
 from strategies.stress.options import StressOptions, StressResult
+from strategies.stress.protections import PROTECTIONS
 from strategies.stress.registered import STRIKING
 from strategies.stress.running import agrees, question, stress
 from strategies.stress.tallies import Recovery, Tally, Truth, milestones
@@ -154,6 +155,10 @@ def test_a_figure_shows_the_worst_adversary(plain: StressResult, tmp_path: Path)
     bare = replace(plain, rows=[row for row in plain.rows if row["attribute"] == "label"],
                    settings={**plain.settings, "asks": [1]})  # fmt: skip
     draw(bare, tmp_path / "bare.png")
+
+
+def test_a_figure_knows_every_protection() -> None:
+    assert set(STYLES) == set(WORDS) == set(PROTECTIONS)
 
 
 def test_people_without_features_labels_or_edges() -> None:
