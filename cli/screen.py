@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 _GLUE = "\ue000"  # stands for a blank while lines are broken; Rich also breaks at no-break spaces
-_INSIDE = re.compile(r"(?<=\d) (?=(?:%|points\b|[kMGT]?B\b|\+-|±|▲))|(?<=\+-) (?=\d)|(?<=±) (?=\d)")
+_INSIDE = re.compile(r"(?<=\d) (?=(?:%|points\b|[kMGT]?B\b|s\b|\+-|±|▲))|(?<=\+-) (?=\d)|(?<=±) (?=\d)")
 
 
 class Screen(Console):
