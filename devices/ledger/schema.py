@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import struct
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,6 @@ _ANSWERED = "SELECT count(*) FROM (" + " UNION ".join(
 SET_EPOCH = f"UPDATE {HEADER.name} SET epoch = ?"
 # A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
 FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
-_VERSION, _APPLICATION = 60, 68  # offsets in SQLite's header, big-endian
 
 
 @contextmanager
@@ -134,15 +132,18 @@ def check(db: Any, path: Path) -> Header:
 
 
 def version_of(path: Path) -> int | None:
-    """Return the schema version of a ledger file without opening it as a database; None for another file."""
+    """Return the schema version that stands at the beginning of a ledger file; None for another file.
+
+    SQLite reads it, without locks or a log. A file that is opened and closed in another way loses the locks of a ledger
+    that is open in this process, and a further process may then delete the log that holds its answers.
+    """
     try:
-        with path.open("rb") as file:
-            head = file.read(100)
-    except OSError:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+    except sqlite3.Error:
         return None
-    if len(head) < 100 or struct.unpack_from(">I", head, _APPLICATION) != (APPLICATION,):
-        return None
-    return int(struct.unpack_from(">I", head, _VERSION)[0])
+    return int(version) if application == APPLICATION else None
 
 
 def how_to_migrate(folder: Path) -> str:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from devices.ledger import schema
 from devices.ledger.columns import LedgerDamaged
+from devices.ledger.ledger import Ledger
 from devices.ledger.rows import Header
+
+OPEN_AND_CLOSE = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("SELECT * FROM header").fetchall()
+db.close()
+"""
 
 
 def test_an_empty_ledger(tmp_path: Path) -> None:
@@ -43,7 +53,7 @@ def test_a_new_file_is_synced_from_its_first_page_on(tmp_path: Path, monkeypatch
     assert said[:2] == ["PRAGMA synchronous=FULL", "PRAGMA journal_mode=WAL"]
 
 
-def test_the_version_is_read_from_the_bytes_of_the_file(tmp_path: Path) -> None:
+def test_the_version_is_read_from_the_beginning_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     schema.create(path)
     assert schema.version_of(path) == schema.SCHEMA == 2
@@ -57,3 +67,13 @@ def test_the_version_is_read_from_the_bytes_of_the_file(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "other").execute("CREATE TABLE x (y)")
     for name in ("text", "other", "missing"):
         assert schema.version_of(tmp_path / name) is None
+
+
+def test_reading_the_version_keeps_the_log_of_a_ledger_that_is_open_here(tmp_path: Path) -> None:
+    """A process that closes a file gives up its locks on it. Another one would then take the log away at its own end."""
+    ledger = Ledger.create(tmp_path / "ledger")
+    ledger.raise_epoch(1)
+    assert schema.version_of(ledger.path) == schema.SCHEMA
+    subprocess.run([sys.executable, "-I", "-S", "-c", OPEN_AND_CLOSE, ledger.path], check=True)
+    assert (tmp_path / "ledger-wal").is_file()
+    ledger.close()
