@@ -140,10 +140,12 @@ def test_a_reply_of_many_devices_is_read_back_and_nothing_else_is_one(ask_for: C
     assert wire.read_batch_reply(wire.batch_reply([], sent), 0) == []
     good = dict(sent.content["reports"])
     ends = np.frombuffer(good["ends"], "<i8")
+    far = np.array([(1 << 63) - 1, 99 - (1 << 63), -1, *[len(good["data"])] * count])  # int64 cannot hold the fall
     wrongs: list[dict[str, object]] = [
         {"data": b"abcdef"}, {"data": b"abcd"}, {"data": 5}, {"ends": good["ends"][:-8]},
         {"ends": ends[::-1].tobytes()}, {"ends": (ends - 1).tobytes()}, {"statuses": good["statuses"][:-1]},
-        {"more": 1}, {"statuses": b"\xff" + good["statuses"][1:]}, {"statuses": b"\x02" + good["statuses"][1:]},
+        {"ends": far[:count].tobytes(), "statuses": bytes(count)}, {"more": 1},
+        {"statuses": b"\xff" + good["statuses"][1:]}, {"statuses": b"\x02" + good["statuses"][1:]},
     ]  # fmt: skip
     for wrong in wrongs:
         record = ConfigRecord({**good, **wrong})
@@ -200,6 +202,10 @@ def test_reports_of_which_one_is_no_report_are_not_read_by_column(ask_for: Calla
             unpack_report(data, query)
         answers: list[Report | Refusal] = [Report(good, False), Report(data, False), Report(good, False)]
         assert wire.read_batch_columns(reports_of_many(ask_for, answers), np.arange(3), query) is None
+    far = np.array([(1 << 63) - 1, 99 - (1 << 63), -1, len(good)]).tobytes()
+    record = ConfigRecord({"data": good, "ends": far, "statuses": bytes(4)})
+    sent = Message(RecordDict({"reports": record}), reply_to=message(wire.query_content(query)))
+    assert wire.read_batch_columns(sent, np.arange(4), query) is None
     refused = reports_of_many(ask_for, [Report(good, False), Refusal.LEDGER_DAMAGED])
     assert wire.read_batch_columns(refused, np.arange(2), query) is None
     assert wire.read_batch_columns(reports_of_many(ask_for, [Report(good, False)]), np.arange(2), query) is None

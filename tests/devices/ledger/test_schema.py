@@ -70,7 +70,7 @@ def test_the_version_is_read_from_the_beginning_of_the_file(tmp_path: Path) -> N
 
 
 def test_reading_the_version_keeps_the_log_of_a_ledger_that_is_open_here(tmp_path: Path) -> None:
-    """A process that closes a file gives up its locks on it. Another one would then take the log away at its own end."""
+    """A process that closes a file gives up its locks on it: another one would take the log away at its end."""
     ledger = Ledger.create(tmp_path / "ledger")
     ledger.raise_epoch(1)
     assert schema.version_of(ledger.path) == schema.SCHEMA
