@@ -98,10 +98,12 @@ class Machines:
             raise error.cause from None
 
     def drop(self, number: int) -> None:
-        """Give up a lost worker, and forget its machine where no other worker is there."""
-        worker = self.workers.pop(number)
-        self.session.ray.kill(worker.actor)
-        if all(other.machine != worker.machine for other in self.workers.values()):
+        """Give up a lost worker, and all of its machine where that is gone; forget a machine without a worker."""
+        worker = self.workers[number]
+        ended = worker.node in self._ended
+        for other in [one for one, w in self.workers.items() if one == number or (ended and w.node == worker.node)]:
+            self.session.ray.kill(self.workers.pop(other).actor)
+        if not self.on(worker.machine):
             del self.shards[worker.machine]
 
     def gone(self) -> set[int]:

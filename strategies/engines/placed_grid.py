@@ -62,6 +62,7 @@ class PlacedGrid(WorkerGrid):
         )  # fmt: skip
         try:
             self._machines.look()
+            self._may_lose += len(self._machines.workers)
             self._settle(shards)
         except BaseException:
             self.close()
@@ -98,7 +99,7 @@ class PlacedGrid(WorkerGrid):
     def _lose(self, worker: int) -> None:
         self._machines.drop(worker)
         self._count_loss()
-        self._server = {shard: server for shard, server in self._server.items() if server != worker}
+        self._server = {shard: server for shard, server in self._server.items() if server in self._machines.workers}
 
     def _settle(self, shards: Collection[int]) -> None:
         """Give a worker to each of these shards that has none and can have one."""

@@ -96,6 +96,7 @@ class RayGrid(WorkerGrid):
         count = max(1, min(shards, workers or self._session.cores))
         self._worker_numbers = itertools.count()
         self._actors: dict[int, Any] = {}
+        self._may_lose += count
         for _ in range(count):
             self._start()
         self._server = {shard: shard % count for shard in range(shards)}

@@ -36,18 +36,19 @@ def test_each_machine_has_its_share_of_the_workers(
 def test_a_machine_that_refuses_connections_is_gone_before_ray_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ray, machines = on_two(tmp_path, workers=None, most=1)
+    ray, machines = on_two(tmp_path, workers=None, most=3)
     refused: set[str] = set()
-    found = {name: SimpleNamespace(cores=1, is_gone=lambda name=name: name in refused) for name in ray.homes}
+    found = {name: SimpleNamespace(cores=3, is_gone=lambda name=name: name in refused) for name in ray.homes}
     monkeypatch.setattr(Session, "machines", found)
     machines.look()
     assert machines.gone() == set()
     refused.add("two")
-    (gone,) = machines.gone()
-    assert machines.workers[gone].node == "two"
-    machines.drop(gone)
+    gone = machines.gone()
+    assert [machines.workers[worker].node for worker in gone] == ["two"] * 3
+    machines.drop(min(gone))  # one of them: all are lost with the machine, as one loss
     machines.look()  # Ray still names it: nothing is started there
-    assert {worker.node for worker in machines.workers.values()} == {"one"} and len(ray.actors) == 2
+    assert {worker.node for worker in machines.workers.values()} == {"one"} and len(ray.actors) == 6
+    assert [actor.dead for actor in ray.actors] == [False] * 3 + [True] * 3 and len(machines.shards) == 1
     assert machines.gone() == set()
 
 

@@ -130,7 +130,7 @@ def test_workers_that_all_end_or_never_start_end_the_run(
     monkeypatch.setattr(ray, "run", lambda actor, name, given: (
         ("lost", None) if name == "answer" else ("value", getattr(actor.worker, name)(*given))
     ))  # fmt: skip
-    with pytest.raises(RayFailed, match="Ray lost 9 workers"):
+    with pytest.raises(RayFailed, match="Ray lost 12 workers"):
         ask(grid, questions)
     idle = OneProcessRay({})
     monkeypatch.setattr(idle, "wait", lambda references, **_: (references[:1], references[1:]))
