@@ -14,6 +14,14 @@ from strategies.setup.run_setup import RunSetup
 AGAIN = "the same command goes on"
 
 
+def may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
+    """Return whether a device may have answered in the present collections of a run: then its folder has to stay."""
+    try:
+        return any(is_placed(home) or State(home).answered(setup.digest) for home in homes if is_enrolled(home))
+    except (LedgerDamaged, ValueError):
+        return True  # nobody can say
+
+
 def kept_of(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:
     """Return the line about a run; it is read from the ledgers and the checkpoint.
 

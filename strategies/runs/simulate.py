@@ -28,7 +28,7 @@ from strategies.outputs.html import html_of_run
 from strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
 from strategies.results import folder as run_folder
 from strategies.results.figures import figures
-from strategies.results.interrupted import kept_of
+from strategies.results.interrupted import kept_of, may_have_answered
 from strategies.results.lifetime import lifetime, nothing_known
 from strategies.results.lifetime_on_machines import lifetime_on_machines
 from strategies.results.outcome import Repeat, Score
@@ -129,7 +129,7 @@ def simulate(
         if options.state is not None:
             stack.enter_context(used_alone(options.state))
         folder = stack.enter_context(_folder_for(setup))
-        homes = [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
+        homes = _homes(options, folder)
         stack.enter_context(noted_if_interrupted(lambda: kept_of(setup, folder, homes)))
         stack.enter_context(naming_full_disk(folder, but=(RunFailed,)))
         stack.enter_context(heard(tell.step))
@@ -259,6 +259,11 @@ def _lifetime(state: State, options: RunOptions) -> dict[str, Any]:
     return lifetime(state)
 
 
+def _homes(options: RunOptions, folder: Path) -> list[Path]:
+    """Return the folder of each repeat's devices."""
+    return [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
+
+
 @contextmanager
 def _folder_for(setup: RunSetup) -> Iterator[Path]:
     """Open the run's folder, a temporary one if ``out`` is None; remove a new folder of a refused run."""
@@ -275,8 +280,8 @@ def _folder_for(setup: RunSetup) -> Iterator[Path]:
         try:
             yield folder
         except (Refused, ValueError):
-            # No device answered, and the folder is new: there is nothing to continue.
-            if folder in made:
+            # Where no device answered, and the folder is new, there is nothing to continue.
+            if folder in made and not may_have_answered(setup, _homes(replace(options, state=None), folder)):
                 shutil.rmtree(folder)
                 for parent in made[1:]:
                     if not any(parent.iterdir()):

@@ -59,5 +59,21 @@ def test_a_damaged_ledger_does_not_hide_the_interrupt(tmp_path: Path) -> None:
     assert "ledger.sqlite" in stopped_at(options, "collect")
 
 
+def test_a_mistake_that_is_found_after_devices_answered_removes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without their folder they would be enrolled again, with other secrets, and answer a second time."""
+    options = RunOptions(**SMALL, settings={"epochs": "2"}, seeds={"noise": None}, out=tmp_path)
+    for phase, left in (("collect", False), ("train", True)):
+
+        def tell(name: str, done: float | None, stop: str = phase) -> None:
+            if name == stop:
+                raise ValueError("a mistake")
+
+        with pytest.raises(ValueError, match="a mistake"):
+            simulate(options, progress=tell)
+        assert len(list(tmp_path.glob("*/state/secrets.bin"))) == left
+
+
 def test_a_run_without_a_folder_keeps_nothing() -> None:
     assert "nothing is kept" in stopped_at(RunOptions(**SMALL, out=None), "collect")
