@@ -80,7 +80,7 @@ class Machines:
         for reference in done:
             node, actor = begun[reference]
             try:
-                machine, shards = self.get(reference)
+                machine, shards = self.session.get(reference)
             except self.session.lost:
                 ray.kill(actor)
                 continue
@@ -88,14 +88,6 @@ class Machines:
             self.workers[self._numbers] = Worker(actor, node, address, machine)
             self._numbers += 1
             self.shards[machine] = set(shards)
-
-    def get(self, reference: Any) -> Any:
-        """Return an answer; an error of the worker's own is raised as it was there."""
-        errors = self.session.ray.exceptions
-        try:
-            return self.session.ray.get(reference)
-        except errors.RayTaskError as error:
-            raise error.cause from None
 
     def drop(self, number: int) -> None:
         """Give up a lost worker, and all of its machine where that is gone; forget a machine without a worker."""

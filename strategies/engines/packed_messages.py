@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from flwr.app import Error, Message, RecordDict
 
@@ -26,12 +26,14 @@ def packed(messages: Sequence[Message]) -> Packed:
     return [content for _, content in contents.values()], rows
 
 
-def by_shard(messages: Sequence[Message]) -> dict[int, list[Message]]:
-    """Return the messages of each ledger shard."""
+def by_shard(messages: Iterable[Message]) -> tuple[dict[int, list[Message]], dict[str, Message]]:
+    """Return the messages of each ledger shard, and each message by its id."""
     shards: dict[int, list[Message]] = {}
+    sent: dict[str, Message] = {}
     for message in messages:
         shards.setdefault((message.metadata.dst_node_id - 1) // SHARD, []).append(message)
-    return shards
+        sent[message.metadata.message_id] = message
+    return shards, sent
 
 
 def answer_packed(fleet: Fleet, contents: Sequence[RecordDict], rows: Sequence[PackedMessage]) -> list[Reply]:

@@ -81,6 +81,9 @@ class PlacedGrid(WorkerGrid):
     def _ask(self, shard: int, worker: int, batch: list[Message]) -> Any:
         return self._machines.workers[worker].actor.answer.remote(*packed(batch), self._places[shard].epoch)
 
+    def _serves(self, worker: int) -> bool:
+        return worker in self._machines.workers
+
     def _gone(self) -> Collection[int]:
         if time.monotonic() < self._next_look:
             return ()
@@ -91,7 +94,7 @@ class PlacedGrid(WorkerGrid):
         self._done.setdefault(shard, []).append(batch)
 
     def _replace(self, worker: int, waiting: Collection[int]) -> None:
-        if worker in self._machines.workers:  # else another batch told so before
+        if self._serves(worker):  # else another batch told so before
             self._lose(worker)
             self._machines.look()
             self._settle(waiting)
@@ -150,7 +153,7 @@ class PlacedGrid(WorkerGrid):
         complete = True
         for machine, (worker, reference) in asked.items():
             try:
-                self._machines.get(reference)
+                self._session.get(reference)
             except self._session.lost:
                 self._lose(worker)
                 complete = False

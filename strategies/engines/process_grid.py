@@ -59,9 +59,8 @@ class ProcessGrid(DirectGrid):
 
     def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Give each shard's messages to a process; yield replies as shards come back."""
-        messages = list(messages)
-        sent = {message.metadata.message_id: message for message in messages}
-        tasks = ((self._folder, packed(shard)) for shard in by_shard(messages).values())
+        shards, sent = by_shard(messages)
+        tasks = ((self._folder, packed(shard)) for shard in shards.values())
         for _, future in self._pool.each(_answer_shard, enumerate(tasks)):
             yield from unpacked(future.result(), sent)
 

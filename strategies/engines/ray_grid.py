@@ -57,13 +57,21 @@ class FleetWorker:
         Raises:
             EpochPassed: where another worker has taken the shard over.
         """
-        self._check_epoch((rows[0][1] - 1) // SHARD)
-        return answer_packed(self._fleet, contents, rows)
+        shard = (rows[0][1] - 1) // SHARD
+        self._check_epoch(shard)
+        replies = answer_packed(self._fleet, contents, rows)
+        self._check_epoch(shard)  # else the devices of an earlier owner would say that their ledger is damaged
+        return replies
 
     def _check_epoch(self, shard: int) -> None:
         # A ledger that was closed and is opened again takes the epoch of its file.
         try:
-            epoch = open_state(self._folder, os.getpid()).ledger(shard * SHARD).epoch
+            ledger = open_state(self._folder, os.getpid()).ledger(shard * SHARD)
+            epoch = ledger.epoch
+            with ledger.transaction():
+                pass  # EpochPassed where the file has a later one by now
+        except EpochPassed:
+            raise
         except LedgerDamaged:
             return  # the devices say so themselves
         if epoch != self._epochs.setdefault(shard, epoch):
@@ -109,6 +117,9 @@ class RayGrid(WorkerGrid):
     def _submit(self, shard: int, batch: list[Message], pending: dict[Any, Sent]) -> None:
         worker = self._server[shard]
         pending[self._actors[worker].answer.remote(*packed(batch))] = (shard, worker, batch)
+
+    def _serves(self, worker: int) -> bool:
+        return worker in self._actors
 
     def _start(self) -> None:
         self._actors[next(self._worker_numbers)] = self._kind.remote(str(self._folder))

@@ -91,6 +91,13 @@ class RaySession:
         errors = self.ray.exceptions
         return errors.RayActorError, errors.ObjectLostError, errors.ActorUnschedulableError, errors.NodeDiedError
 
+    def get(self, reference: Any) -> Any:
+        """Return an answer; an error of the worker's own is raised as it was there."""
+        try:
+            return self.ray.get(reference)
+        except self.ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+
     def close(self) -> None:
         """Shut Ray down if it was started here."""
         if self._started:

@@ -63,7 +63,9 @@ class ShardWorker:
         if part is None:
             raise ShardGone(f"shard {shard} is not on {self.parts.machine}")
         self._own(part, shard, epoch)
-        return answer_packed(self._fleets.setdefault(part, Fleet(part)), contents, rows)
+        replies = answer_packed(self._fleets.setdefault(part, Fleet(part)), contents, rows)
+        self._own(part, shard, epoch)  # else the devices of an earlier owner would say that their ledger is damaged
+        return replies
 
     def _own(self, part: Path, shard: int, epoch: int) -> None:
         """Raise the ledger's epoch: a process that served the shard before commits nothing more."""
@@ -71,6 +73,8 @@ class ShardWorker:
             ledger = open_state(str(part), os.getpid()).ledger(shard * SHARD)
             if ledger.epoch < epoch:
                 ledger.raise_epoch(epoch)
+            with ledger.transaction():
+                pass  # EpochPassed where the file has a later one by now
         except EpochPassed:
             raise
         except LedgerDamaged:

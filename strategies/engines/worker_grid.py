@@ -11,6 +11,7 @@ from typing import Any
 from flwr.app import Message
 
 from devices.fleet import BATCH
+from devices.ledger.ledger import EpochPassed
 from devices.wire import REPORTS_TYPE
 from strategies.engines.grids import DirectGrid
 from strategies.engines.packed_messages import by_shard, unpacked
@@ -70,11 +71,13 @@ class WorkerGrid(DirectGrid):
         return True
 
     def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
-        """Send batches to the actors; yield replies as batches come back."""
-        messages = list(messages)
-        sent = {message.metadata.message_id: message for message in messages}
+        """Send batches to the actors; yield replies as batches come back.
+
+        Raises:
+            ValueError: where another run takes the devices over meanwhile.
+        """
+        shards, sent = by_shard(messages)
         pending: dict[Any, Sent] = {}
-        shards = by_shard(messages)
         self._prepare(shards)
         for shard, queue in shards.items():
             # A message for many devices goes alone: its reply holds the reports of a whole batch.
@@ -92,8 +95,10 @@ class WorkerGrid(DirectGrid):
                 try:
                     if reference not in done:
                         raise ShardGone(f"worker {worker} is gone")
-                    replies = self._ray.get(reference)
-                except (ShardGone, *self._session.lost):  # type: ignore[misc] # Ray's are of no known type
+                    replies = self._session.get(reference)
+                except (ShardGone, EpochPassed, *self._session.lost) as error:  # type: ignore[misc] # of no known type
+                    if isinstance(error, EpochPassed) and self._serves(worker):
+                        raise ValueError(f"another run works with these devices: {error}") from None
                     # The worker is lost, or its machine with the reply. What was committed is repeated.
                     self._replace(worker, {shard, *(waiting for waiting, *_ in pending.values())})
                     self._submit(shard, batch, pending)
@@ -101,6 +106,10 @@ class WorkerGrid(DirectGrid):
                     self._losses = 0
                     self._answered(shard, batch)
                     yield from unpacked(replies, sent)
+
+    def _serves(self, worker: int) -> bool:
+        """Return whether this grid still asks a worker."""
+        raise NotImplementedError
 
     def _gone(self) -> Collection[int]:
         """Return the workers whose machine is gone, before Ray says so."""

@@ -41,7 +41,7 @@ def lifetime_on_machines(state: PlacedState, *, workers: int | None, address: st
         complete &= {place.machine for place in places.values()} <= machines.shards.keys()
         for reference in asked:
             try:
-                found = machines.get(reference)
+                found = machines.session.get(reference)
             except machines.session.lost:
                 complete = False
                 continue

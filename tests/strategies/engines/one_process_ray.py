@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from strategies.engines.ray_session import RaySession
+
 
 class Lost(Exception):
     """What Ray raises for a worker that is lost."""
@@ -18,6 +20,10 @@ class ObjectLost(Exception):
 
 class TaskFailed(Exception):
     """What Ray raises for an error of the worker's own."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__("a traceback of many lines")
+        self.cause = cause
 
 
 class Actor:
@@ -102,7 +108,7 @@ class OneProcessRay:
         self.wait([reference], num_returns=1)
         kind, value = self.results[reference]
         if kind == "failed":
-            raise value
+            raise TaskFailed(value)
         if kind != "value":
             raise Lost if kind == "lost" else ObjectLost
         return value
@@ -115,6 +121,7 @@ class Session:
     """Session of a grid with such a Ray."""
 
     lost = (Lost, ObjectLost)
+    get = RaySession.get
 
     def __init__(self, ray: OneProcessRay, cores: int = 1) -> None:
         self.ray, self.cores = ray, cores

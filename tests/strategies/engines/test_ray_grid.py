@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flwr.app import RecordDict
 
 from curator.methods import HoGS, Question
 from curator.methods.base import Budget
@@ -89,16 +90,54 @@ def test_a_lost_worker_that_still_runs_commits_nothing_more(tmp_path: Path, grid
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("devices.fleet.open_state", lambda *_: states["old"])
         patch.setattr("devices.client_app.open_state", lambda *_: states["old"])
-        grid = grid_on(OneProcessRay({}), folder)
-        strategy = CollectOnce(questions, range(1, 11))
-        with quiet_flower(), closing(grid):
-            late = run_collection(strategy, grid)
-    assert late.reported == 0 and dict(late.refused) == {"LEDGER_DAMAGED": 10}
+        patch.setattr(ray_grid, "open_state", lambda *_: states["old"])
+        with pytest.raises(ValueError, match=r"\Aanother run works with these devices: .* is in epoch 1; this process"):
+            ask(grid_on(OneProcessRay({}), folder), questions)  # nobody says that a ledger is damaged
     assert list(ledgers["new"].devices()) == []
     with pytest.raises(EpochPassed, match="epoch 1; this worker serves epoch 0"):
         lost.answer([], [(0, 3, "query.report", "1", "1")])  # also where it opens the ledger anew
     for state in states.values():
         state.close()
+
+
+class Late(OneProcessRay):
+    """A Ray that loses the first reply; its worker ends so late that it sees the epoch of the next owner."""
+
+    def submit(self, actor: Any, name: str, given: Sequence[Any]) -> int:
+        reference = super().submit(actor, name, given)
+        if name == "take_over":  # at once
+            self.results[reference] = self.run(*self.queue.pop()[1:])
+        return reference
+
+    def run(self, actor: Any, name: str, given: Sequence[Any]) -> tuple[str, Any]:
+        first = name == "answer" and actor.number == actor.answered == 0
+        found = super().run(actor, name, given)
+        return ("object lost", None) if first else found
+
+    def kill(self, actor: Any) -> None:
+        """Leave it."""
+
+
+def test_what_a_lost_worker_says_after_it_was_replaced_ends_nothing(
+    tmp_path: Path, grid_on: Callable[..., RayGrid], undisturbed: Collected
+) -> None:
+    folder, questions = people(tmp_path / "state", PEOPLE)
+    ray = Late({})
+    found = ask(grid_on(ray, folder), questions)
+    assert found.reports_sha256 == undisturbed.reports_sha256 and not found.refused and not found.failed
+    assert "EpochPassed" in {type(value).__name__ for kind, value in filter(None, ray.results.values())}
+
+
+def test_a_worker_that_is_late_in_the_middle_of_its_answer_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = people(tmp_path / "state", 8)
+    worker, other, answer = FleetWorker(str(folder)), State(folder).ledger(0), ray_grid.answer_packed
+    monkeypatch.setattr(ray_grid, "answer_packed", lambda *given: (other.raise_epoch(1), answer(*given))[1])
+    with pytest.raises(EpochPassed):
+        worker.answer([RecordDict({})], [(0, 3, "query.report", "1", "1")])
+    other.close()
+    release_states()
 
 
 def test_a_machine_without_the_folder_is_named_before_anybody_is_asked(

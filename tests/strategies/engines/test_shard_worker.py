@@ -75,6 +75,23 @@ def test_a_worker_of_an_earlier_owner_commits_nothing(worker: ShardWorker, peopl
     late.close()
 
 
+@pytest.mark.parametrize("moment", ["before", "in the middle"])
+def test_an_earlier_owner_does_not_say_that_a_ledger_is_damaged(
+    worker: ShardWorker, people: Population, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Its connection is open, so it has the old epoch; the later owner is another process."""
+    ask(worker, people, SHARD, 1)
+    other, answer = Ledger(tmp_path / "id" / "part-0" / "ledger-0001.sqlite"), shard_worker.answer_packed
+    if moment == "before":
+        other.raise_epoch(2)
+    else:
+        monkeypatch.setattr(shard_worker, "answer_packed", lambda *given: (other.raise_epoch(2), answer(*given))[1])
+    with pytest.raises(shard_worker.EpochPassed, match="is in epoch 2; this process answers for epoch 1"):
+        ask(worker, people, SHARD + 1, 1)
+    assert [device for device, _ in other.devices()] == [SHARD]
+    other.close()
+
+
 def test_a_damaged_ledger_is_said_by_its_devices(worker: ShardWorker, people: Population, tmp_path: Path) -> None:
     (tmp_path / "id" / "part-0" / "ledger-0001.sqlite").write_bytes(b"no ledger")
     assert ask(worker, people, SHARD, 1) is Refusal.LEDGER_DAMAGED
