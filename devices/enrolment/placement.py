@@ -21,7 +21,7 @@ from pathlib import Path
 from devices.atomic_files import write_atomically
 from devices.data.population import Population
 from devices.enrolment.parts import people_of
-from devices.enrolment.state import PLACED, SHARD, State, is_enrolled, new_enrolment
+from devices.enrolment.state import PLACED, SHARD, State, new_enrolment
 from devices.ledger.ledger import Ledger, LedgerDamaged
 from devices.policy.policy import Policy
 
@@ -42,6 +42,10 @@ class Place:
     machine: str
     epoch: int = 0
     known: bool = True
+
+    def __post_init__(self) -> None:
+        if [type(self.machine), type(self.epoch), type(self.known)] != [str, int, bool] or self.epoch >> 62:
+            raise ValueError("a place is malformed")
 
 
 class PlacedState(State):
@@ -74,7 +78,8 @@ class PlacedState(State):
         """
         try:
             found = json.loads((self.folder / _PLACES).read_text())
-            return {int(shard): Place(**place) for shard, place in found.items()}
+            # index: ValueError for a shard that these devices do not have
+            return {self.shards.index(int(shard)): Place(**place) for shard, place in found.items()}
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise ValueError(f"{self.folder}: {_PLACES} cannot be read: the places of the devices are lost") from error
 
@@ -94,7 +99,11 @@ class PlacedState(State):
 
 def is_placed(folder: Path) -> bool:
     """Return whether a folder's devices live on the machines of a Ray cluster."""
-    return is_enrolled(folder) and json.loads((folder / "enrolment.json").read_text()).get("format") == PLACED
+    try:
+        PlacedState(folder)
+    except ValueError:
+        return False
+    return True
 
 
 def opened(folder: Path) -> State:

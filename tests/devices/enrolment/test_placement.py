@@ -22,13 +22,35 @@ def test_a_placed_folder_has_no_secret_and_no_ledger_and_keeps_places(tmp_path: 
     again = opened(tmp_path / "state")
     assert isinstance(again, PlacedState) and again.places() == {0: Place("one", 3, known=False)}
     assert again.devices_id == state.devices_id and again.open_collection("a", "1") == "1"
-    (state.folder / "shards.json").unlink()
-    with pytest.raises(ValueError, match="shards.json cannot be read: the places of the devices are lost"):
-        again.places()
     with pytest.raises(LedgerDamaged, match="on other machines"):
         again.ledger(0)
     with pytest.raises(ValueError, match="holds enrolled devices already"):
         enrol_elsewhere(tmp_path / "state", people, state.policy, seed=7)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, "", "[]", '{"0": 5}', '{"0": {}}', '{"0": {"machine": 5}}', '{"x": {"machine": "one"}}',
+     *(f'{{"0": {{"machine": "one", "epoch": {epoch}}}}}' for epoch in ('"1"', -1, 1.0, "NaN", 1 << 62)),
+     '{"0": {"machine": "one", "known": 1}}', '{"1": {"machine": "one"}}', '{"-1": {"machine": "one"}}'],
+)  # fmt: skip
+def test_places_that_cannot_be_read_are_one_line(tmp_path: Path, content: str | None) -> None:
+    """They are not taken for those of people without devices, who would get some."""
+    people = generate(40, seed=0)
+    state = enrol_elsewhere(tmp_path / "state", people, policy_for([], people.facts), seed=None)
+    (state.folder / "shards.json").unlink()
+    if content is not None:
+        (state.folder / "shards.json").write_text(content)
+    with pytest.raises(ValueError, match="shards.json cannot be read: the places of the devices are lost"):
+        state.places()
+
+
+def test_an_enrolment_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    for content in ("", "{", "null", "[]"):
+        (tmp_path / "enrolment.json").write_text(content)
+        assert not is_placed(tmp_path)
+        with pytest.raises(ValueError, match="holds no enrolled devices|by a version that this one does not read"):
+            opened(tmp_path)
 
 
 def test_a_folder_is_of_one_kind(tmp_path: Path) -> None:
