@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class Machines:
 
         Raises:
             RayFailed: where Ray starts none of several workers in time.
-            ValueError: one line, where a machine cannot write its folder.
+            ValueError: one line, where a machine cannot write its folder, or has a copy of another one's.
         """
         ray, served = self.session.ray, {worker.node for worker in self.workers.values()}
         there = {node: found for node, found in self.session.machines.items() if node not in self._ended}
@@ -88,6 +88,20 @@ class Machines:
             self.workers[self._numbers] = Worker(actor, node, address, machine)
             self._numbers += 1
             self.shards[machine] = set(shards)
+        self._check_names(there)
+
+    def _check_names(self, there: Mapping[str, Machine]) -> None:
+        """Check that no two machines have one name: in the copy of a folder, devices would answer a second time."""
+        hosts: dict[str, set[str]] = {}
+        for worker in self.workers.values():
+            if worker.node in there:
+                hosts.setdefault(worker.machine, set()).add(there[worker.node].host)
+        for machine, several in hosts.items():
+            if len(several) > 1:
+                raise ValueError(
+                    f"{' and '.join(sorted(several))} have one LDPSIM_HOME/shards, {machine}, or one has a copy of "
+                    "the other's: each machine needs a folder of its own"
+                )
 
     def drop(self, number: int) -> None:
         """Give up a lost worker, and all of its machine where that is gone; forget a machine without a worker."""

@@ -129,7 +129,7 @@ class Session:
     @property
     def machines(self) -> dict[str, SimpleNamespace]:
         """Each machine has the same number of cores."""
-        return {name: SimpleNamespace(cores=self.cores, is_gone=lambda: False) for name in self.ray.homes}
+        return {name: SimpleNamespace(cores=self.cores, host=name, is_gone=lambda: False) for name in self.ray.homes}
 
     def on(self, machine: str) -> str:
         return machine

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from devices.enrolment.parts import Parts
 from strategies.engines import machines as module
 from strategies.engines.machines import Machines, machines_without
 from strategies.engines.worker_grid import RayFailed
@@ -38,7 +40,7 @@ def test_a_machine_that_refuses_connections_is_gone_before_ray_says_so(
 ) -> None:
     ray, machines = on_two(tmp_path, workers=None, most=3)
     refused: set[str] = set()
-    found = {name: SimpleNamespace(cores=3, is_gone=lambda name=name: name in refused) for name in ray.homes}
+    found = {name: SimpleNamespace(cores=3, host=name, is_gone=lambda name=name: name in refused) for name in ray.homes}
     monkeypatch.setattr(Session, "machines", found)
     machines.look()
     assert machines.gone() == set()
@@ -57,10 +59,28 @@ def test_a_machine_that_took_no_connection_at_first_is_left_to_ray(
 ) -> None:
     ray, machines = on_two(tmp_path, workers=None, most=1)
     monkeypatch.setattr(
-        Session, "machines", {name: SimpleNamespace(cores=1, is_gone=lambda: True) for name in ray.homes}
+        Session, "machines", {name: SimpleNamespace(cores=1, host=name, is_gone=lambda: True) for name in ray.homes}
     )
     machines.look()
     assert machines.gone() == set() and len(machines.workers) == 2
+
+
+@pytest.mark.parametrize("hosts", [("10.0.0.1", "10.0.0.2"), ("10.0.0.1", "10.0.0.1")])
+def test_a_copy_of_another_machine_s_devices_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hosts: tuple[str, str]
+) -> None:
+    """Two nodes of one host may have one disk."""
+    ray, machines = on_two(tmp_path, workers=None, most=1)
+    Parts("id", tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    found = {n: SimpleNamespace(cores=1, host=h, is_gone=lambda: False) for n, h in zip(ray.homes, hosts, strict=True)}
+    monkeypatch.setattr(Session, "machines", found)
+    if hosts[0] == hosts[1]:
+        machines.look()
+        assert len(machines.workers) == 2 and len(machines.shards) == 1
+        return
+    with pytest.raises(ValueError, match=r"\A10.0.0.1 and 10.0.0.2 have one LDPSIM_HOME/shards, .* of its own\Z"):
+        machines.look()
 
 
 def test_a_worker_that_cannot_write_says_so_in_one_line(tmp_path: Path) -> None:
