@@ -14,7 +14,7 @@ here: every failure becomes one of the fixed refusals.
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from flwr.app import Context, Message, MessageType
@@ -35,7 +35,7 @@ HOSTS_SHARD = "hosts-shard"  # of a node's own configuration
 _opened: list[State] = []
 
 
-@lru_cache(maxsize=8)
+@cache
 def open_state(folder: str, process: int) -> State:
     """Open a state folder, once a process (an SQLite connection must not cross a fork)."""
     state = State(Path(folder))

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from devices.atomic_files import exclusive_lock, private_folder, write_atomicall
 from devices.data.population import Population
 from devices.enrolment.state import SHARD, State, enrol, is_enrolled
 from devices.facts import IntArray
+from devices.ledger.columns import LedgerDamaged
 from devices.policy.policy import Policy
 
 
@@ -47,12 +50,20 @@ class Parts:
         self._root = root or ldpsim_home() / "shards"
         self._folder = self._root / devices
         self._found: dict[int, Path] = {}
-        try:
+        with self._naming_this_machine():
             private_folder(self._root)
             private_folder(self._folder)
             self.machine = self._name()
+
+    @contextmanager
+    def _naming_this_machine(self) -> Iterator[None]:
+        """Turn a failure into a ValueError of one line with the machine's name: its reader is on another machine."""
+        try:
+            yield
         except OSError as error:
             raise ValueError(f"{socket.gethostname()}: {self._root} cannot be written ({error.strerror})") from None
+        except (LedgerDamaged, ValueError) as error:
+            raise ValueError(f"{socket.gethostname()}: {error}") from None
 
     def _name(self) -> str:
         """Return the name of this disk. It also stays where the machine gets another address."""
@@ -64,11 +75,12 @@ class Parts:
 
     def folders(self) -> dict[int, Path]:
         """Return the state folder of each shard that is here."""
-        found: dict[int, Path] = {}
-        for part in sorted(self._folder.glob("part-*")):
-            if is_enrolled(part):
-                found |= dict.fromkeys(State(part).shards, part)
-        return found
+        with self._naming_this_machine():
+            return self._enrolled()
+
+    def _enrolled(self) -> dict[int, Path]:
+        parts = [part for part in sorted(self._folder.glob("part-*")) if is_enrolled(part)]
+        return {shard: part for part in parts for shard in State(part).shards}
 
     def folder(self, shard: int) -> Path | None:
         """Return the state folder of a shard, None where it is not here."""
@@ -86,12 +98,14 @@ class Parts:
             policy: The rules of every device.
             shards: The shards.
             seed: As for :func:`devices.enrolment.state.enrol`.
+
+        Raises:
+            ValueError: one line, where it cannot be done; no device of a part that is not whole ever answers.
         """
-        with exclusive_lock(self._folder):
-            here = self.folders()
+        with self._naming_this_machine(), exclusive_lock(self._folder):
+            here = self._enrolled()
             missing = [shard for shard in shards if shard not in here]
             if missing:
-                number = sum(is_enrolled(part) for part in self._folder.glob("part-*"))
+                free = (part for number in count() if not is_enrolled(part := self._folder / f"part-{number}"))
                 residents = people_of(missing, len(people))
-                enrol(self._folder / f"part-{number}", people.only(residents), policy, seed=seed,
-                      residents=residents.tolist()).close()  # fmt: skip
+                enrol(next(free), people.only(residents), policy, seed=seed, residents=residents.tolist()).close()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import socket
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,6 +72,55 @@ def test_an_enrolment_that_did_not_end_is_none(tmp_path: Path, people: Populatio
     assert parts.folder(2) is None
     parts.enrol(people, policy, [2], seed=None)
     assert [path.name for path in (tmp_path / "id").glob("part-*")] == ["part-0"]
+
+
+def test_a_part_that_is_gone_leaves_its_number(tmp_path: Path, people: Population, policy: Policy) -> None:
+    parts = Parts("id", tmp_path)
+    for shard in (0, 1):
+        parts.enrol(people, policy, [shard], seed=4)
+    kept = State(parts.folders()[1]).secrets.copy()
+    parts.folders()[0].rename(tmp_path / "away")
+    parts.enrol(people, policy, [0, 1], seed=4)
+    assert {shard: part.name for shard, part in parts.folders().items()} == {0: "part-0", 1: "part-1"}
+    assert np.array_equal(State(parts.folders()[1]).secrets, kept)
+
+
+@pytest.mark.parametrize("step", ["mkdir", "replace", "fsync", "link", "unlink"])
+def test_a_machine_whose_disk_is_full_says_so_and_enrols_later(
+    tmp_path: Path, people: Population, policy: Policy, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    parts, real, left = Parts("id", tmp_path), getattr(os, step), 0
+
+    def full(*given: Any, **named: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*given, **named)
+
+    for steps in range(100):
+        left = steps
+        with monkeypatch.context() as patch:
+            patch.setattr(os, step, full)
+            try:
+                parts.enrol(people, policy, [0], seed=None)
+            except ValueError as error:
+                assert re.fullmatch(rf"{socket.gethostname()}: \S.*", str(error)), error
+        if left >= 0:
+            break
+    assert steps > 0 and list(parts.folders()) == [0]
+    assert [path.name for path in (tmp_path / "id").glob("part-*")] == ["part-0"]
+
+
+def test_a_part_that_cannot_be_read_is_one_line_with_the_machine(
+    tmp_path: Path, people: Population, policy: Policy
+) -> None:
+    parts = Parts("id", tmp_path)
+    parts.enrol(people, policy, [0], seed=None)
+    (tmp_path / "id" / "part-0" / "enrolment.json").write_text("{")
+    for act in (parts.folders, lambda: parts.enrol(people, policy, [0], seed=None)):
+        with pytest.raises(ValueError, match=rf"\A{socket.gethostname()}: .*part-0 holds no enrolled devices\Z"):
+            act()
 
 
 def test_a_disk_keeps_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
