@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from flwr.app import ConfigRecord, Error, Message, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
 from devices.array_types import IntArray
@@ -56,7 +56,19 @@ def query_content(query: Query, collector: CollectorKey | None = None) -> Record
 
 def payload_bytes(content: RecordDict) -> int:
     """Size of a message's payload: names and values as encoded, without Flower's framing."""
-    return sum(len(name) + record.count_bytes() for name, record in content.items())
+    return sum(len(name) + _record_bytes(record) for name, record in content.items())
+
+
+def _record_bytes(record: ArrayRecord | MetricRecord | ConfigRecord) -> int:
+    if not isinstance(record, ConfigRecord):
+        return record.count_bytes()
+    # As Flower counts it, which raises for an empty text or list: a device may send one.
+    values = {name: value if isinstance(value, list) else [value] for name, value in record.items()}
+    return sum(len(name) + sum(map(_value_bytes, each)) for name, each in values.items())
+
+
+def _value_bytes(value: bool | float | str | bytes) -> int:
+    return len(value) if isinstance(value, str | bytes) else 1 if isinstance(value, bool) else 8
 
 
 def read_query(message: Message) -> bytes:

@@ -173,3 +173,12 @@ def test_released_states_are_closed_and_opened_anew(folder: Path, ask_for: Calla
     assert open_state(str(folder), os.getpid()) is not before
     assert isinstance(first, tuple) and isinstance(again, tuple)
     assert again[1] == Report(first[1].data, replayed=True)
+
+
+def test_a_process_opens_a_folder_once_however_many_others_it_opens(folder: Path) -> None:
+    """The files of one that is opened again would stay open."""
+    first = open_state(str(folder), os.getpid())
+    for number in range(20):
+        open_state(f"{folder}{'/.' * (number + 1)}", os.getpid())
+    assert open_state(str(folder), os.getpid()) is first
+    client_app.release_states()

@@ -162,6 +162,15 @@ def test_the_bytes_of_one_reply_are_known_without_it(ask_for: Callable[..., Quer
         assert wire.report_bytes(data) == wire.payload_bytes(one.content)
 
 
+def test_a_payload_is_counted_as_flower_counts_it_also_where_it_holds_nothing() -> None:
+    """A device may reply with empty values, of which Flower raises an error."""
+    values = {"a": "text", "b": b"12", "c": True, "d": 5, "e": 0.5, "f": [1, 2], "g": ["a", "bcd"], "h": [True, False]}
+    content = RecordDict({"one": ConfigRecord(values), "two": MetricRecord({"m": [1.0, 2.0]}), "three": ConfigRecord()})  # type: ignore[arg-type]
+    assert wire.payload_bytes(content) == 3 + 3 + 5 + sum(record.count_bytes() for record in content.values())
+    empty = RecordDict({"report": ConfigRecord({"report": b"", "device": 1, "more": "", "list": []})})
+    assert wire.payload_bytes(empty) == 6 + len("reportdevicemorelist") + 8
+
+
 def reports_of_many(ask_for: Callable[..., Query], reports: list[Report | Refusal]) -> Message:
     content = wire.batch_content(wire.query_content(ask_for()), np.arange(len(reports)))
     return wire.batch_reply(reports, Message(content, 1, wire.REPORTS_TYPE))
