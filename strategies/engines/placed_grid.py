@@ -87,8 +87,9 @@ class PlacedGrid(WorkerGrid):
     def _gone(self) -> Collection[int]:
         if time.monotonic() < self._next_look:
             return ()
+        gone = self._machines.gone()
         self._next_look = time.monotonic() + LOOK_SECONDS
-        return self._machines.gone()
+        return gone
 
     def _answered(self, shard: int, batch: list[Message]) -> None:
         self._done.setdefault(shard, []).append(batch)

@@ -12,6 +12,7 @@ import itertools
 import os
 import socket
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,10 @@ class FleetWorker:
         """Raise the epoch of these shards: a process that served them before commits nothing more."""
         state = open_state(self._folder, os.getpid())
         for shard in shards:
-            ledger = state.ledger(shard * SHARD)
-            ledger.raise_epoch(ledger.epoch + 1)
-            self._epochs[shard] = ledger.epoch
+            with suppress(LedgerDamaged):  # its devices say so themselves, and the other shards are taken over
+                ledger = state.ledger(shard * SHARD)
+                ledger.raise_epoch(ledger.epoch + 1)
+                self._epochs[shard] = ledger.epoch
 
     def answer(self, contents: Sequence[RecordDict], rows: Sequence[PackedMessage]) -> list[Reply]:
         """Answer packed messages of one shard.

@@ -100,6 +100,16 @@ def test_a_lost_worker_that_still_runs_commits_nothing_more(tmp_path: Path, grid
         state.close()
 
 
+def test_a_shard_whose_ledger_is_damaged_keeps_no_other_one_from_its_new_owner(tmp_path: Path) -> None:
+    folder, _ = people(tmp_path / "state", PEOPLE)
+    (folder / "ledger-0001.sqlite").write_bytes(b"damaged")
+    FleetWorker(str(folder)).take_over([1, 2])
+    release_states()
+    state = State(folder)
+    assert [state.ledger(shard * SHARD).epoch for shard in (0, 2)] == [0, 1]
+    state.close()
+
+
 class Late(OneProcessRay):
     """A Ray that loses the first reply; its worker ends so late that it sees the epoch of the next owner."""
 
