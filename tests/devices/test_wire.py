@@ -215,6 +215,9 @@ def test_reports_of_which_one_is_no_report_are_not_read_by_column(ask_for: Calla
     record = ConfigRecord({"data": good, "ends": far, "statuses": bytes(4)})
     sent = Message(RecordDict({"reports": record}), reply_to=message(wire.query_content(query)))
     assert wire.read_batch_columns(sent, np.arange(4), query) is None
+    record = ConfigRecord({"data": good, "ends": np.array([len(good)]).tobytes(), "statuses": b"\x05"})
+    sent = Message(RecordDict({"reports": record}), reply_to=message(wire.query_content(query)))
+    assert wire.read_batch_columns(sent, np.arange(1), query) is None  # a refusal with a report
     refused = reports_of_many(ask_for, [Report(good, False), Refusal.LEDGER_DAMAGED])
     assert wire.read_batch_columns(refused, np.arange(2), query) is None
     assert wire.read_batch_columns(reports_of_many(ask_for, [Report(good, False)]), np.arange(2), query) is None

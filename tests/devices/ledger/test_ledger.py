@@ -360,6 +360,15 @@ def test_an_answer_to_a_query_ends_the_chain_of_a_training(ledger: Ledger, ask_f
     assert [type(row) for row in checked(ledger.answers(3), KEY)] == [TrainingAnswer, QueryAnswer, TrainingAnswer]
 
 
+def test_who_answered_in_a_training_or_a_query_is_not_among_those_who_never_answered(
+    ledger: Ledger, ask_for: Callable[..., Query]
+) -> None:
+    train(ledger, device=4)
+    release(ledger, ask_for(), device=6)
+    with ledger.transaction():
+        assert ledger.unanswered(range(3, 8)) == {3: b"", 5: b"", 7: b""}
+
+
 def test_the_first_training_is_seen_by_a_ledger_that_was_opened_before(ledger: Ledger) -> None:
     other = Ledger(ledger.path)
     train(ledger)

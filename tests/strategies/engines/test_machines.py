@@ -97,6 +97,15 @@ def test_late_workers_end_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         machines.look()
 
 
+def test_a_late_worker_is_given_up_where_another_one_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ray, machines = on_two(tmp_path, workers=None, most=1)
+    machines.look()
+    machines.drop(1)
+    monkeypatch.setattr(ray, "wait", lambda references, **_: ([], references))
+    machines.look()
+    assert list(machines.workers) == [0] and [actor.dead for actor in ray.actors] == [False, True, True]
+
+
 class Looking(OneProcessRay):
     """A Ray whose second machine looks into a folder of its own."""
 

@@ -194,10 +194,13 @@ def test_messages_to_many_devices_give_what_one_each_gives(
     assert found[0] == found[1] and found[0]["messages"] == 78
 
 
-def test_a_batch_that_is_no_answer_of_its_node_is_a_failure(enrolled: Enrolled, ask: Ask) -> None:
+@pytest.mark.parametrize("decoding", [False, True])
+def test_a_batch_that_is_no_answer_of_its_node_is_a_failure(
+    enrolled: Enrolled, ask: Ask, population: Population, decoding: bool
+) -> None:
     grid = LocalGrid(enrolled().folder, 40)
     for wrong in ("nonsense", "refusal", "short", "another node", "twice"):
-        strategy = CollectOnce(ask(), range(1, 41))
+        strategy = CollectOnce(ask(), range(1, 41), facts=population.facts if decoding else None)
         messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
         assert [m.metadata.message_type for m in messages] == [REPORTS_TYPE]
         replies = list(grid.send_and_receive(messages))
