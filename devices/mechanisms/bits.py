@@ -50,8 +50,7 @@ def pack_many(bits: BoolArray, ends: IntArray) -> list[bytes]:
     counts = np.array([np.count_nonzero(row) for row in rows])
     if np.all(counts >= (sizes + 7) // 8):  # a gap takes at least one byte
         return [_PACKED + pack_plain(row) for row in rows]
-    which = np.repeat(np.arange(len(rows)), counts)
-    return pack_rows(np.flatnonzero(bits) - starts[which], which, sizes)
+    return pack_rows(np.flatnonzero(bits) - np.repeat(starts, counts), counts, sizes)
 
 
 def pack_positions(ones: np.ndarray, size: int) -> bytes:
@@ -64,25 +63,31 @@ def pack_positions(ones: np.ndarray, size: int) -> bytes:
     return _PACKED + pack_plain(bits)
 
 
-def pack_rows(ones: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> list[bytes]:
+def pack_rows(ones: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> list[bytes]:
     """Return what :func:`pack_positions` writes for each of many rows.
 
     Args:
-        ones: Sorted positions of the ones, row after row.
-        rows: The row of each one.
+        ones: Sorted positions of the ones, row after row; int64, or uint32 of rows of fewer than 2**32 bits.
+        counts: Ones of each row.
         sizes: Bits of each row.
     """
-    starts = np.searchsorted(rows, np.arange(len(sizes) + 1))
-    gaps = np.diff(ones, prepend=-1) - 1
-    first = starts[:-1][starts[:-1] < starts[1:]]
-    gaps[first] = ones[first]
+    ends = np.cumsum(counts)
+    starts = ends - counts
+    some = starts[counts > 0]
+    gaps = np.empty_like(ones)
+    np.subtract(ones[1:], ones[:-1], out=gaps[1:])
+    gaps -= 1
+    gaps[some] = ones[some]
     coded, lengths = _septets(gaps)
-    ends = np.concatenate(([0], np.cumsum(lengths)))[starts]
+    octets = np.zeros(len(counts), np.int64)
+    if len(some):
+        octets[counts > 0] = np.add.reduceat(lengths, some, dtype=np.int64)
     data, form = coded.tobytes(), _GAPS
-    packed = (np.diff(ends) >= (sizes + 7) // 8).tolist()
+    packed = (octets >= (sizes + 7) // 8).tolist()
+    places = np.concatenate(([0], np.cumsum(octets))).tolist()
     return [
-        pack_positions(ones[starts[row] : starts[row + 1]], int(sizes[row])) if packed[row] else form + data[start:end]
-        for row, (start, end) in enumerate(itertools.pairwise(ends.tolist()))
+        pack_positions(ones[starts[row] : ends[row]], int(sizes[row])) if packed[row] else form + data[start:end]
+        for row, (start, end) in enumerate(itertools.pairwise(places))
     ]
 
 
@@ -117,7 +122,7 @@ def unpack_positions(data: bytes, size: int) -> np.ndarray:
         raise ValueError("neither packed bits nor gaps")
     if len(data) - 1 >= (size + 7) // 8:
         raise ValueError("gaps that are no smaller than packed bits")
-    positions = np.cumsum(_numbers(np.frombuffer(data, np.uint8, offset=1))[0] + 1) - 1
+    positions = np.cumsum(_numbers(np.frombuffer(data, np.uint8, offset=1))[0] + 1, dtype=np.int64) - 1
     if len(positions) and (positions[-1] >= size or positions[0] < 0 or np.any(np.diff(positions) <= 0)):
         raise ValueError(f"gaps run past {size} bits")
     return positions
@@ -140,12 +145,13 @@ def unpack_many(rows: Sequence[bytes], sizes: IntArray) -> tuple[IntArray, IntAr
     values, last = _numbers(data)
     behind = np.searchsorted(last, ends)  # numbers up to the end of each row
     counts = np.diff(behind, prepend=0)
-    positions = np.concatenate([[-1], np.cumsum(values + 1) - 1])
+    positions = np.cumsum(values + 1, dtype=np.int64)
     # Each row begins anew: what the rows before it added up to is taken away.
-    before = positions[behind - counts]
-    if np.any(positions[behind] - before > sizes):
+    totals = np.concatenate([[0], positions])
+    before = totals[behind - counts]
+    if np.any(totals[behind] - before > sizes):
         raise ValueError("gaps run past their row")
-    return positions[1:] - np.repeat(before + 1, counts), counts
+    return positions - np.repeat(before + 1, counts), counts
 
 
 def rows_with(marks: BoolArray, ends: IntArray) -> list[int]:
@@ -181,36 +187,33 @@ def _encode_gaps(positions: np.ndarray) -> bytes:
 
 def _septets(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the bytes of these numbers, uint8, and the number of bytes of each."""
-    places = max(-(-int(gaps.max(initial=0)).bit_length() // 7), 1)
-    lengths = np.ones(len(gaps), np.int64)
+    largest = int(gaps.max(initial=0))
+    places = max(-(-largest.bit_length() // 7), 1)
+    gaps = gaps.astype("<u4" if places <= 4 else "<u8")
+    words = gaps & 0x7F  # a number's bytes, the first one lowest
+    kept = np.ones_like(gaps)  # 1 in each byte that is used
+    lengths = np.ones(len(gaps), np.uint8)
     for place in range(1, places):
-        lengths += gaps >= 1 << 7 * place
-    starts = np.cumsum(lengths) - lengths
-    coded = np.empty(int(lengths.sum()), np.uint8)
-    coded[starts] = gaps & 0x7F
-    longer = np.flatnonzero(lengths > 1)
-    for place in range(1, places):
-        at = starts[longer] + place
-        coded[at - 1] |= 0x80
-        coded[at] = gaps[longer] >> 7 * place & 0x7F
-        longer = longer[lengths[longer] > place + 1]
-    return coded, lengths
+        longer = gaps >= 1 << 7 * place
+        lengths += longer
+        more = longer.astype(gaps.dtype)
+        words |= more << (8 * place - 1) | (gaps & 0x7F << 7 * place) << place
+        kept |= more << 8 * place
+    return np.compress(kept.view(np.bool_), words.view(np.uint8)), lengths
 
 
 def _numbers(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers that :func:`_septets` coded, int64, and the place of the last byte of each."""
+    """Return the numbers that :func:`_septets` coded, and the place of the last byte of each."""
     ends = np.flatnonzero(data < 0x80)
     if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
         raise ValueError("a gap is cut off")
     lengths = np.diff(ends, prepend=-1)
-    longer = np.flatnonzero(lengths > 1)
-    if lengths.max(initial=0) > 5 or np.any(data[ends[longer]] == 0):
+    longest = int(lengths.max(initial=1))
+    last = data[ends]
+    if longest > 5 or np.any((last == 0) & (lengths > 1)):
         raise ValueError("a gap is longer than its number")
-    starts = ends - lengths + 1
-    values = (data[starts] & 0x7F).astype(np.int64)
-    place = 1
-    while len(longer):
-        values[longer] |= (data[starts[longer] + place] & 0x7F).astype(np.int64) << 7 * place
-        place += 1
-        longer = longer[lengths[longer] > place]
+    values: np.ndarray = last.astype(np.int32 if longest <= 4 else np.int64)
+    for place in range(1, longest):
+        before = data.take(ends - place, mode="clip") & 0x7F
+        values = np.where(lengths > place, values << 7 | before, values)
     return values, ends

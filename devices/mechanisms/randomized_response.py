@@ -34,7 +34,7 @@ from devices.data.population import Record
 from devices.mechanisms.adjacency import AdjacencyBits, existing
 from devices.mechanisms.base import ONE, Grouping, Loss, Reporting, log_ratio, probability_threshold
 from devices.mechanisms.bits import expected_size, pack_many, pack_positions, rows_with
-from devices.mechanisms.sparse_rows import sparse_reports
+from devices.mechanisms.sparse_rows import MOST_BITS, sparse_reports
 from devices.noise import NoiseStream, first_words
 from devices.sampling.binomial import Binomial, binomial
 
@@ -135,7 +135,7 @@ class RandomizedResponse(AdjacencyBits):
         if type(self) is RandomizedResponse and records:  # a class of its own may respond in another way
             if self.sampler == 1:
                 found = self._dense_reports(records, streams, devices)
-            elif self.few_flips and self.n > 1 and self._law.mean * self.flip_probability < 0.25:
+            elif self.few_flips and 1 < self.n <= MOST_BITS:
                 found = sparse_reports(self._law, records, streams, devices, one_end=self.reporting == "one-end")
         if found is None:
             return super().respond_many(records, streams, devices=devices, grouping=grouping)

@@ -54,9 +54,10 @@ def test_positions_and_many_rows_are_written_as_bits_are(several: list[np.ndarra
     ones = [np.flatnonzero(bits) for bits in several]
     wanted = [pack_bits(bits) for bits in several]
     assert [pack_positions(places, len(bits)) for places, bits in zip(ones, several, strict=True)] == wanted
-    numbers = np.repeat(np.arange(len(several)), [len(places) for places in ones])
+    counts = np.array([len(places) for places in ones], np.int64)
     together = np.concatenate([np.zeros(0, np.int64), *ones])
-    assert pack_rows(together, numbers, np.array([len(bits) for bits in several], np.int64)) == wanted
+    sizes = np.array([len(bits) for bits in several], np.int64)
+    assert pack_rows(together, counts, sizes) == pack_rows(together.astype(np.uint32), counts, sizes) == wanted
 
 
 @pytest.mark.parametrize("ones", [[0], [127], [128], [255, 16_384], [2_097_152], [0, 1, 2, 5_000_000], []])
