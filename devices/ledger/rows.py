@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from devices.array_types import IntArray
 from devices.ledger.columns import Columns, Table
 from devices.mechanisms.base import Loss
 from devices.query import Query
 
 TRAINING = "training"  # name of a training's losses, in rows and policies, in place of an attribute
+# Of a first row in its page: its place there 2, two lengths 4, the columns' types 10, device 1, time 8, seal 32.
+_ROW_BYTES = 57
 _PAID_BEFORE = Loss(0.0, 0.0)  # a later stage's loss was entered with the first
 
 
@@ -157,6 +162,12 @@ class FirstAnswers:
             for name in query.attributes
         ]
         return cls(devices, query.collection, [b"".join(own) for own in zip(*parts, strict=True)], time.time())
+
+    @property
+    def sizes(self) -> IntArray:
+        """int64: bytes that each row takes in a page of the ledger file, within a byte or two."""
+        beside = _ROW_BYTES + len(self.collection) + int(self.devices[-1]).bit_length() // 8
+        return np.array([beside + len(parts) for parts in self.packed_parts], np.int64)
 
     def canonical(self) -> Iterator[bytes]:
         """Yield the canonical bytes of each row."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.ledger.columns import LedgerDamaged
+from devices.ledger.page_order import PAGE
 from devices.ledger.rows import HEADER, QUERY_ANSWERS, TABLES, TRAINING_ANSWERS, Header
 
 SCHEMA = 2
@@ -69,6 +70,7 @@ def fill(path: Path, header: Header) -> None:
     db = sqlite3.connect(path, isolation_level=None)
     try:
         db.execute("PRAGMA synchronous=FULL")
+        db.execute(f"PRAGMA page_size={PAGE}")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute(f"PRAGMA application_id={APPLICATION}")
         db.execute(f"PRAGMA user_version={SCHEMA}")

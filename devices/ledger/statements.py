@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from devices.ledger.chain import first_seals, seal_of
 from devices.ledger.columns import LedgerDamaged
+from devices.ledger.page_order import page_order
 from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, sealed
 from devices.ledger.schema import LAST
 
@@ -76,14 +77,14 @@ def enter(db: sqlite3.Connection, answer: Answer, after: Head, seal_key: bytes) 
 
 
 def enter_first(db: sqlite3.Connection, answers: FirstAnswers, seal_keys: Sequence[bytes]) -> list[Head]:
-    """Do :func:`enter` for the first rows of several devices.
+    """Do :func:`enter` for the first rows of several devices; they are written in the order that fills pages.
 
     Raises:
         LedgerDamaged: where the file does not hold them now.
     """
     seals = first_seals(answers, seal_keys)
     rows = answers.rows(seals)
-    db.executemany(QUERY_ANSWERS.insert, rows)
+    db.executemany(QUERY_ANSWERS.insert, [rows[place] for place in page_order(answers.sizes).tolist()])
     entered = set(answers)
     found = [row for row in db.execute(_FIRST, (rows[0][0], rows[-1][0])) if row[0] in entered]
     if found != rows:

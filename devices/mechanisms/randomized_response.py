@@ -140,8 +140,8 @@ class RandomizedResponse(AdjacencyBits):
         if found is None:
             return super().respond_many(records, streams, devices=devices, grouping=grouping)
         return [
-            self.respond(record, noise, device=device) if report is None else report
-            for report, record, noise, device in zip(found, records, streams, devices, strict=True)
+            self.respond(records[place], streams[place], device=devices[place]) if report is None else report
+            for place, report in enumerate(found)
         ]
 
     def _dense_reports(

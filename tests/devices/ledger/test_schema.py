@@ -50,7 +50,7 @@ def test_a_new_file_is_synced_from_its_first_page_on(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(schema.sqlite3, "connect", traced)  # type: ignore[attr-defined]
     schema.fill(tmp_path / "ledger", Header())
-    assert said[:2] == ["PRAGMA synchronous=FULL", "PRAGMA journal_mode=WAL"]
+    assert said[:3] == ["PRAGMA synchronous=FULL", "PRAGMA page_size=4096", "PRAGMA journal_mode=WAL"]
 
 
 def test_the_version_is_read_from_the_beginning_of_the_file(tmp_path: Path) -> None:
