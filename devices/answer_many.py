@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from devices.data.records import records_of
-from devices.device import Refusal, Report, pack_parts, pack_report, question_to
+from devices.device import Refusal, Report, pack_columns, question_to
 from devices.drawing import SEAL, data_messages
 from devices.enrolment.state import SHARD, State
 from devices.keyed.hashes import KeyedHashes
@@ -96,8 +96,8 @@ def _first_answers(state: State, devices: Sequence[int], query: Query) -> dict[i
     except Exception:  # a ledger that cannot be read, a mechanism that fails: each device then answers alone
         return {}
     ledger.enter_first(answers, seal_keys=hashes.macs([SEAL] * len(nonces)))
-    packed = zip(*reports.values(), strict=True)
-    return {device: Report(pack_report(own), replayed=False) for device, own in zip(nonces, packed, strict=True)}
+    packed = pack_columns(list(reports.values()))
+    return {device: Report(own, replayed=False) for device, own in zip(nonces, packed, strict=True)}
 
 
 _Columns = dict[str, list[bytes]]  # one value for each device, by attribute
@@ -122,5 +122,5 @@ def _draw(state: State, nonces: Mapping[int, bytes], query: Query, hashes: Keyed
             )
             for stream, mechanism in enumerate(ask.mechanisms)
         ]
-        reports[ask.attribute] = [pack_parts(own) for own in zip(*parts, strict=True)]
+        reports[ask.attribute] = pack_columns(parts)
     return reports, digests

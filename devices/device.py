@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -274,6 +274,12 @@ def _read(
 def pack_parts(parts: Iterable[bytes]) -> bytes:
     """Join the reports of an attribute's mechanisms, each preceded by its length."""
     return b"".join([_LENGTH(len(part)) + part for part in parts])
+
+
+def pack_columns(parts: Sequence[Sequence[bytes]]) -> list[bytes]:
+    """Return :func:`pack_parts` for each of many devices: ``parts[k][d]`` is part k of device d."""
+    with_lengths = [[_LENGTH(len(part)) + part for part in column] for column in parts]
+    return with_lengths[0] if len(parts) == 1 else [b"".join(own) for own in zip(*with_lengths, strict=True)]
 
 
 def pack_report(attributes: tuple[bytes, ...]) -> bytes:

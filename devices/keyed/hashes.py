@@ -34,15 +34,18 @@ class KeyedHashes:
 
     def macs(self, messages: Iterable[bytes]) -> list[bytes]:
         """Return the HMAC of a message under each key."""
-        return [_mac(*pads, message) for pads, message in zip(self._states, messages, strict=True)]
+        return _macs(zip(self._states, messages, strict=True))
 
     def macs_of_first(self, messages: Iterable[bytes]) -> list[bytes]:
         """Return the HMAC of each message under the first key."""
-        return [_mac(*self._states[0], message) for message in messages]
+        return _macs((self._states[0], message) for message in messages)
 
 
-def _mac(inner: Any, outer: Any, message: bytes) -> bytes:
-    first, second = inner.copy(), outer.copy()
-    first.update(message)
-    second.update(first.digest())
-    return second.digest()
+def _macs(asked: Iterable[tuple[tuple[Any, Any], bytes]]) -> list[bytes]:
+    found = []
+    for (inner, outer), message in asked:
+        first, second = inner.copy(), outer.copy()
+        first.update(message)
+        second.update(first.digest())
+        found.append(second.digest())
+    return found

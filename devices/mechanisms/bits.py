@@ -47,8 +47,12 @@ def pack_many(bits: BoolArray, ends: IntArray) -> list[bytes]:
     starts = np.concatenate([[0], ends[:-1]])
     sizes = ends - starts
     rows = [bits[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    counts = np.array([np.count_nonzero(row) for row in rows])
+    counts = np.array([np.count_nonzero(row) for row in rows], np.int64)
     if np.all(counts >= (sizes + 7) // 8):  # a gap takes at least one byte
+        if len(rows) and np.all(sizes == sizes[0]):
+            return [
+                _PACKED + octets.tobytes() for octets in np.packbits(bits.reshape(len(rows), int(sizes[0])), axis=1)
+            ]
         return [_PACKED + pack_plain(row) for row in rows]
     return pack_rows(np.flatnonzero(bits) - np.repeat(starts, counts), counts, sizes)
 
