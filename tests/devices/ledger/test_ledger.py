@@ -1,6 +1,6 @@
 """The ledger: durable, atomic between threads and processes, and damaged when it is damaged.
 
-It covers ``devices.ledger.ledger`` and ``devices.ledger.statements``.
+It covers ``devices.ledger.ledger``, ``devices.ledger.ledger_file`` and ``devices.ledger.statements``.
 """
 
 from __future__ import annotations
