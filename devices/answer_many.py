@@ -2,7 +2,8 @@
 
 A device that never answered and whose policy allows the question reports. What these devices
 compute is computed together, with their own secrets, digests and keys: every byte of a report
-and of a row is the same. All other devices, and all refusals, go through :meth:`devices.device.Device.answer`.
+and of a row is the same. A device whose only answer was to this question repeats it. All other devices, and
+all refusals, go through :meth:`devices.device.Device.answer`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from devices.data.records import records_of
-from devices.device import Refusal, Report, pack_columns, question_to
+from devices.device import Refusal, Report, pack_columns, pack_report, question_to
 from devices.drawing import SEAL, data_messages
 from devices.enrolment.state import SHARD, State
 from devices.keyed.hashes import KeyedHashes
@@ -60,6 +61,7 @@ def answer_many(state: State, devices: Sequence[int], question: bytes) -> list[R
     found: dict[int, Report] = {}
     if isinstance(query, Query) and query.stage == 0:
         found = _first_answers(state, devices, query)
+        found |= _repeats(state, [device for device in devices if device not in found], query)
     return [found[device] if device in found else _alone(state, device, question) for device in devices]
 
 
@@ -98,6 +100,22 @@ def _first_answers(state: State, devices: Sequence[int], query: Query) -> dict[i
     ledger.enter_first(answers, seal_keys=hashes.macs([SEAL] * len(nonces)))
     packed = pack_columns(list(reports.values()))
     return {device: Report(own, replayed=False) for device, own in zip(nonces, packed, strict=True)}
+
+
+def _repeats(state: State, devices: Sequence[int], query: Query) -> dict[int, Report]:
+    """Return the stored bytes of devices whose only answer was to this question, where their policy allows it."""
+    policy = state.policy
+    try:
+        asked = [device for device in devices if device in state.lives_here and policy.allows(query, device=device)]
+        if not asked:
+            return {}
+        found = state.ledger(asked[0]).repeats(
+            query, asked, state.seal_keys(asked), replay=policy.on_requery == "replay"
+        )
+    except Exception:  # a ledger that cannot be read: each device then answers alone
+        return {}
+    kept = ((device, one) for device, one in zip(asked, found, strict=True) if one is not None)
+    return {device: Report(pack_report(one.reports), replayed=True) for device, one in kept}
 
 
 _Columns = dict[str, list[bytes]]  # one value for each device, by attribute

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from devices.ledger import decisions, statements
-from devices.ledger.chain import checked, head_of
+from devices.ledger.chain import checked, head_of, sound_alone
 from devices.ledger.columns import LedgerDamaged
 from devices.ledger.counter import Chain, CounterCheck, CounterMismatch
 from devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay
@@ -118,6 +118,31 @@ class Ledger(LedgerFile):
             some = statements.answered(self._db, devices[0], devices[-1], trainings=bool(self._any_training))
         none = [device for device in devices if device not in some]
         return dict.fromkeys(none, b"") if self._comparison is None else self._comparison.never_counted(none)
+
+    def repeats(
+        self, query: Query, devices: Sequence[int], seal_keys: Sequence[bytes], *, replay: bool
+    ) -> list[Replay | None]:
+        """Return :meth:`decide`'s replay for each of these devices; None where it decides otherwise.
+
+        Call it inside :meth:`transaction`, with at least one, in rising order. None also for a device with several
+        answers or an unsound one, and for all where answers are counted or trainings are entered.
+
+        Raises:
+            LedgerDamaged: as :meth:`decide`.
+        """
+        if self._comparison is not None or self._any_training:
+            return [None] * len(devices)
+        keys = dict(zip(devices, seal_keys, strict=True))
+        with failing(UNREADABLE), self._lock:
+            rows = [row for row in statements.only_rows(self._db, devices[0], devices[-1]) if row.device in keys]
+        sound = sound_alone(rows, [keys[row.device] for row in rows])
+        decided = {
+            row.device: decisions.decide([row], head_of([row]), query, replay=replay)
+            for row, is_sound in zip(rows, sound, strict=True)
+            if is_sound
+        }
+        found = (decided.get(device) for device in devices)
+        return [one if isinstance(one, Replay) else None for one in found]
 
     def training(self, device: int, *, seal_key: bytes) -> tuple[Head, Loss]:
         """Return the end of a device's chain, and the total loss of its answers in federated trainings.

@@ -15,13 +15,14 @@ from operator import attrgetter
 from devices.ledger.chain import first_seals, seal_of
 from devices.ledger.columns import LedgerDamaged
 from devices.ledger.page_order import page_order
-from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, sealed
+from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, QueryAnswer, sealed
 from devices.ledger.schema import LAST
 
 _IN_ORDER = attrgetter("device", "number")
 _NOT_HELD = "the ledger does not hold what was entered"
 _BETWEEN = "SELECT device FROM {} WHERE device BETWEEN ? AND ?"
-_FIRST = QUERY_ANSWERS.select_all.replace(" ORDER BY ", " WHERE device BETWEEN ? AND ? AND number = 0 ORDER BY ")
+_ALL_BETWEEN = QUERY_ANSWERS.select_all.replace(" ORDER BY ", " WHERE device BETWEEN ? AND ? ORDER BY ")
+_FIRST = _ALL_BETWEEN.replace(" ORDER BY ", " AND number = 0 ORDER BY ")
 
 
 def answers(db: sqlite3.Connection, device: int, *, trainings: bool) -> list[Answer]:
@@ -60,6 +61,13 @@ def answered(db: sqlite3.Connection, first: int, last: int, *, trainings: bool) 
     """Return the devices from ``first`` to ``last`` that have a row."""
     tables = (QUERY_ANSWERS.name, TRAINING_ANSWERS.name) if trainings else (QUERY_ANSWERS.name,)
     return {device for name in tables for (device,) in db.execute(_BETWEEN.format(name), (first, last))}
+
+
+def only_rows(db: sqlite3.Connection, first: int, last: int) -> list[QueryAnswer]:
+    """Return the only row of each device from ``first`` to ``last`` that has one row, an answer to a query."""
+    rows = db.execute(_ALL_BETWEEN, (first, last)).fetchall()
+    several = {row[0] for row in rows if row[1]}
+    return [QUERY_ANSWERS.read(row) for row in rows if row[0] not in several]
 
 
 def enter(db: sqlite3.Connection, answer: Answer, after: Head, seal_key: bytes) -> Head:

@@ -130,6 +130,22 @@ def test_the_row_of_a_fresh_answer_and_of_its_repeats(
         assert all(replayed(pair.ask(ask_for(attributes="fl"))))  # a subset: the stored bytes
 
 
+def test_repeats_are_read_together_and_a_device_with_an_edited_row_or_two_answers_alone(
+    twins: Callable[..., Twins], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = twins()
+    pair.ask(ask_for(attributes="f"))
+    pair.ask(ask_for(attributes="l"), [5])
+    for change in ("time = 2.5 WHERE device = 2", "number = 1 WHERE device = 3"):
+        pair.each(lambda state, change=change: state.ledger()._db.execute(f"UPDATE query_answer SET {change}"))  # type: ignore[misc]
+    alone: list[int] = []
+    answer = answer_many._alone
+    monkeypatch.setattr(answer_many, "_alone", lambda *given: alone.append(given[1]) or answer(*given))
+    got = pair.ask(ask_for(attributes="f"))
+    assert [d for d in ALL if got[d] is Refusal.LEDGER_DAMAGED] == [2, 3]
+    assert replayed(got) == [d not in (2, 3) for d in ALL] and alone == [2, 3, 5]
+
+
 def test_the_row_of_a_policy_that_replays(twins: Callable[..., Twins], ask_for: Callable[..., Query]) -> None:
     pair = twins(on_requery="replay")
     first = pair.ask(ask_for(), range(6))
@@ -280,6 +296,8 @@ def test_counters(twins: Callable[..., Twins], ask_for: Callable[..., Query], mo
         counter.advance({device: (entry.head, Head(7, b"elsewhere" * 3)) for device, entry in held.items()})
 
     pair.each(ahead)
+    again = pair.ask(ask_for(attributes="f"), range(6))
+    assert again[2] is Refusal.COUNTER_MISMATCH and replayed(again) == [d != 2 for d in range(6)]
     got = pair.ask(ask_for(attributes="l"))
     assert [d for d in ALL if got[d] is Refusal.COUNTER_MISMATCH] == [2, 9]
     assert reported(got) == [d not in (2, 9) for d in ALL]
