@@ -145,7 +145,7 @@ class AdjacencyBits(AdjacencyMechanism):
     def _unpack_many(self, rows: Sequence[bytes], devices: IntArray) -> tuple[IntArray, IntArray]:
         both = self.reporting == "both"
         places, counts = unpack_many(rows, np.full(len(rows), self.n - 1) if both else devices)
-        return (places + (places >= np.repeat(devices, counts)) if both else places), counts
+        return (places + (places >= np.repeat(devices.astype(places.dtype), counts)) if both else places), counts
 
 
 class NoisyCounts(AdjacencyMechanism):

@@ -133,7 +133,10 @@ def unpack_positions(data: bytes, size: int) -> np.ndarray:
 
 
 def unpack_many(rows: Sequence[bytes], sizes: IntArray) -> tuple[IntArray, IntArray]:
-    """Return :func:`unpack_positions` of several rows, joined, and the number of ones of each; ValueError likewise."""
+    """Return :func:`unpack_positions` of several rows, joined, and the number of ones of each; ValueError likewise.
+
+    The positions have 32 bits where all rows together have fewer than 2**31.
+    """
     rooms = (sizes + 7) // 8
     lengths = np.array([len(row) for row in rows], np.int64) - 1
     gaps = np.array([row[:1] == _GAPS for row in rows], np.bool_)
@@ -149,9 +152,10 @@ def unpack_many(rows: Sequence[bytes], sizes: IntArray) -> tuple[IntArray, IntAr
     values, last = _numbers(data)
     behind = np.searchsorted(last, ends)  # numbers up to the end of each row
     counts = np.diff(behind, prepend=0)
-    positions = np.cumsum(values + 1, dtype=np.int64)
+    small = values.sum(dtype=np.int64) + len(values) < 1 << 31
+    positions = np.cumsum(values + 1, dtype=np.int32 if small else np.int64)
     # Each row begins anew: what the rows before it added up to is taken away.
-    totals = np.concatenate([[0], positions])
+    totals = np.concatenate([np.zeros(1, positions.dtype), positions])
     before = totals[behind - counts]
     if np.any(totals[behind] - before > sizes):
         raise ValueError("gaps run past their row")

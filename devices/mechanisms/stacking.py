@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from devices.array_types import IntArray
 
 DataOf = Mapping[int, bytes]
-AT_ONCE = 1 << 18
+AT_ONCE = 1 << 16
 ReadMany = Callable[[Sequence[bytes], IntArray], tuple[IntArray, IntArray]]  # of reports, and their devices
 
 
