@@ -246,14 +246,17 @@ def _table(screen: Console, made: Plan) -> None:
             screen.print(f"[cyan]{title}: {asks}[/cyan]")
             screen.print(lines(*(row for row in rows if row.listed.asks == asks)))
     screen.print("[dim]*: the rest of the record is public. c: held by a trusted curator. bytes: a device, both ways. "
-                 f"CPU, memory: `ldpsim run`, within {_factors()}.[/dim]" if not narrow else
+                 f"CPU, memory: `ldpsim run`, within {_factors(made)}.[/dim]" if not narrow else
                  "[dim]*: the rest of the record is public. c: held by a trusted curator.[/dim]")  # fmt: skip
 
 
-def _factors() -> str:
+def _factors(made: Plan) -> str:
     from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
 
-    return f"factors of {TIME_ERROR:g} and {MEMORY_ERROR:g}"
+    figures = [row.figures for row in made.rows if row.figures["measured_up_to"] and not row.figures["seconds_factor"]]
+    least = min((each["measured_up_to"] for each in figures), default=None)
+    beyond = "" if least is None else f"; CPU of {len(figures)} is extrapolated, from runs of {least:,} people or more"
+    return f"factors of {TIME_ERROR:g} and {MEMORY_ERROR:g} near the measured sizes{beyond}"
 
 
 def _cells(row: PlanRow, worth: bool, narrow: bool) -> list[str]:

@@ -1,10 +1,11 @@
-"""Measure small runs and fit the constants of ``ldpsim plan``: CPU seconds by phase, and memory.
+"""Measure small runs and fit the constants of ``ldpsim plan``: CPU seconds by phase, and memory where there is no law.
 
     python -m benchmarks.speed.fit_plan [METHOD...]    all methods that a plan lists, or these; writes constants.toml
 
-Each run is a child of one warm process, on one thread. Constants are 0 or more (non-negative least squares on relative
-errors), so a figure never falls when a driver grows. Methods that are not named keep their constants, unless the
-machine is another one: then the file holds the named ones alone.
+Each run is a child of one warm process, on one thread. The large runs of docs/results/scale.json are fitted too, so
+that growth is not extrapolated where it was measured. Constants are 0 or more (non-negative least squares on relative
+errors), so a figure never falls when a driver grows. Methods that are not named keep their constants, and the machine
+its calibration: seconds are scaled to it. On another kind of machine the file holds the named ones alone.
 """
 
 from __future__ import annotations
@@ -26,12 +27,17 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
+from benchmarks.speed.bench_scale import KEPT
+from benchmarks.speed.scale_run import BUDGETS
 from curator.methods import find
 from curator.methods.federated.fedavg import Federated
+from curator.methods.memory import LAWS
 from curator.methods.owner.owner import LabelAnswers
+from devices.datasets.generated_kinds import arxiv_like
 from strategies.estimate.asked import ones_reported, trials_drawn
 from strategies.estimate.fits import asked_of
-from strategies.estimate.graph_facts import known_before
+from strategies.estimate.graph_facts import GraphFacts, known_before
+from strategies.estimate.graph_facts import measured as measured_facts
 from strategies.estimate.load import CONSTANTS, DRIVERS, drivers
 from strategies.estimate.machine import calibration, described
 from strategies.planning.listed import LISTED
@@ -40,15 +46,16 @@ from strategies.setup.run_setup import budget_of
 from strategies.setup.sampler import chosen_sampler
 from strategies.setup.settings import resolve
 
+KEPT_PHASE = {"population": "start", "enrol": "start", "start": "start", "collect": "collect", "train": "train"}
 PHASE = {"population": "start", "collect": "collect", "reconstruct": "reconstruct", "train": "train",
          "reference": "reference", "nulls": "nulls", "teachers": "reconstruct", "rounds": "train"}  # fmt: skip
 USED = {  # drivers that a figure may depend on
     "start": ("one", "people", "columns"),
     "collect": ("one", "people", "columns", "ones", "draws"),
-    "reconstruct": ("one", "people", "columns", "ones", "pairs"),
-    "train": ("one", "people", "edges", "columns", "ones"),
+    "reconstruct": ("one", "people", "columns", "ones", "pairs", "beliefs"),
+    "train": ("one", "people", "edges", "columns", "ones", "agreed"),
     "reference": ("one", "people", "columns"),
-    "memory": ("one", "people", "columns", "ones", "pairs"),
+    "memory": ("one", "people", "columns", "ones"),
 }
 MOST_QUERIES = 60  # of an owner's method: a small public graph has no more
 EPOCHS = 20  # of the run with many false neighbours, whose training is scaled up
@@ -134,12 +141,49 @@ def measured(options: RunOptions) -> tuple[dict[str, float], int] | str:
     return found
 
 
-def driver_values(options: RunOptions) -> dict[str, float]:
+def driver_values(options: RunOptions, facts: GraphFacts | None = None) -> dict[str, float]:
     """Return the drivers of a run on paper."""
-    facts = known_before(options)
+    facts = facts or known_before(options)
     assert facts is not None
     asked = asked_of(options, facts)
     return drivers(facts, ones_reported(asked, facts.n, facts.mean_degree), trials_drawn(asked, facts.n))
+
+
+def large_runs(method: str) -> list[tuple[dict[str, float], dict[str, float], int]]:
+    """Return (drivers, CPU seconds by phase, people) of the method's runs that docs/results/scale.json keeps.
+
+    What follows the training (evaluation, losses of the ledgers) does not depend on epochs: it is added to the
+    reconstruction.
+    """
+    found = []
+    for run in json.loads(KEPT.read_text())["runs"]:
+        if run["method"] != method or run["drawn"] or run["nulls"]:
+            continue
+        options, facts = options_of_kept(run), facts_of_kept(run)
+        seconds = dict.fromkeys(("start", "collect", "reconstruct", "train"), 0.0)
+        for phase, part in run["phases"].items():
+            seconds[KEPT_PHASE.get(phase, "reconstruct")] += part["cpu"]
+        if "epochs" in options.settings:
+            seconds["train"] *= usual_epochs(options) / run["epochs"]
+        found.append((driver_values(options, facts), seconds, run["people"]))
+    return found
+
+
+def options_of_kept(run: Mapping[str, Any]) -> RunOptions:
+    """Return the options of a run of :mod:`benchmarks.speed.scale_run`, without its devices' folders."""
+    settings = {} if run["method"] == "sbp" else {"epochs": str(run["epochs"])}
+    return RunOptions(method=run["method"], dataset="generated-v1", clients=run["people"], settings=settings, out=None,
+                      nulls=run["nulls"], reference=run["nulls"], **BUDGETS.get(run["method"], {}))  # fmt: skip
+
+
+def facts_of_kept(run: Mapping[str, Any]) -> GraphFacts:
+    """Return the facts of its graph."""
+    if run["graph"] == "arxiv-like":
+        few = measured_facts(arxiv_like(3_000))
+        return replace(few, n=run["people"])
+    facts = known_before(options_of_kept(run))
+    assert facts is not None
+    return facts
 
 
 def usual_epochs(options: RunOptions) -> int:
@@ -158,8 +202,13 @@ def fit(rows: Sequence[tuple[Mapping[str, float], float]], used: Sequence[str]) 
     return {name: float(f"{constant:.4g}") for name, constant in zip(used, found / scale, strict=True) if constant > 0}
 
 
-def constants_of(method: str) -> dict[str, Any] | None:
-    """Measure a method and return its constants; None if no run was possible."""
+def constants_of(method: str, slower: float) -> dict[str, Any] | None:
+    """Measure a method and return its constants; None if no run was possible.
+
+    Args:
+        method: The method.
+        slower: Seconds of the machine as it was calibrated for the constants, for each second of now.
+    """
     seen: list[tuple[dict[str, float], dict[str, float], int, Case]] = []
     for case in (*CASES, LARGER) if method in TRIED else CASES:
         options = options_of(method, case)
@@ -169,7 +218,7 @@ def constants_of(method: str) -> dict[str, Any] | None:
         if isinstance(found, str):
             print(f"{method}, {case}: {found}", file=sys.stderr)
             continue
-        seconds, memory = found
+        seconds, memory = {phase: slower * value for phase, value in found[0].items()}, found[1]
         if "epochs" in options.settings and find(method)().trains_network() and not issubclass(find(method), Federated):
             seconds["train"] *= usual_epochs(options) / EPOCHS
         seen.append((driver_values(options), seconds, memory, case))
@@ -177,14 +226,15 @@ def constants_of(method: str) -> dict[str, Any] | None:
               flush=True)  # fmt: skip
     if len(seen) < 3:
         return None
-    made: dict[str, Any] = {"measured": max(case.clients for *_, case in seen)}
-    rows = any(row["ones"] for row, *_ in seen)
+    large = large_runs(method)
+    made: dict[str, Any] = {"measured": max(*(case.clients for *_, case in seen), *(people for *_, people in large))}
     numbers = "noisy_row" in find(method).mechanisms  # the one mechanism whose reports are a matrix of all pairs
     for name in ("start", "collect", "reconstruct", "train"):
-        used = [driver for driver in USED[name] if driver != "pairs" or rows or numbers]
-        made[name] = fit([(row, seconds.get(name, 0.0)) for row, seconds, _, _ in seen], used)
-    used = [driver for driver in USED["memory"] if driver != "pairs" or numbers]
-    made["memory"] = fit([(row, memory) for row, _, memory, _ in seen], used)
+        used = [driver for driver in USED[name] if driver != "pairs" or numbers]
+        small = [(row, seconds.get(name, 0.0)) for row, seconds, _, _ in seen]
+        made[name] = fit(small + [(row, seconds[name]) for row, seconds, _ in large], used)
+    if method not in LAWS:
+        made["memory"] = fit([(row, memory) for row, _, memory, _ in seen], USED["memory"])
     whole = [(row, seconds) for row, seconds, _, case in seen if case.whole]
     made["reference"] = fit([(row, seconds.get("reference", 0.0)) for row, seconds in whole], ("one", "people"))
     again = [sum(seconds.get(name, 0.0) for name in ("collect", "reconstruct", "train")) for _, seconds in whole]
@@ -229,23 +279,18 @@ def main() -> None:
     import strategies.runs.simulate  # noqa: F401 - the children share what it imports
 
     kept: dict[str, Any] = {}
+    machine: dict[str, Any] = {}
     if CONSTANTS.is_file():
         before = tomllib.loads(CONSTANTS.read_text())
-        kept = before["methods"] if before["machine"]["name"] == described() else {}
-    speed, process = calibration(), process_bytes()
+        if before["machine"]["name"] == described():
+            kept, machine = before["methods"], before["machine"]
+    if not machine:
+        machine = {"name": described(), "calibration": round(calibration(), 5), "process_bytes": process_bytes()}
     for method in named:
-        found = constants_of(method)
+        found = constants_of(method, machine["calibration"] / calibration())
         if found is not None:
             kept[method] = found
-        document = {
-            "machine": {
-                "name": described(),
-                "calibration": round(min(speed, calibration()), 5),
-                "process_bytes": process,
-            },
-            "drivers": list(DRIVERS),
-            "methods": dict(sorted(kept.items())),
-        }
+        document = {"machine": machine, "drivers": list(DRIVERS), "methods": dict(sorted(kept.items()))}
         CONSTANTS.write_text(tomli_w.dumps(document))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 _MOST, _FEWEST = 128, 8  # whole bytes of packed bits
+COMPARED = 256  # columns of a strip at most, where reconstructed features are compared with the truth
 _ENTRIES = 1 << 24
 
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from curator.linear.strips import columns_at_once
+from curator.linear.strips import COMPARED, columns_at_once
 
 _MIB = 1 << 20
-PROCESS = 330 * _MIB  # Python, scipy and torch
+PROCESS = 345 * _MIB  # Python, scipy and torch
 _A_PERSON = 900  # to make a generated population, most of it for words and edges
 _A_DEVICE = 300  # that a collection leaves behind in this process, where other processes answer for the devices
 _LARGE = {"hogs": 1 << 28, "rgnn": 1 << 26}  # entries above which no (second) dense copy is kept
@@ -35,6 +35,7 @@ class Sizes:
         edges: Undirected edges that the curator trains on: of the public graph, or as many as it reconstructs.
         ones: Ones in all neighbour lists as reported, false ones included; 0 if none is asked for.
         hidden: Hidden units of the network.
+        heads: Attention heads of a ``gat``; 0 for a network that sums neighbours by sparse products.
     """
 
     n: int
@@ -43,6 +44,7 @@ class Sizes:
     edges: float
     ones: float = 0.0
     hidden: int = 16
+    heads: int = 0
 
     @property
     def dense(self) -> float:
@@ -53,6 +55,11 @@ class Sizes:
     def strip(self) -> float:
         """A strip of columns as float32."""
         return 4.0 * self.n * min(self.d, columns_at_once(self.n))
+
+    @property
+    def compared(self) -> float:
+        """A strip of columns that is compared with the truth, which is wider."""
+        return 4.0 * self.n * min(self.d, columns_at_once(self.n, COMPARED))
 
     @property
     def passes(self) -> float:
@@ -67,36 +74,41 @@ class MemoryLaw:
     Args:
         report: A one of a reported list.
         work: A one, while the graph is reconstructed, beside the report itself.
-        trained: A one that becomes an end of an edge of the network, 0 where the edges are ``Sizes.edges``.
+        listed: Whether every one becomes an end of an edge of the network; else the edges are ``Sizes.edges``.
         rows: Dense feature matrices while the network is trained.
         codes: Bytes of a feature's report.
         pairs: Bytes of a pair of people.
         tables: Bytes of a person and class: tables of class probabilities.
+        messages: Bytes of an end of an edge and class: what belief propagation sends.
+        learned: Whether edge weights are learned, so that each end's values are held one by one.
     """
 
     report: float = 5.0
     work: float = 0.0
-    trained: float = 0.0
+    listed: bool = False
     rows: float = 2.0
     codes: float = 0.125
     pairs: float = 0.0
     tables: float = 0.0
+    messages: float = 0.0
+    learned: bool = False
 
 
+_A_VALUE = 20.0  # bytes of a value at an end: gathered, weighted, and three gradients
 _AN_END = 60.0  # bytes of an end of an edge: int64 ends, the matrix, its transpose and what makes them
-_LISTED = MemoryLaw(work=16.0, trained=_AN_END)  # every reported one is an edge
+_LISTED = MemoryLaw(work=16.0, listed=True)  # every reported one is an edge
 LAWS: Mapping[str, MemoryLaw] = {
     "hogs": MemoryLaw(work=1.0),  # the ones are transposed in parts
     "noisy": _LISTED,
-    "sbp": MemoryLaw(work=6.0, tables=440.0),
+    "sbp": MemoryLaw(work=6.0, tables=80.0, messages=24.0),
     "lp-and": MemoryLaw(work=6.0, rows=0.0, codes=0.0),
     "lpgnn": MemoryLaw(rows=1.0, codes=0.1),
     "rgnn": MemoryLaw(rows=2.0, codes=1.0),
     "rr": _LISTED,
     "symrr": _LISTED,
-    "dprr": MemoryLaw(work=40.0, trained=_AN_END),
-    "solitude": MemoryLaw(work=16.0, trained=100.0),
-    "fp-solitude": MemoryLaw(work=16.0, trained=100.0),
+    "dprr": MemoryLaw(work=40.0, listed=True),
+    "solitude": MemoryLaw(work=16.0, listed=True, learned=True),
+    "fp-solitude": MemoryLaw(work=16.0, listed=True, learned=True),
     "blink": MemoryLaw(work=60.0),
     "fp-blink": MemoryLaw(work=60.0),
     "ldpgcn": MemoryLaw(report=0.0, pairs=10.0),
@@ -122,13 +134,14 @@ def memory_by_phase(method: str, sizes: Sizes) -> dict[str, float] | None:
         rows = 0.0 if method == "hogs" else 1.0
     kept = min(rows, 1.0) * sizes.dense  # features of the reconstructed graph
     reports = law.report * sizes.ones + law.codes * entries
-    ends = 2 * sizes.edges if not law.trained else sizes.ones
-    own = law.pairs * n * n + law.tables * n * sizes.classes
+    ends = sizes.ones if law.listed else 2 * sizes.edges
+    values = max(sizes.heads, law.learned) * (sizes.hidden + sizes.classes)  # at each end
+    own = law.pairs * n * n + sizes.classes * (law.tables * n + law.messages * 2 * sizes.edges)
     return {
         "population": _A_PERSON * n,
-        "reconstruct": held + reports + law.work * sizes.ones + own + kept + 4 * sizes.strip,
-        "train": held + rows * sizes.dense + sizes.passes + (law.trained or _AN_END) * ends,
-        "evaluate": held + kept + 7 * sizes.strip + 16 * ends,
+        "reconstruct": held + reports + law.work * sizes.ones + own + kept + (4 * sizes.strip if law.rows else 0.0),
+        "train": held + rows * sizes.dense + sizes.passes + (_AN_END + _A_VALUE * values) * ends,
+        "evaluate": held + kept + (7 * sizes.compared if law.rows else 0.0) + _AN_END * ends,
     }
 
 

@@ -123,5 +123,19 @@ def _summed(asked: Sequence[PaperQuestion], of: Callable[[Mechanism], float]) ->
 
 
 def largest_question(asked: Sequence[PaperQuestion], n: int) -> float:
-    """Return the bytes of the largest question; 0 if nobody is asked."""
-    return max((len(q.query.to_bytes()) + q.rows * (n - q.few) for q in asked), default=0.0)
+    """Return the bytes of the largest question of any stage; 0 if nobody is asked."""
+    return max(
+        (
+            len(query.to_bytes()) + q.rows * (n - q.few) + grouping_bytes(query, n)
+            for q in asked for query in map(q.query.at_stage, range(len(q.query.plan)))
+        ),
+        default=0.0,
+    )  # fmt: skip
+
+
+def grouping_bytes(query: Query, n: int) -> float:
+    """Return the bytes of a public group for each person, in place of the word null; 0 for a stage without groups."""
+    if query.answerable:
+        return 0.0
+    groups = np.arange(getattr(query.asks[0].mechanisms[0], "groups", 1))
+    return n * (1 + float(np.mean(np.char.str_len(groups.astype(str))))) + 1 - len("null")

@@ -38,7 +38,8 @@ def tell_expected(several: Sequence[RunOptions], facts: GraphFacts | None = None
     far = [load.measured for load in loads if load.extrapolated]
     error = f"within factors of {MEMORY_ERROR:g} and {TIME_ERROR:g}"
     if far:
-        error = f"extrapolated from runs of {min(far):,} people"
+        most = max(load.memory_error for load in loads)
+        error = f"memory within a factor of {most:g}, time extrapolated from runs of {min(far):,} people"
     runs = f"{len(several)} runs, the largest with " if len(several) > 1 else ""
     log.info("expected: %sabout %s of memory, %s of CPU time (%s)", runs, in_gib(memory), duration(seconds), error)
 

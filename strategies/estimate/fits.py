@@ -21,8 +21,6 @@ from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import budget_of
 from strategies.setup.settings import resolve
 
-FAR_ERROR = 2.0  # factor beyond
-
 
 def asked_of(options: RunOptions, facts: GraphFacts) -> tuple[PaperQuestion, ...]:
     """Return the questions of a run on paper.
@@ -46,25 +44,24 @@ def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Lo
     """
     method = find(options.method)
     asked = () if options.from_reports is not None else asked_of(options, facts)
-    ratio = 1.0
-    if "epochs" in options.settings and not issubclass(method, Federated):  # these train in rounds
-        usual = RunOptions(method=options.method)
-        epochs, most = (
-            resolve(given, method, budget_of(given, public_features=False)).training.epochs
-            for given in (options, usual)
-        )
-        ratio = epochs / most
+    training, usual = (
+        resolve(given, method, budget_of(given, public_features=False)).training
+        for given in (options, RunOptions(method=options.method))
+    )
+    in_rounds = issubclass(method, Federated)  # without epochs
     return expected_load(
         options.method, facts, ones_reported(asked, facts.n, facts.mean_degree), trials_drawn(asked, facts.n),
-        nulls=options.nulls, reference=options.reference, epochs=ratio, repeats=options.repeats, speed=speed,
+        nulls=options.nulls, reference=options.reference, epochs=1.0 if in_rounds else training.epochs / usual.epochs,
+        repeats=options.repeats, speed=speed, hidden=training.hidden,
+        heads=training.gat_heads if training.gnn == "gat" else 0,
     )  # fmt: skip
 
 
 def check_fits(options: RunOptions, facts: GraphFacts | None = None) -> None:
     """Check that a run fits into the memory of this machine, and that devices can read its question.
 
-    The estimate may be too high, by a factor of 1.3, or of 2 far beyond the measured sizes. So only a run that cannot
-    fit even then is refused. Options that are wrong are left to the run's own checks.
+    The estimate may be too high, by a factor of 1.3, or of 2 for fitted memory far beyond the measured sizes. So only a
+    run that cannot fit even then is refused. Options that are wrong are left to the run's own checks.
 
     Args:
         options: The run; ``force`` lets everything pass.
@@ -87,8 +84,7 @@ def check_fits(options: RunOptions, facts: GraphFacts | None = None) -> None:
     more = "(--force goes on; `ldpsim plan` shows what fits)"
     room, question = memory_bytes(), largest_question(asked, facts.n)
     needed = held_bytes(facts, ones_reported(asked, facts.n, facts.mean_degree)) if load is None else load.memory_bytes
-    near = load is None or not load.extrapolated
-    if needed > room * (MEMORY_ERROR if near else FAR_ERROR):
+    if needed > room * (MEMORY_ERROR if load is None else load.memory_error):
         raise ValueError(
             f"{who}: about {in_gib(needed)} of memory are needed, and this machine has {in_gib(room)} {more}"
         )

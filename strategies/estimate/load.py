@@ -1,13 +1,15 @@
-"""CPU seconds and memory of a run, from constants that were measured on one machine.
+"""CPU seconds and memory of a run: seconds from constants that were measured, memory from the curator's law.
 
-Each figure is a sum of drivers with constants of its method:
+Each figure of seconds is a sum of drivers with constants of its method:
 
     one      start of the program         people   n                edges   ends of true edges
     columns  n d                          ones     neighbours that all reports name, false ones included
     pairs    n^2                          draws    trials that all devices draw one by one (the sampler's version)
+    agreed   ends of pairs that both ends report          beliefs  the same times classes
 
-``python -m benchmarks.speed.fit_plan`` measures small runs, fits the constants and writes ``constants.toml`` with the
-machine. Seconds are scaled by a quick calibration of this machine.
+``python -m benchmarks.speed.fit_plan`` measures runs, fits the constants and writes ``constants.toml`` with the
+machine. Seconds are scaled by a quick calibration of this machine. Memory is :func:`curator.methods.memory.peak_bytes`;
+a method without a law has fitted constants for it too.
 """
 
 from __future__ import annotations
@@ -19,15 +21,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from curator.methods.memory import Sizes, peak_bytes
 from strategies.estimate.graph_facts import GraphFacts
 
 CONSTANTS = Path(__file__).with_name("constants.toml")
-DRIVERS = ("one", "people", "edges", "columns", "ones", "pairs", "draws")
+DRIVERS = ("one", "people", "edges", "columns", "ones", "pairs", "draws", "agreed", "beliefs")
 PHASES = ("start", "collect", "reconstruct", "train")
 TRAINED = ("train", "reference")  # phases that grow with the number of epochs
 _OF_A_RECORD = 24  # bytes: where its features and neighbours begin, and its label
 MEMORY_ERROR, TIME_ERROR = 1.3, 1.5  # factors that the estimates keep on what they were tried on
 NEAR = 4  # times the largest measured size, up to which they keep them
+FAR_ERROR = 2.0  # factor of fitted memory beyond
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,14 @@ class Load:
         memory_bytes: Largest resident size of the process.
         measured: Largest number of people of the runs behind the constants.
         people: Number of people of the run.
+        by_law: Whether the memory follows from a law, which was tried on up to a million people.
     """
 
     seconds: Mapping[str, float]
     memory_bytes: float
     measured: int
     people: int
+    by_law: bool
 
     @property
     def total(self) -> float:
@@ -56,6 +62,11 @@ class Load:
         """Whether the run is so far beyond the measured ones that the estimate may not keep its error."""
         return self.people > NEAR * self.measured
 
+    @property
+    def memory_error(self) -> float:
+        """Factor by which the memory may be off."""
+        return MEMORY_ERROR if self.by_law or not self.extrapolated else FAR_ERROR
+
 
 @cache
 def constants() -> Mapping[str, Any]:
@@ -65,8 +76,9 @@ def constants() -> Mapping[str, Any]:
 
 def drivers(facts: GraphFacts, ones: float, draws: float) -> dict[str, float]:
     """Return the value of each driver."""
-    n = float(facts.n)
-    values = (1.0, n, n * facts.mean_degree, n * facts.features, ones, n * n, draws)
+    n, true = float(facts.n), facts.n * facts.mean_degree
+    agreed = true + (max(0.0, ones - true) / n) ** 2
+    values = (1.0, n, true, n * facts.features, ones, n * n, draws, agreed, facts.classes * agreed)
     return dict(zip(DRIVERS, values, strict=True))
 
 
@@ -87,6 +99,8 @@ def expected_load(
     epochs: float = 1.0,
     repeats: int = 1,
     speed: float = 1.0,
+    hidden: int = 16,
+    heads: int = 0,
 ) -> Load | None:
     """Return the load of a run; None for a method without constants.
 
@@ -100,6 +114,8 @@ def expected_load(
         epochs: Number of epochs as a multiple of the method's default.
         repeats: Number of repeats.
         speed: CPU time of this machine as a multiple of that of the measured one.
+        hidden: Hidden units of the network.
+        heads: Attention heads of a ``gat``, else 0.
     """
     known = constants()["methods"].get(method)
     if known is None:
@@ -116,5 +132,9 @@ def expected_load(
     again = sum(seconds[name] for name in ("collect", "reconstruct", "train"))
     seconds["nulls"] = known.get("nulls", 0.0) * again if nulls else 0.0
     seconds = {name: value * repeats * speed for name, value in seconds.items()}
-    memory = constants()["machine"]["process_bytes"] + of("memory")
-    return Load(seconds, max(memory, held_bytes(facts, ones)), int(known["measured"]), facts.n)
+    sizes = Sizes(
+        n=facts.n, d=facts.features, classes=facts.classes, edges=facts.edges, ones=ones, hidden=hidden, heads=heads
+    )  # fmt: skip
+    law = peak_bytes(method, sizes)
+    memory = constants()["machine"]["process_bytes"] + of("memory") if law is None else law
+    return Load(seconds, max(memory, held_bytes(facts, ones)), int(known["measured"]), facts.n, law is not None)

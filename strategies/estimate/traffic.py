@@ -20,7 +20,7 @@ from devices.mechanisms import Mechanism
 from devices.network import Shape
 from devices.noise import NoiseStream
 from devices.wire import payload_bytes, query_content, report_content
-from strategies.estimate.asked import PaperQuestion, with_people
+from strategies.estimate.asked import PaperQuestion, grouping_bytes, with_people
 from strategies.estimate.graph_facts import GraphFacts
 
 _SAMPLED = 48  # people whose reports are encoded
@@ -73,14 +73,7 @@ def training_traffic(method: Federated, facts: GraphFacts, hidden: int) -> Traff
 
 def _query_bytes(question: PaperQuestion, stage: int, n: int) -> float:
     query = question.query.at_stage(stage)
-    size = payload_bytes(query_content(query)) + question.rows * (n - question.few)
-    return size + (0.0 if query.answerable else _grouping_bytes(query.asks[0].mechanisms[0], n))
-
-
-def _grouping_bytes(mechanism: Mechanism, n: int) -> float:
-    """Return the bytes of a public group for each person, in place of the word null."""
-    groups = np.arange(getattr(mechanism, "groups", 1))
-    return n * (1 + float(np.mean(np.char.str_len(groups.astype(str))))) + 1 - len("null")
+    return payload_bytes(query_content(query)) + question.rows * (n - question.few) + grouping_bytes(query, n)
 
 
 def _report_bytes(question: PaperQuestion, stage: int, people: Population, facts: GraphFacts) -> float:

@@ -11,9 +11,9 @@ from curator.methods import find
 from curator.methods.federated.fedavg import Federated
 from curator.methods.owner.owner import LabelAnswers
 from curator.privacy.guarantee import private_part
-from strategies.estimate.asked import largest_question, questions_on_paper
+from strategies.estimate.asked import largest_question, ones_reported, questions_on_paper
 from strategies.estimate.fits import load_of
-from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
+from strategies.estimate.load import TIME_ERROR, held_bytes
 from strategies.estimate.machine import memory_bytes
 from strategies.estimate.traffic import expected_traffic, training_traffic
 from strategies.planning.listed import LISTED, Listed
@@ -130,7 +130,8 @@ def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Pla
         traffic = expected_traffic(asked, facts)
     load = load_of(replace(options, clients=facts.n), facts, speed=speed)
     room = memory_bytes()
-    machines = None if load is None else max(1, math.ceil(load.memory_bytes / room))
+    needed = held_bytes(facts, ones_reported(asked, facts.n, facts.mean_degree)) if load is None else load.memory_bytes
+    machines = max(1, math.ceil(needed / room)) if load is not None or needed > room else None
     figures: dict[str, Any] = {
         "trust": guarantee["trust"],
         "epsilon": setup.budget.epsilon,
@@ -142,9 +143,9 @@ def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Pla
         "seconds": None if load is None else load.total,
         "seconds_by_phase": None if load is None else dict(load.seconds),
         "seconds_per_device": None if load is None else load.seconds["collect"] / facts.n,
-        "seconds_factor": TIME_ERROR,
+        "seconds_factor": None if load is None or load.extrapolated else TIME_ERROR,
         "memory_bytes": None if load is None else load.memory_bytes,
-        "memory_factor": MEMORY_ERROR,
+        "memory_factor": None if load is None else load.memory_error,
         "measured_up_to": None if load is None else load.measured,
         "fits": None if machines is None else machines == 1,
         "machines": machines,

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.linear.strips import strips
+from curator.linear.strips import COMPARED, strips
 from curator.methods.base import Graph
 from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.facts import Split
 from strategies.people.owned_graph import sparse_features
 
-_BLOCK = 256  # columns at a time, fewer for many people: n x d is never copied whole
 # Degrees one by one up to 16, then four bins a doubling: under 90 bins for 10^6 people.
 _DEGREES = (*range(17), *(int(16 * 2 ** (step / 4)) for step in range(1, 64)))
 
@@ -138,7 +137,7 @@ def _feature_errors(graph: Graph, population: Population, own_features: bool) ->
     true_mean = _mean_operator(np.concatenate([population.edges, population.edges[::-1]], axis=1), n)
     centre, scale = graph.notes.get("feature_centre"), graph.notes.get("feature_scale")
     own = aggregated = 0.0
-    for columns in strips(n, d, _BLOCK):
+    for columns in strips(n, d, COMPARED):
         exact = truth[:, columns].toarray().astype(np.float32)
         if own_features:
             guess = exact

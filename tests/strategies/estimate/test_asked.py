@@ -88,6 +88,16 @@ def test_a_table_with_a_row_a_person_makes_the_question_longer() -> None:
     assert sizes[2] - sizes[1] == pytest.approx(2 * (sizes[1] - sizes[0]), rel=0.02)
 
 
+def test_a_later_stage_tells_everybody_the_group_of_everybody() -> None:
+    """The grouping of ldpgen's second stage, as a run sends it, is part of the largest question."""
+    n = 1000
+    (question,) = on_paper("ldpgen", n)
+    groups = question.query.plan[1][0].mechanisms[0].groups  # type: ignore[attr-defined]
+    sent = question.query.at_stage(1, tuple(i % groups for i in range(n)))
+    assert largest_question((question,), n) == pytest.approx(len(sent.to_bytes()), rel=0.01)
+    assert largest_question(on_paper("ldpgen", 3 * 10**6), 3 * 10**6) > 6e6
+
+
 def test_few_people_are_enough_for_every_class() -> None:
     assert few_people(PublicFacts(n=50, d=1, classes=2)) == 50
     assert few_people(PublicFacts(n=10**6, d=1, classes=40)) == 2400

@@ -11,7 +11,8 @@ from strategies.runs.set_up import set_up
 from strategies.setup.options import RunOptions
 
 LINE = re.compile(
-    r"expected: about ([\d,.]+) GiB of memory, .+ of CPU time \((within factors of 1.3 and 1.5|extrapolated from .+)\)"
+    r"expected: about ([\d,.]+) GiB of memory, .+ of CPU time "
+    r"\((within factors of 1.3 and 1.5|memory within a factor of [\d.]+, time extrapolated from .+)\)"
 )
 
 
@@ -26,8 +27,8 @@ def test_a_short_run_is_quiet_and_a_long_one_has_one_line(caplog: pytest.LogCapt
     assert told(caplog, RunOptions(clients=3000)) == []
     (line,) = told(caplog, RunOptions(clients=30_000))
     assert LINE.fullmatch(line) and "factors" in line
-    (line,) = told(caplog, RunOptions(clients=400_000))
-    assert LINE.fullmatch(line) and "extrapolated from runs of" in line
+    (line,) = told(caplog, RunOptions(clients=400_000, method="blink"))
+    assert LINE.fullmatch(line) and "memory within a factor of 1.3, time extrapolated from runs of 3,000" in line
     assert told(caplog, RunOptions(dataset="own.npz")) == []  # nothing is known before it is read
     assert told(caplog, RunOptions(dataset="own.npz"), facts=GraphFacts(30_000))
 

@@ -22,9 +22,10 @@ def test_a_run_that_cannot_fit_is_refused_at_once_with_the_numbers(monkeypatch: 
     assert time.perf_counter() - started < 2
 
 
-def test_a_question_that_no_device_reads_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"its question has 16\.\d MB, and a device reads 4\.2"):
-        check_fits(RunOptions(method="vote", clients=2_000_000))
+@pytest.mark.parametrize(("method", "clients", "size"), [("vote", 2_000_000, 16), ("ldpgen", 3_000_000, 6)])
+def test_a_question_that_no_device_reads_is_refused(method: str, clients: int, size: int) -> None:
+    with pytest.raises(ValueError, match=rf"its question has {size}\.\d MB, and a device reads 4\.2"):
+        check_fits(RunOptions(method=method, clients=clients))
 
 
 def test_force_and_whatever_fits_pass(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,24 @@
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks.speed.bench_scale import KEPT
+from benchmarks.speed.fit_plan import facts_of_kept, options_of_kept
+from curator.methods.memory import LAWS
+from strategies.estimate.fits import load_of
 from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.load import DRIVERS, constants, drivers, expected_load, held_bytes
+from strategies.estimate.load import (
+    DRIVERS,
+    MEMORY_ERROR,
+    TIME_ERROR,
+    constants,
+    drivers,
+    expected_load,
+    held_bytes,
+)
 
 FACTS = GraphFacts(3000)
 
@@ -14,6 +31,27 @@ def test_constants_are_of_known_drivers_and_phases() -> None:
         for figure in figures.values():
             if isinstance(figure, dict):
                 assert set(figure) <= set(DRIVERS) and min(figure.values(), default=1) > 0
+
+
+def test_memory_has_one_source() -> None:
+    """A method has a law of memory, or fitted constants for it; not both, and not neither."""
+    for name, figures in constants()["methods"].items():
+        assert ("memory" in figures) is (name not in LAWS), name
+
+
+MEASURED = [pytest.param(run, id=f"{run['method']}-{run['graph']}-{run['people']}{'-drawn' * run['drawn']}")
+            for run in json.loads(KEPT.read_text())["runs"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("run", MEASURED)
+def test_the_estimate_is_within_its_error_of_every_measured_run(run: dict[str, Any]) -> None:
+    """Peak memory at all sizes, and CPU time from 100,000 people on: below, seconds were measured on a busy machine."""
+    load = load_of(options_of_kept(run), facts_of_kept(run))
+    assert load is not None and not load.extrapolated
+    ratio = load.memory_bytes / (run["peak"] * 2**20)
+    assert 1 / MEMORY_ERROR < ratio < MEMORY_ERROR
+    if run["people"] >= 100_000 and not run["drawn"]:
+        assert 1 / TIME_ERROR < load.total / run["cpu"] < TIME_ERROR
 
 
 def test_a_load_grows_with_people_and_false_neighbours() -> None:

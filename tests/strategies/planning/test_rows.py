@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.rows import row_of, settings_of
@@ -17,6 +19,16 @@ def test_a_row_has_bytes_seconds_and_memory_and_says_whether_it_fits() -> None:
     assert figures["fits"] is (figures["machines"] == 1)
     slower = row_of(PAPER, RunOptions(method="hogs"), "relationship", 2.0)
     assert slower.figures["seconds"] == 2 * figures["seconds"]
+
+
+def test_a_method_that_was_not_measured_cannot_fit_where_its_reports_alone_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("strategies.planning.rows.load_of", lambda *given, **named: None)
+    few = row_of(PAPER, RunOptions(method="hogs"), "user", 1.0).figures
+    assert few["fits"] is None and few["machines"] is None and few["memory_factor"] is None
+    many = row_of(OnPaper(GraphFacts(10**8)), RunOptions(method="hogs"), "user", 1.0).figures
+    assert many["fits"] is False and many["machines"] > 100
 
 
 def test_the_private_part_stands_for_a_record_of_which_a_part_is_public() -> None:
