@@ -75,32 +75,27 @@ def holds(row: Mapping[str, Any]) -> bool:
     return bool(row["low"] <= row["run"] <= row["high"])
 
 
-def counted(rows: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
-    """Return in how many rows the interval holds, and of how many."""
-    return sum(map(holds, rows)), len(rows)
+def groups(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, str, str], list[Mapping[str, Any]]]:
+    """Return the rows by seed, kind of graph (``made-up`` or ``real``) and kind of figure (``methods``, ``nulls``)."""
+    found: dict[tuple[int, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        kind = "made-up" if row["graph"] == "made-up" else "real"
+        found.setdefault((row["seed"], kind, "nulls" if row["epsilon"] is None else "methods"), []).append(row)
+    return found
 
 
 def report(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table of the trial, and the counts."""
-
-    def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-        about, budget = row["facts"], row["epsilon"]
-        percent = [f"{100 * row[name]:.0f}" for name in ("test", "low", "high", "run")]
-        return (row["graph"], f"{about['n']:,}", f"{about['classes']}", f"{about['mean_degree']:.1f}",
-                f"{about['homophily']:.2f}", row["method"], "" if budget is None else f"{budget:g}",
-                f"{row['people']:,}", percent[0], f"{percent[1]} to {percent[2]}", percent[3],
-                "yes" if holds(row) else "no")  # fmt: skip
-
-    heads = ("graph", "people", "classes", "degree", "homophily", "method", "ε", "simulated", "likely", "interval",
-             "run", "holds")  # fmt: skip
-    kinds = {
-        "methods on made-up graphs": [row for row in rows if row["graph"] == "made-up" and row["epsilon"]],
-        "methods on real graphs": [row for row in rows if row["graph"] != "made-up" and row["epsilon"]],
-        "null models on made-up graphs": [row for row in rows if row["graph"] == "made-up" and not row["epsilon"]],
-        "null models on real graphs": [row for row in rows if row["graph"] != "made-up" and not row["epsilon"]],
-    }
-    lines = [f"{name}: {counted(some)[0]} of {counted(some)[1]}" for name, some in kinds.items() if some]
-    return "\n".join([table(heads, map(cells, rows)), "", *lines])
+    """Return the table: how often the interval held, and how far the run was from what was likely, in points."""
+    lines = []
+    for (seed, kind, of), some in groups(rows).items():
+        off = [100 * (row["run"] - row["test"]) for row in some]
+        names = ", ".join(dict.fromkeys(f"`{row['method']}`" if of == "methods" else row["method"] for row in some))
+        graphs = ", ".join(dict.fromkeys(row["graph"] for row in some)) if kind == "real" else kind
+        people = sorted(row["facts"]["n"] for row in some)
+        lines.append((f"{seed}", graphs, f"{people[0]:,} to {people[-1]:,}", names,
+                      f"{sum(map(holds, some))} of {len(some)}",
+                      f"{np.mean(off):+.0f} ({min(off):+.0f} to {max(off):+.0f})"))  # fmt: skip
+    return table(("draw", "graphs", "people", "figures", "interval held", "run less likely: mean, range"), lines)
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ from curator.methods.federated.fedavg import Federated
 from curator.methods.memory import LAWS
 from curator.methods.owner.owner import LabelAnswers
 from devices.datasets.generated_kinds import arxiv_like
-from strategies.estimate.asked import ones_reported, trials_drawn
+from strategies.estimate.asked import largest_question, ones_reported, trials_drawn
 from strategies.estimate.fits import asked_of
 from strategies.estimate.graph_facts import GraphFacts, known_before
 from strategies.estimate.graph_facts import measured as measured_facts
@@ -51,9 +51,9 @@ PHASE = {"population": "start", "collect": "collect", "reconstruct": "reconstruc
          "reference": "reference", "nulls": "nulls", "teachers": "reconstruct", "rounds": "train"}  # fmt: skip
 USED = {  # drivers that a figure may depend on
     "start": ("one", "people", "columns"),
-    "collect": ("one", "people", "columns", "ones", "draws"),
+    "collect": ("one", "people", "columns", "ones", "draws", "pairs"),
     "reconstruct": ("one", "people", "columns", "ones", "pairs", "beliefs"),
-    "train": ("one", "people", "edges", "columns", "ones", "agreed"),
+    "train": ("one", "people", "edges", "columns", "ones", "agreed", "beliefs"),
     "reference": ("one", "people", "columns"),
     "memory": ("one", "people", "columns", "ones"),
 }
@@ -80,15 +80,14 @@ CASES = (
     Case("generated", 3000, more={"sampler": 2}),  # left out where no report has it
 )
 SECONDS = 150  # of CPU time that a run may take; a method whose time grows faster is fitted on smaller ones
-LARGER = Case("generated-v1", 10_000)
-TRIED = ("hogs", "rgnn", "lpgnn", "sbp", "vote")  # whose estimates are tried on larger runs
+LARGER = Case("generated-v1", 30_000)  # left out where a report is a row of numbers
 
 
 def options_of(method: str, case: Case) -> RunOptions:
     """Return the options of a measured run."""
     kind = find(method)
     given: dict[str, Any] = {"public_features": kind.public_features, **case.more}
-    if issubclass(kind, LabelAnswers):
+    if issubclass(kind, LabelAnswers) and case.clients < LARGER.clients:
         given["settings"] = {**given.get("settings", {}), "queries": str(MOST_QUERIES)}
     return RunOptions(method=method, dataset=case.dataset, clients=case.clients, out=None, nulls=case.whole,
                       reference=case.whole, device="cpu", engine="local", **given)  # fmt: skip
@@ -186,6 +185,14 @@ def facts_of_kept(run: Mapping[str, Any]) -> GraphFacts:
     return facts
 
 
+def asks_with_rows(method: str) -> bool:
+    """Return whether a question has a row or a group for each person, which every device reads."""
+    options = options_of(method, LARGER)
+    facts = known_before(options)
+    assert facts is not None
+    return largest_question(asked_of(options, facts), facts.n) > facts.n
+
+
 def usual_epochs(options: RunOptions) -> int:
     """Return the number of epochs that the method trains for by default."""
     plain = replace(options, settings={})
@@ -210,7 +217,8 @@ def constants_of(method: str, slower: float) -> dict[str, Any] | None:
         slower: Seconds of the machine as it was calibrated for the constants, for each second of now.
     """
     seen: list[tuple[dict[str, float], dict[str, float], int, Case]] = []
-    for case in (*CASES, LARGER) if method in TRIED else CASES:
+    numbers = "noisy_row" in find(method).mechanisms  # the one mechanism whose reports are a matrix of all pairs
+    for case in CASES if numbers else (*CASES, LARGER):
         options = options_of(method, case)
         if chosen_sampler(options.sampler, find(method)(), case.clients) != (options.sampler or 1):
             continue
@@ -228,9 +236,9 @@ def constants_of(method: str, slower: float) -> dict[str, Any] | None:
         return None
     large = large_runs(method)
     made: dict[str, Any] = {"measured": max(*(case.clients for *_, case in seen), *(people for *_, people in large))}
-    numbers = "noisy_row" in find(method).mechanisms  # the one mechanism whose reports are a matrix of all pairs
+    squares = {"collect": numbers or asks_with_rows(method), "reconstruct": numbers}  # phases that look at all pairs
     for name in ("start", "collect", "reconstruct", "train"):
-        used = [driver for driver in USED[name] if driver != "pairs" or numbers]
+        used = [driver for driver in USED[name] if driver != "pairs" or squares[name]]
         small = [(row, seconds.get(name, 0.0)) for row, seconds, _, _ in seen]
         made[name] = fit(small + [(row, seconds[name]) for row, seconds, _ in large], used)
     if method not in LAWS:

@@ -106,7 +106,7 @@ LAWS: Mapping[str, MemoryLaw] = {
     "rgnn": MemoryLaw(rows=2.0, codes=1.0),
     "rr": _LISTED,
     "symrr": _LISTED,
-    "dprr": MemoryLaw(work=40.0, listed=True),
+    "dprr": MemoryLaw(work=40.0),  # it keeps as many as people have neighbours
     "solitude": MemoryLaw(work=16.0, listed=True, learned=True),
     "fp-solitude": MemoryLaw(work=16.0, listed=True, learned=True),
     "blink": MemoryLaw(work=60.0),

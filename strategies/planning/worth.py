@@ -23,7 +23,8 @@ NEEDED = {"features alone": "features", "graph alone": "links"}  # what has to b
 # Accuracy by which miniatures were at most too high and too low where they were tried (docs/commands/plan.md), for each
 # factor of four between their people and all people.
 TOO_HIGH, TOO_LOW = 0.08, 0.04
-_LEAST_SPREAD = 0.01  # of the accuracy between two made-up graphs
+_BETWEEN_GRAPHS = 0.01  # standard deviation of the accuracy between made-up graphs, beside that of the test people
+_TESTED = 0.25  # share of the people who are tested
 
 Name = TypeVar("Name", bound=Hashable)
 TestScores = Mapping[int, Sequence[float]]  # number of made-up people -> test accuracy on each graph
@@ -31,7 +32,7 @@ TestScores = Mapping[int, Sequence[float]]  # number of made-up people -> test a
 
 @dataclass(frozen=True)
 class Worth:
-    """Likely test accuracy, with its 95 % interval.
+    """Likely test accuracy, with the 95 % interval of one run of all people.
 
     Args:
         test: Accuracy of the largest runs.
@@ -94,8 +95,13 @@ def nothing_trial(task: tuple[Path, float | None]) -> dict[str, Worth]:
 
 def _of_test_people(right: np.ndarray, people: int) -> Worth:
     share = float(np.mean(right))
-    reach = 1.96 * math.hypot(math.sqrt(share * (1 - share) / len(right)), _LEAST_SPREAD)
+    reach = 1.96 * math.sqrt(2 * _least_variance(share, people))  # of this graph, and of a run
     return Worth(share, max(0.0, share - reach), min(1.0, share + reach), people, 1)
+
+
+def _least_variance(test: float, people: int) -> float:
+    """Return the variance of a run's accuracy that test people drawn by chance, and another graph, make alone."""
+    return test * (1 - test) / (_TESTED * people) + _BETWEEN_GRAPHS**2
 
 
 def trial_of(options: RunOptions, graph: Path, seed: int) -> RunOptions:
@@ -108,25 +114,35 @@ def trial_of(options: RunOptions, graph: Path, seed: int) -> RunOptions:
 
 
 def intervals(found: Mapping[Name, TestScores], n: int) -> dict[Name, Worth]:
-    """Return the likely accuracy of each setting among n people, with its 95 % interval: that of its largest runs.
+    """Return the likely accuracy of each setting among n people: that of its largest runs.
 
-    The spread between graphs is pooled over the settings, and over the sizes as if it fell with the number of people:
-    two runs of one setting alone would say little. Runs of fewer than n people widen the interval
-    (:data:`TOO_HIGH`, :data:`TOO_LOW`).
+    The 95 % interval is that of one run of n people, so it has the spread of such a run beside that of the mean of the
+    miniatures. The spread between runs is pooled over the settings, and over the sizes as its variance falls with the
+    number of people: two runs of one setting alone would say little. A setting has a larger one if its own runs differ
+    more, and none has less than :func:`_least_variance`, since all settings share their few graphs. Miniatures of fewer
+    than n people widen the interval (:data:`TOO_HIGH`, :data:`TOO_LOW`).
     """
-    several = [(size, values) for scores in found.values() for size, values in scores.items() if len(values) > 1]
-    freedom = sum(len(values) - 1 for _, values in several)
-    pooled = sum(size * (len(values) - 1) * float(np.var(values, ddof=1)) for size, values in several) / max(freedom, 1)
-    quantile = float(student.ppf(0.975, max(freedom, 1)))
+    spread = {name: _squares(scores) for name, scores in found.items()}
+    freedom = max(1, sum(degrees for _, degrees in spread.values()))
+    pooled = sum(squares for squares, _ in spread.values()) / freedom
+    quantile = float(student.ppf(0.975, freedom))
     made = {}
     for name, scores in found.items():
-        people = max(scores)
-        values = scores[people]
+        people, (squares, degrees) = max(scores), spread[name]
+        values, of_one = scores[people], max(pooled, squares / max(degrees, 1))
         test, share = float(np.mean(values)), growth(people, n)
-        reach = quantile * math.sqrt(max(pooled / people, _LEAST_SPREAD**2) / len(values))
+        mean, run = (max(of_one / size, _least_variance(test, size)) for size in (people, max(people, n)))
+        reach = quantile * math.sqrt(mean / len(values) + run)
         low, high = test - reach - TOO_HIGH * share, test + reach + TOO_LOW * share
         made[name] = Worth(test, max(0.0, low), min(1.0, high), people, sum(map(len, scores.values())))
     return made
+
+
+def _squares(scores: TestScores) -> tuple[float, int]:
+    """Return the squared deviations of a setting's runs times their people, and the degrees of freedom."""
+    several = [(size, values) for size, values in scores.items() if len(values) > 1]
+    squares = sum(size * float(np.sum((np.array(values) - np.mean(values)) ** 2)) for size, values in several)
+    return squares, sum(len(values) - 1 for _, values in several)
 
 
 def growth(people: int, n: int) -> float:

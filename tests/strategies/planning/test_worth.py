@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from strategies.estimate.graph_facts import GraphFacts
@@ -9,26 +10,45 @@ from strategies.planning import miniature, worth
 from strategies.setup.options import RunOptions
 
 
-def test_intervals_pool_the_spread_of_all_settings() -> None:
+def test_an_interval_is_that_of_one_run_with_the_spread_of_all_settings() -> None:
     found = worth.intervals({"a": {600: [0.5, 0.6, 0.7]}, "b": {600: [0.2, 0.2, 0.2]}}, 600)
     assert found["a"].test == pytest.approx(0.6) and found["b"].test == pytest.approx(0.2)
-    widths = [found[name].high - found[name].low for name in "ab"]
-    assert widths[0] == pytest.approx(widths[1])
-    # pooled variance .01 / 2, four degrees of freedom: t = 2.776
-    assert widths[0] / 2 == pytest.approx(2.776 * (0.005 / 3) ** 0.5, rel=1e-3)
+    reach = {name: (found[name].high - found[name].low) / 2 for name in "ab"}
+    # variances .01 of a alone and .005 of both, four degrees of freedom: t = 2.776; a mean of three, and one run
+    assert reach["a"] == pytest.approx(2.776 * (0.01 * 4 / 3) ** 0.5, rel=1e-3)
+    assert reach["b"] == pytest.approx(2.776 * (0.005 * 4 / 3) ** 0.5, rel=0.1)
     assert found["a"].to_dict()["simulated"] is True
     assert 0 <= worth.intervals({"a": {600: [0.01, 0.0]}}, 600)["a"].low
 
 
+def test_intervals_of_95_per_cent_hold_for_new_runs() -> None:
+    """Proof: miniatures and a run with the same true accuracy, each of its own test people, on two shared graphs.
+
+    Of 2,000 intervals of 95 % at least 1,851 hold at a false-alarm rate of 1e-6.
+    """
+    rng, held, n = np.random.default_rng(5), 0, 4000
+    for _ in range(400):
+        true = rng.uniform(0.4, 0.9, 5)
+
+        def drawn(people: int, true: np.ndarray = true) -> np.ndarray:
+            return np.clip(rng.binomial(people // 4, true) / (people // 4) + rng.normal(0, 0.01, 5), 0, 1)
+
+        scores = {people: (drawn(people), drawn(people)) for people in (600, n)}
+        found = worth.intervals(
+            {place: {people: [a[place], b[place]] for people, (a, b) in scores.items()} for place in range(5)}, n
+        )
+        run = drawn(n)
+        held += sum(found[place].low <= run[place] <= found[place].high for place in range(5))
+    assert held >= 1851
+
+
 def test_the_largest_runs_count_and_fewer_people_than_planned_widen_the_interval() -> None:
     scores = {600: [0.5, 0.54], 2400: [0.62, 0.6]}
-    same, more, many = (worth.intervals({"a": scores}, n)["a"] for n in (2400, 9600, 38_400))
-    assert same.test == more.test == many.test == pytest.approx(0.61)
-    assert (same.people, same.runs) == (2400, 4)
-    assert same.low - more.low == pytest.approx(worth.TOO_HIGH) and same.low - many.low == pytest.approx(
-        2 * worth.TOO_HIGH
-    )
-    assert more.high - same.high == pytest.approx(worth.TOO_LOW)
+    few, many = (worth.intervals({"a": scores}, n)["a"] for n in (2400 * 64, 2400 * 256))  # a run's own spread is small
+    assert few.test == many.test == pytest.approx(0.61)
+    assert (many.people, many.runs) == (2400, 4)
+    assert few.low - many.low == pytest.approx(worth.TOO_HIGH, abs=0.003)
+    assert many.high - few.high == pytest.approx(worth.TOO_LOW, abs=0.003)
 
 
 def test_a_trial_is_a_run_on_made_up_people_that_writes_nothing(tmp_path: Path) -> None:
