@@ -54,7 +54,10 @@ def states_in(folder: Path) -> list[State]:
         raise ValueError(f"{folder}: no such folder")
     found = [folder] if is_enrolled(folder) else sorted(p.parent for p in folder.glob("*/enrolment.json"))
     if not found:
-        raise ValueError(f"{folder} holds no enrolled devices (a run's folder or a state folder is needed)")
+        raise ValueError(
+            f"{folder} holds no enrolled devices: give the folder of a run that asked devices of its own, "
+            "or a state folder"
+        )
     return [State(path) for path in found]
 
 

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from curator.privacy.guarantee import PUBLIC
-
 NOT_TAKEN = "not taken"
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
@@ -126,6 +124,8 @@ def asking_nobody(record: Mapping[str, Any]) -> str | None:
 
     Without public labels that is chance. None if the run itself asked nobody, or has no null models.
     """
+    from curator.privacy.guarantee import PUBLIC  # it imports numpy, and `ldpsim --help` needs the names above
+
     nulls, holds = nulls_of(record), record["privacy"]["holds"]
     if CHANCE not in nulls or not record["devices"]["asked"]:
         return None
