@@ -23,7 +23,7 @@ from flwr.clientapp import ClientApp
 from devices.answer_many import answer_together
 from devices.device import Device, Refusal
 from devices.enrolment.parts import ldpsim_home
-from devices.enrolment.state import State
+from devices.enrolment.state import SHARD, State
 from devices.ledger.ledger import LedgerDamaged
 from devices.query import InvalidQuery
 from devices.training_task import AnswerKind
@@ -132,6 +132,8 @@ def answer_shard(message: Message, context: Context) -> Message:
     if not context.node_config.get(HOSTS_SHARD):
         raise InvalidQuery("this node is one device")
     question, devices = read_batch(message)
+    if devices and devices[0] // SHARD != int(context.node_config["partition-id"]) // SHARD:
+        raise InvalidQuery("the devices live in another ledger than the node's own")
     state = open_state(state_folder(context), os.getpid())
     return batch_reply(answer_together(state, devices, question), message)
 

@@ -428,11 +428,11 @@ def test_a_mechanism_that_fails_for_some(
 def test_devices_of_one_shard_in_rising_order_alone_are_a_batch(
     twins: Callable[..., Twins], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer_many, "SHARD", 8)
-    monkeypatch.setattr(enrolment, "SHARD", 8)
+    for module in (answer_many, client_app, enrolment):
+        monkeypatch.setattr(module, "SHARD", 8)
     folder = twins().folders[0]
     content = wire.query_content(ask_for())
-    for wrong in ([], [1, 1], [2, 1], [7, 8], [-1, 0]):
+    for wrong in ([], [1, 1], [2, 1], [7, 8], [-1, 0], [8, 9]):
         message = Message(wire.batch_content(content, np.array(wrong, np.int64)), 1, wire.REPORTS_TYPE)
         (got,) = Fleet(folder).answer([message])
         assert wire.read_reply(got) is Refusal.UNKNOWN_QUERY
