@@ -42,10 +42,12 @@ def migrate(folder: Path) -> int:
     with exclusive_lock(folder):
         found = []
         for shard, path in enumerate(paths):
-            if schema.version_of(path) == schema_1.SCHEMA:
+            version = schema.version_of(path)
+            if version == schema_1.SCHEMA:
                 found.append((path, *_read(state, shard, path)))
-            elif not path.is_file() and shard in state.shards:
-                raise ValueError(f"{path} is missing: what these devices released is not known")
+            elif version is None and shard in state.shards:
+                fault = "is damaged (it cannot be read)" if path.is_file() else "is missing"
+                raise ValueError(f"{path} {fault}: what these devices released is not known; nothing was migrated")
         for path, rows, answers in reversed(found):  # the first ledger last: it says whether all is done
             _replace(state, path, rows, answers)
         if "counter" in state.head:
