@@ -4,12 +4,14 @@
     python -m benchmarks.speed.bench_collection --devices 100000 --sampler 2 --repeats 1
     python -m benchmarks.speed.bench_collection --devices 100000 --question labels --repeats 1
     python -m benchmarks.speed.bench_collection --devices 1000000 --question labels --cold --repeats 1
+    python -m benchmarks.speed.bench_collection --devices 1000000 --asked 20480 --eps-adjacency 8 --sampler 2 --cold
 
 Every device reports an adjacency row by randomised response and 256 features by the 1-bit
 mechanism (``--question labels``: the features, and its label by GRR). The reports are decoded
 as they come, and that is measured too; the ledger is ``synchronous=FULL``. Cold: everybody releases. Replay: the same
 question again, from the ledgers. Each measurement is a process of its own; memory is its
 peak resident set above that before the collection, with everything imported and enrolled.
+``--asked`` enrols and asks the first devices alone, whose rows are as long as all people make them.
 ``--workers`` says how many processes answer; processor time is that of all of them. ``--beside`` measures another
 checkout of the program in turn with this one, compares the reports and prints the ratio of the processor time.
 ``--alone`` also sends a message to each device, in turn with messages to many, compares the
@@ -35,9 +37,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks import ROOT
 
 EPS_ADJACENCY, EPS_FEATURES, EPS_LABEL = 7.2, 0.8, 1.0
+COLLECTION = "bench".zfill(32)  # as long as that of a run
 MIB = 1 << 20
 
 
@@ -75,7 +80,8 @@ def cpu_seconds() -> float:
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
     """Enrol, collect, ask again; run in a fresh process."""
-    devices, folder, engine = given.devices, given.state, given.measure
+    people, folder, engine = given.devices, given.state, given.measure
+    devices = given.asked or people
     from curator.methods.base import Question
     from devices.datasets.generated_v1 import generate
     from devices.enrolment.state import State, enrol
@@ -86,26 +92,30 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     from strategies.engines.grids import LocalGrid
     from strategies.results.lifetime import lifetime
 
-    population = generate(devices, seed=given.seed)
+    population = generate(people, seed=given.seed)
     facts = population.facts
     row = replace(RandomizedResponse.from_epsilon(given.eps_adjacency, n=facts.n), sampler=given.sampler)
     features = Ask("features", (OneBit.from_epsilon(EPS_FEATURES, d=facts.d),))
     label = Ask("label", (GRR.from_epsilon(EPS_LABEL, categories=facts.classes),))
-    query = Query("bench", ((Ask("adjacency", (row,)), features) if given.question == "rows" else (features, label),))
+    query = Query(
+        COLLECTION, ((Ask("adjacency", (row,)), features) if given.question == "rows" else (features, label),)
+    )
     if engine == "alone":  # a message to each device
         setattr(LocalGrid, "takes_batches", False)  # noqa: B010 - only this process's
     began = cpu_seconds()
     counters = folder.parent / "counters" if engine == "counted" else None
-    enrol(folder, population, policy_for([query], facts), seed=given.seed, counters=counters).close()
+    residents = range(devices) if given.asked else None
+    enrol(
+        folder, population, policy_for([query], facts), seed=given.seed, residents=residents, counters=counters
+    ).close()
     result: dict[str, Any] = {"enrol": cpu_seconds() - began}
     del population
     engine = "local" if engine in ("alone", "counted") else engine
     for name in ("cold", "replay") if engine == "local" and not given.cold else ("cold",):
         with Peak() as memory:
             wall, cpu = time.perf_counter(), cpu_seconds()
-            collected = collect(
-                folder, [Question(query)], devices=devices, engine=engine, facts=facts, workers=given.workers
-            )
+            asked = Question(query, np.arange(devices) if given.asked else None)
+            collected = collect(folder, [asked], devices=people, engine=engine, facts=facts, workers=given.workers)
             result[name] = collected.seconds
             result[f"{name}_wall"] = time.perf_counter() - wall
             result[f"{name}_cpu"] = cpu_seconds() - cpu
@@ -137,7 +147,8 @@ def in_a_process(given: argparse.Namespace, engine: str) -> dict[str, Any]:
         arguments = ["--devices", str(given.devices), "--seed", str(given.seed), "--question", given.question,
                      "--sampler", str(given.sampler), "--measure", engine, "--state", f"{folder}/state",
                      "--eps-adjacency", str(given.eps_adjacency), "--workers", str(given.workers),
-                     *(["--cold"] if given.cold else [])]  # fmt: skip
+                     *(["--cold"] if given.cold else []),
+                     *(["--asked", str(given.asked)] if given.asked else [])]  # fmt: skip
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
         done = subprocess.run(
             [sys.executable, str(Path(__file__).resolve()), *arguments],
@@ -167,6 +178,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--devices", type=int, default=3000)
+    parser.add_argument("--asked", type=int, metavar="N", help="enrol and ask the first N devices of them alone")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=3, help="processes measured; the fastest cold round counts")
     parser.add_argument("--question", choices=("rows", "labels"), default="rows")
@@ -191,7 +203,9 @@ def main() -> None:
         if given.question == "rows"
         else "256 features, label"
     )
-    print(f"collection of {n:,} devices, {asked}, ledger synchronous=FULL, decoded")
+    who = f"{given.asked:,} of {n:,}" if given.asked else f"{n:,}"
+    n = given.asked or n
+    print(f"collection of {who} devices, {asked}, ledger synchronous=FULL, decoded")
     print(
         f"{given.workers} of {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
     )
