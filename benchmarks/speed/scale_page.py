@@ -140,8 +140,9 @@ def memory_section() -> str:
     return f"""## Memory of the curator for a million people, by its law
 
 GiB by phase, from `curator/methods/memory.py`: generated-v1, 256 features, 5 classes, eps_a 8, which makes
-{ones / 1e6:,.0f} million reported ones. The law was within a quarter of the peaks that were measured. `rr` trains on
-every reported one, and `ldpgcn` asks everybody for n numbers: it cannot have so many people.
+{ones / 1e6:,.0f} million reported ones. The law was within a quarter of the peaks that were measured; `ldpsim plan` and
+`run` estimate with it before anybody is asked. `rr` trains on every reported one, and `ldpgcn` asks everybody for n
+numbers: it cannot have so many people.
 
 """ + "\n".join(lines)
 

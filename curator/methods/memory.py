@@ -23,6 +23,7 @@ _MIB = 1 << 20
 PROCESS = 345 * _MIB  # Python, scipy and torch
 _A_PERSON = 900  # to make a generated population, most of it for words and edges
 _A_DEVICE = 300  # that a collection leaves behind in this process, where other processes answer for the devices
+_BLOCK = 256 * _MIB  # of rows in double, in ridge regression
 _LARGE = {"hogs": 1 << 28, "rgnn": 1 << 26}  # entries above which no (second) dense copy is kept
 
 
@@ -81,6 +82,7 @@ class MemoryLaw:
         tables: Bytes of a person and class: tables of class probabilities.
         messages: Bytes of an end of an edge and class: what belief propagation sends.
         learned: Whether edge weights are learned, so that each end's values are held one by one.
+        estimates: Whether the features that null models read are a dense matrix of estimates from the reports.
     """
 
     report: float = 5.0
@@ -92,37 +94,44 @@ class MemoryLaw:
     tables: float = 0.0
     messages: float = 0.0
     learned: bool = False
+    estimates: bool = False
 
 
 _A_VALUE = 20.0  # bytes of a value at an end: gathered, weighted, and three gradients
 _AN_END = 60.0  # bytes of an end of an edge: int64 ends, the matrix, its transpose and what makes them
 _LISTED = MemoryLaw(work=16.0, listed=True)  # every reported one is an edge
 LAWS: Mapping[str, MemoryLaw] = {
-    "hogs": MemoryLaw(work=1.0),  # the ones are transposed in parts
-    "noisy": _LISTED,
-    "sbp": MemoryLaw(work=6.0, tables=80.0, messages=24.0),
+    "hogs": MemoryLaw(work=1.0, estimates=True),  # the ones are transposed in parts
+    "noisy": MemoryLaw(work=16.0, listed=True, estimates=True),
+    "sbp": MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True),
     "lp-and": MemoryLaw(work=6.0, rows=0.0, codes=0.0),
     "lpgnn": MemoryLaw(rows=1.0, codes=0.1),
-    "rgnn": MemoryLaw(rows=2.0, codes=1.0),
+    "rgnn": MemoryLaw(rows=2.0, codes=1.0, estimates=True),
     "rr": _LISTED,
     "symrr": _LISTED,
     "dprr": MemoryLaw(work=40.0),  # it keeps as many as people have neighbours
     "solitude": MemoryLaw(work=16.0, listed=True, learned=True),
-    "fp-solitude": MemoryLaw(work=16.0, listed=True, learned=True),
+    "fp-solitude": MemoryLaw(work=16.0, listed=True, learned=True, estimates=True),
     "blink": MemoryLaw(work=60.0),
-    "fp-blink": MemoryLaw(work=60.0),
+    "fp-blink": MemoryLaw(work=60.0, estimates=True),
     "ldpgcn": MemoryLaw(report=0.0, pairs=10.0),
+    "ldpgen": MemoryLaw(),
+    "fp-ldpgen": MemoryLaw(estimates=True),
+    "upgnet": MemoryLaw(rows=1.0, codes=0.1),
+    "privge": MemoryLaw(rows=1.0, codes=0.1),
 }
 
 
-def memory_by_phase(method: str, sizes: Sizes) -> dict[str, float] | None:
+def memory_by_phase(method: str, sizes: Sizes, *, nulls: bool = False) -> dict[str, float] | None:
     """Return the bytes of each phase above the process itself; None for a method without a law.
 
     ``population`` is needed while a generated graph is made. The peak of a run is ``PROCESS`` and the largest phase.
+    For null models the reports and what they tell of features are kept to the end, and all the work is done once more
+    on the reports of other people.
 
     >>> sizes = Sizes(n=100_000, d=256, classes=5, edges=350_000)
     >>> {name: round(value / 2**20) for name, value in memory_by_phase("lpgnn", sizes).items()}
-    {'population': 86, 'reconstruct': 320, 'train': 226, 'evaluate': 475}
+    {'population': 86, 'reconstruct': 320, 'train': 226, 'evaluate': 589}
     """
     law = LAWS.get(method)
     if law is None:
@@ -137,23 +146,29 @@ def memory_by_phase(method: str, sizes: Sizes) -> dict[str, float] | None:
     ends = sizes.ones if law.listed else 2 * sizes.edges
     values = max(sizes.heads, law.learned) * (sizes.hidden + sizes.classes)  # at each end
     own = law.pairs * n * n + sizes.classes * (law.tables * n + law.messages * 2 * sizes.edges)
-    return {
+    phases = {
         "population": _A_PERSON * n,
         "reconstruct": held + reports + law.work * sizes.ones + own + kept + (4 * sizes.strip if law.rows else 0.0),
         "train": held + rows * sizes.dense + sizes.passes + (_AN_END + _A_VALUE * values) * ends,
         "evaluate": held + kept + (7 * sizes.compared if law.rows else 0.0) + _AN_END * ends,
     }
+    if nulls:
+        known = sizes.dense if law.estimates else 0.0
+        alone = held + 2 * known + min(_BLOCK, 8 * entries)  # rows of length 1, of ridge regression and a perceptron
+        phases["nulls"] = reports + known + max(phases["reconstruct"], phases["evaluate"], phases["train"], alone)
+    return phases
 
 
-def peak_bytes(method: str, sizes: Sizes, *, asked: bool = True) -> float | None:
+def peak_bytes(method: str, sizes: Sizes, *, asked: bool = True, nulls: bool = False) -> float | None:
     """Return the largest memory of a run, in bytes; None for a method without a law.
 
     Args:
         method: Name of the method.
         sizes: Public sizes.
         asked: Whether devices are asked too, from 50,000 on in processes of their own.
+        nulls: Whether null models are taken.
     """
-    phases = memory_by_phase(method, sizes)
+    phases = memory_by_phase(method, sizes, nulls=nulls)
     if phases is None:
         return None
     return PROCESS + max(phases.values()) + (_A_DEVICE * sizes.n if asked else 0.0)

@@ -135,6 +135,6 @@ def expected_load(
     sizes = Sizes(
         n=facts.n, d=facts.features, classes=facts.classes, edges=facts.edges, ones=ones, hidden=hidden, heads=heads
     )  # fmt: skip
-    law = peak_bytes(method, sizes)
+    law = peak_bytes(method, sizes, nulls=nulls)
     memory = constants()["machine"]["process_bytes"] + of("memory") if law is None else law
     return Load(seconds, max(memory, held_bytes(facts, ones)), int(known["measured"]), facts.n, law is not None)
