@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from devices.enrolment.placement import is_placed
+from devices.enrolment.placement import PlacedState, is_placed, opened
 from devices.enrolment.state import State, is_enrolled
 from devices.ledger.columns import LedgerDamaged
 from strategies.rounds.checkpoint import finished_rounds
@@ -17,9 +17,14 @@ AGAIN = "the same command goes on"
 def may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
     """Return whether a device may have answered in the present collections of a run: then its folder has to stay."""
     try:
-        return any(is_placed(home) or State(home).answered(setup.digest) for home in homes if is_enrolled(home))
+        return any(_may_have_answered(opened(home), setup.digest) for home in homes if is_enrolled(home))
     except (LedgerDamaged, ValueError):
         return True  # nobody can say
+
+
+def _may_have_answered(state: State, digest: str) -> bool:
+    # The place of a device on another machine is written before it is asked.
+    return bool(state.places()) if isinstance(state, PlacedState) else state.answered(digest) > 0
 
 
 def kept_of(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:

@@ -88,6 +88,28 @@ def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, machines: Calla
     assert simulate(replace(OPTIONS, out=tmp_path / "runs")).record["devices"]["replayed"] == 60
 
 
+def test_a_mistake_removes_the_folder_only_where_nobody_was_asked(
+    tmp_path: Path, machines: Callable[..., OneProcessRay]
+) -> None:
+    """The devices on the machines would be enrolled again under another id, and answer a second time."""
+
+    def stop(phase: str, share: float | None) -> None:
+        if phase == "train":
+            raise ValueError("a mistake")
+
+    options = replace(OPTIONS, out=tmp_path / "runs", seeds={"noise": None})
+    (tmp_path / "one").touch()
+    for match, left in (("one cannot be written", 0), ("a mistake", 1)):
+        machines("one")
+        with pytest.raises(ValueError, match=match):
+            simulate(options, progress=stop)
+        assert len(list((tmp_path / "runs").glob("*/state/shards.json"))) == left
+        if not left:
+            (tmp_path / "one").unlink()
+    machines("one")
+    assert simulate(options).record["devices"]["replayed"] == 60
+
+
 def test_a_training_in_rounds_is_not_placed(tmp_path: Path, machines: Callable[..., OneProcessRay]) -> None:
     setup = set_up.set_up(replace(OPTIONS, method="fedavg-mlp"))
     scene = set_up.set_scene(setup, 0, tmp_path, tmp_path / "state", lambda *_: None)
