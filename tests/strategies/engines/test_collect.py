@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,21 @@ def test_auto_is_local_unless_a_cluster_is_named() -> None:
     assert choose("auto", None) == "local"
     assert choose("auto", "ray://somewhere:10001") == "ray"
     assert choose("flower", None) == "flower"
+
+
+def test_the_garbage_collector_leaves_old_objects_alone_until_the_end(
+    enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def interrupted(*_: object) -> None:
+        seen.append(gc.get_freeze_count())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("strategies.engines.collect.run_collection", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        collect(enrolled().folder, ask(), devices=40, engine="local")
+    assert seen[0] > 0 == gc.get_freeze_count()
 
 
 @pytest.mark.usefixtures("ray_here")
