@@ -11,7 +11,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.output import console, print_json, text_table, working
-from cli.words import NONE, bytes_, percent, planned_loss, points, short_time, size
+from cli.words import NONE, bytes_, guessed, percent, planned_loss, points, short_time, size
 from strategies.setup.option_spec import MODEL, POPULATION
 from strategies.setup.options import RunOptions
 
@@ -195,6 +195,7 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
     else:
         screen.print(f"[green bold]Choice: {escape(choice.method)}[/green bold] at {choice.shown_budget} "
                      f"(asks {escape(choice.listed.asks)}): {escape(made.why)}.")  # fmt: skip
+        screen.print(f"  {escape(choice.in_words)}.")
         if choice.unprotected:
             screen.print(f"  [yellow]It protects nothing at these levels: {', '.join(choice.unprotected)}.[/yellow]")
     for row in made.others:
@@ -218,6 +219,7 @@ def _table(screen: Console, made: Plan) -> None:
     from rich.text import Text
 
     from cli.titled_rows import NARROW
+    from curator.privacy.levels import level_spec
 
     narrow = screen.width < NARROW
     worth = bool(made.notes)
@@ -245,9 +247,14 @@ def _table(screen: Console, made: Plan) -> None:
         for asks in dict.fromkeys(row.listed.asks for row in rows):
             screen.print(f"[cyan]{title}: {asks}[/cyan]")
             screen.print(lines(*(row for row in rows if row.listed.asks == asks)))
-    screen.print("[dim]*: the rest of the record is public. c: held by a trusted curator. bytes: a device, both ways. "
-                 f"CPU, memory: `ldpsim run`, within {_factors(made)}.[/dim]" if not narrow else
-                 "[dim]*: the rest of the record is public. c: held by a trusted curator.[/dim]")  # fmt: skip
+    marks = "*: the rest of the record is public. c: held by a trusted curator."
+    if not narrow:
+        marks = (
+            f"{level_spec(made.wishes.level).words}, by epsilon; guess: the best guess between two possible values "
+            f"of it, 50 % is chance. {marks} bytes: a device, both ways. CPU, memory: `ldpsim run`, "
+            f"within {_factors(made)}."
+        )
+    screen.print(f"[dim]{marks}[/dim]")
 
 
 def _factors(made: Plan) -> str:
@@ -263,7 +270,7 @@ def _cells(row: PlanRow, worth: bool, narrow: bool) -> list[str]:
     entry, figures = row.at_level, row.figures
     mark = "*" if row.private_only else "c" if entry["level"] == "central_node" else ""
     held = planned_loss(entry) + ("" if entry["value"] is None else mark)
-    guess = "" if "best_guess" not in entry else percent(entry["best_guess"])
+    guess = "" if "best_guess" not in entry else guessed(entry["best_guess"])
     seen = NONE if row.worth is None else f"{points(row.worth.test)} ({_whole(row.worth.low)}-{_whole(row.worth.high)})"
     name = row.method if row.meets else f"[dim]{row.method}[/dim]"
     if narrow:

@@ -66,8 +66,16 @@ def best_guess(value: float, delta: float = 0.0) -> str:
     """Chance of identifying which of two possible values is yours, at most."""
     from strategies.results.in_words import guess
 
-    share = guess(value, delta)
-    return ">99.99 %" if share > 0.9999 else f"{math.ceil(share * 1e4) / 1e2:.2f} %"
+    return guessed(guess(value, delta))
+
+
+def guessed(chance: float) -> str:
+    """Return the chance of a right guess, rounded up; what is below certainty does not look certain.
+
+    >>> guessed(0.99991), guessed(0.73106)
+    ('>99.99 %', '73.11 %')
+    """
+    return ">99.99 %" if chance > 0.9999 else f"{math.ceil(chance * 1e4) / 1e2:.2f} %"
 
 
 def share(entry: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from cli.words import bytes_, loss, percent, planned_loss, points, short_time, size
+from cli.words import bytes_, guessed, loss, percent, planned_loss, points, short_time, size
 from devices.atomic_files import write_atomically
 from strategies.planning.files import rehearsal
 from strategies.planning.plan import Plan
@@ -194,7 +194,7 @@ def _line(row: PlanRow, point: Point | None) -> dict[str, Any]:
         "held": planned_loss(entry),
         "public": row.private_only,
         "central": entry["level"] == "central_node",
-        "guess": percent(entry["best_guess"]) if "best_guess" in entry else "",
+        "guess": guessed(entry["best_guess"]) if "best_guess" in entry else "",
         "bytes": bytes_(figures["bytes_per_device"]),
         "seconds": "" if figures["seconds"] is None else short_time(figures["seconds"]),
         "memory": "" if figures["memory_bytes"] is None else size(figures["memory_bytes"]),

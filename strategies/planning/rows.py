@@ -19,7 +19,7 @@ from strategies.estimate.traffic import expected_traffic, training_traffic
 from strategies.planning.listed import LISTED, Listed
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.worth import Worth
-from strategies.results.in_words import NOT_ASKED, guess
+from strategies.results.in_words import NOT_ASKED, guess, in_short
 from strategies.results.levels import held
 from strategies.setup.options import RunOptions
 
@@ -80,6 +80,11 @@ class PlanRow:
         left_out = {"label", self.at_level["level"] if self.private_only else ""}
         return [name.replace("_", " ") for name, entry in holds.items()
                 if entry["status"] == "unprotected" and name not in left_out]  # fmt: skip
+
+    @property
+    def in_words(self) -> str:
+        """Privacy of its levels in one line, by the rule of a run's verdict; no attack is measured."""
+        return in_short({"privacy": {"holds": self.figures["holds"]}, "reconstruction": {}})
 
     @property
     def meets(self) -> bool:

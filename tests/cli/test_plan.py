@@ -78,3 +78,4 @@ def test_the_table_fits_the_terminal(width: int, tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("FORCE_COLOR", "1")
     shown = ldpsim("hogs", "vote", "pate-m", "--clients", "50000", "--no-worth", "--out", tmp_path)
     assert shown.exit_code == 0 and "hogs" in shown.stdout and "Choice" in shown.stdout
+    assert "all that a person reports:" in " ".join(shown.stdout.split())  # in words, beside the choice

@@ -40,6 +40,13 @@ def test_the_private_part_stands_for_a_record_of_which_a_part_is_public() -> Non
     assert clear.loss == float("inf") and "best_guess" not in clear.at_level
 
 
+def test_a_row_says_in_words_what_its_losses_leave_hidden() -> None:
+    hogs = row_of(PAPER, RunOptions(method="hogs"), "user", 1.0)
+    assert hogs.in_words == "one friendship, all that a person reports: no meaningful protection"
+    clear = row_of(PAPER, RunOptions(method="fedavg-mlp"), "user", 1.0)
+    assert clear.in_words == "all that a person reports, a person in what a trusted curator releases: in clear"
+
+
 def test_settings_are_what_is_not_the_default() -> None:
     options = RunOptions(method="vote", epsilon=3.0, settings={"homophily": "0.6"}, clients=77)
     assert settings_of(options) == {"epsilon": 3.0, "set": {"homophily": "0.6"}}
