@@ -34,6 +34,7 @@ class Streamed:
         self._digest = ReportsDigest()
         self._came = np.zeros(facts.n, np.bool_)
         self._waiting: list[ReportColumns] = []
+        self._first_waiting = facts.n  # number of the first device that waits
 
     def has(self, devices: int | IntArray) -> bool:
         """Return whether the report of a device, or of one of several, came."""
@@ -43,6 +44,7 @@ class Streamed:
         """Take the reports of devices that :meth:`has` does not know."""
         self._came[reports.devices] = True
         self._waiting.append(reports)
+        self._first_waiting = min(self._first_waiting, int(reports.devices[0]))
 
     @property
     def waiting(self) -> int:
@@ -51,8 +53,11 @@ class Streamed:
 
     def settle(self, below: int) -> None:
         """Decode the reports of the devices below this number; no other one of these will come."""
+        if below <= self._first_waiting:  # a message to one device brings one report: not all are looked at each time
+            return
         cut = [some.cut(below) for some in self._waiting]
         self._waiting = [rest for _, rest in cut if len(rest.devices)]
+        self._first_waiting = min((int(rest.devices[0]) for rest in self._waiting), default=self._decoder.facts.n)
         ready = [some for some, _ in cut if len(some.devices)]
         if not ready:
             return

@@ -17,6 +17,7 @@ from curator.methods import Question
 from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.enrolment.state import State
+from devices.wire import ReportColumns
 from strategies.engines.collect import collect
 from strategies.engines.grids import LocalGrid
 from strategies.rounds import outbox
@@ -118,3 +119,23 @@ def test_a_batch_has_devices_of_one_ledger(monkeypatch: pytest.MonkeyPatch) -> N
     found = [batch.tolist() for batch in batches_of(np.array([17, 0, 1, 2, 5, 6, 8, 9, 23]))]
     assert found == [[0, 1, 2], [5, 6], [8, 9], [17, 23]]
     assert list(batches_of(np.zeros(0, np.int64))) == []
+
+
+def test_reports_that_come_one_by_one_are_looked_at_once(
+    enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not after every message: the time of a collection would grow with the square of the devices."""
+    looked: list[int] = []
+    cut = ReportColumns.cut
+
+    def watched(self: ReportColumns, below: int) -> tuple[ReportColumns, ReportColumns]:
+        looked.append(below)
+        return cut(self, below)
+
+    monkeypatch.setattr(ReportColumns, "cut", watched)
+    monkeypatch.setattr(LocalGrid, "takes_batches", False)
+    alone = collect(enrolled().folder, ask(), devices=40, engine="local", facts=population.facts)
+    assert looked == [40] * 40 and alone.reported == 40
+    kept = collect(enrolled().folder, ask(), devices=40, engine="local")
+    assert alone.decoded is not None
+    same(alone.decoded, Reports.from_bytes(population.facts, ask(), kept.answers))
