@@ -57,6 +57,7 @@ USED = {  # drivers that a figure may depend on
     "reference": ("one", "people", "columns"),
     "memory": ("one", "people", "columns", "ones"),
 }
+MANY, LONG = 100_000, 3  # a run of so many people counts so many times: an error there costs the most time
 MOST_QUERIES = 60  # of an owner's method: a small public graph has no more
 EPOCHS = 20  # of the run with many false neighbours, whose training is scaled up
 
@@ -240,7 +241,8 @@ def constants_of(method: str, slower: float) -> dict[str, Any] | None:
     for name in ("start", "collect", "reconstruct", "train"):
         used = [driver for driver in USED[name] if driver != "pairs" or squares[name]]
         small = [(row, seconds.get(name, 0.0)) for row, seconds, _, _ in seen]
-        made[name] = fit(small + [(row, seconds[name]) for row, seconds, _ in large], used)
+        more = [(row, seconds[name]) for row, seconds, people in large for _ in range(LONG if people >= MANY else 1)]
+        made[name] = fit(small + more, used)
     if method not in LAWS:
         made["memory"] = fit([(row, memory) for row, _, memory, _ in seen], USED["memory"])
     whole = [(row, seconds) for row, seconds, _, case in seen if case.whole]

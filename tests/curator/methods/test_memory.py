@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from curator.methods import names
@@ -37,11 +39,13 @@ def test_a_million_people_need_less_than_8_gb_beside_their_devices(method: str) 
 
 MEASURED = [  # peaks of `ldpsim run` in MiB, without null models and reference
     ("sbp", _sizes(20_000, ones=1_128_307), 437),
+    ("hogs", replace(_sizes(30_000, ones=881_090), heads=4), 844),
     ("hogs", Sizes(n=300_000, d=256, classes=5, edges=1_050_000, ones=32_268_688), 1241),
     ("rgnn", Sizes(n=300_000, d=256, classes=5, edges=1_050_000), 1220),
     ("lpgnn", Sizes(n=300_000, d=256, classes=5, edges=1_050_000), 1232),
     ("rr", _sizes(30_000, ones=511_664), 555),
     ("rr", _sizes(20_000, ones=1_128_307), 534),
+    ("rr", _sizes(30_000, ones=6_230_000), 863),
     ("symrr", _sizes(30_000, ones=255_832), 567),
     ("dprr", _sizes(30_000, ones=881_090), 554),
     ("dprr", _sizes(20_000, ones=1_937_160), 483),
@@ -58,6 +62,7 @@ MEASURED = [  # peaks of `ldpsim run` in MiB, without null models and reference
     ("ldpgen", _sizes(30_000), 569),
     ("fp-ldpgen", _sizes(30_000), 627),
     ("upgnet", _sizes(30_000), 560),
+    ("upgnet", _sizes(60_000), 754),
     ("privge", _sizes(30_000), 531),
 ]
 

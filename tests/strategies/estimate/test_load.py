@@ -45,12 +45,12 @@ MEASURED = [pytest.param(run, id=f"{run['method']}-{run['graph']}-{run['people']
 
 @pytest.mark.parametrize("run", MEASURED)
 def test_the_estimate_is_within_its_error_of_every_measured_run(run: dict[str, Any]) -> None:
-    """Peak memory at all sizes, and CPU time from 100,000 people on: below, seconds were measured on a busy machine."""
+    """Peak memory and CPU time, from 3,000 to a million people; where reports are drawn nobody is asked."""
     load = load_of(options_of_kept(run), facts_of_kept(run))
     assert load is not None and not load.extrapolated
     ratio = load.memory_bytes / (run["peak"] * 2**20)
     assert 1 / MEMORY_ERROR < ratio < MEMORY_ERROR
-    if run["people"] >= 100_000 and not run["drawn"]:
+    if not run["drawn"]:
         assert 1 / TIME_ERROR < load.total / run["cpu"] < TIME_ERROR
 
 
