@@ -91,8 +91,9 @@ def report(rows: Sequence[Mapping[str, Any]]) -> str:
         off = [100 * (row["run"] - row["test"]) for row in some]
         names = ", ".join(dict.fromkeys(f"`{row['method']}`" if of == "methods" else row["method"] for row in some))
         graphs = ", ".join(dict.fromkeys(row["graph"] for row in some)) if kind == "real" else kind
-        people = sorted(row["facts"]["n"] for row in some)
-        lines.append((f"{seed}", graphs, f"{people[0]:,} to {people[-1]:,}", names,
+        people = sorted({row["facts"]["n"] for row in some})
+        between = f"{people[0]:,}" if len(people) == 1 else f"{people[0]:,} to {people[-1]:,}"
+        lines.append((f"{seed}", graphs, between, names,
                       f"{sum(map(holds, some))} of {len(some)}",
                       f"{np.mean(off):+.0f} ({min(off):+.0f} to {max(off):+.0f})"))  # fmt: skip
     return table(("draw", "graphs", "people", "figures", "interval held", "run less likely: mean, range"), lines)

@@ -23,8 +23,8 @@ def test_the_table_counts_the_runs_inside_their_intervals() -> None:
         (1, "made-up", "methods"): 2, (1, "real", "methods"): 1, (1, "made-up", "nulls"): 1,
     }  # fmt: skip
     lines = report(rows).splitlines()[2:]
-    assert lines[0] == "| 1 | made-up | 2,000 to 2,000 | `hogs` | 1 of 2 | +0 (-10 to +11) |"
-    assert lines[1].split(" | ")[1:5] == ["cora", "2,000 to 2,000", "`hogs`", "0 of 1"]
+    assert lines[0] == "| 1 | made-up | 2,000 | `hogs` | 1 of 2 | +0 (-10 to +11) |"
+    assert lines[1].split(" | ")[1:5] == ["cora", "2,000", "`hogs`", "0 of 1"]
 
 
 def test_a_seed_draws_facts_of_people_who_can_be() -> None:
