@@ -195,7 +195,7 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
     else:
         screen.print(f"[green bold]Choice: {escape(choice.method)}[/green bold] at {choice.shown_budget} "
                      f"(asks {escape(choice.listed.asks)}): {escape(made.why)}.")  # fmt: skip
-        screen.print(f"  {escape(choice.in_words)}.")
+        screen.print(f"  Privacy: {escape(choice.in_words)}.")
         if choice.unprotected:
             screen.print(f"  [yellow]It protects nothing at these levels: {', '.join(choice.unprotected)}.[/yellow]")
     for row in made.others:

@@ -10,7 +10,7 @@ from devices.query import MAX_BYTES
 from strategies.estimate.fits import in_gib
 from strategies.estimate.machine import memory_bytes
 from strategies.planning.rows import PlanRow
-from strategies.planning.worth import WORDS, Worth
+from strategies.planning.worth import NEEDED, WORDS, Worth
 from strategies.results.in_words import NOT_ASKED, guess
 from strategies.results.levels import level_named
 
@@ -108,8 +108,9 @@ def chosen(
         return good[0], f"the least loss at the level {level}, then the fewest bytes; worth was not simulated"
     seen = f"likely {100 * worth.test:.0f} %, {100 * worth.low:.0f} to {100 * worth.high:.0f} ({WORDS})"
     if wishes.accuracy is not None:
-        free = [name for name, found in nothing.items() if found.test >= wishes.accuracy]
-        also = f"; where that is public, asking nobody reaches it too ({', '.join(free)})" if free else ""
+        free = [name + (f" where {NEEDED[name]} are public" if name in NEEDED else "")
+                for name, found in nothing.items() if found.test >= wishes.accuracy]  # fmt: skip
+        also = f"; asking nobody reaches it too ({', '.join(free)})" if free else ""
         return good[0], f"{seen}, with the least loss at the level {level} of those that reach " \
                         f"{100 * wishes.accuracy:g} %{also}"  # fmt: skip
     return good[0], f"{seen}, the best of {len(good)} that meet the wishes"

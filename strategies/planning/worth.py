@@ -19,7 +19,8 @@ from scipy.stats import t as student
 from strategies.setup.options import RunOptions
 
 WORDS = "simulated, not measured on your people"
-NEEDED = {"features alone": "features", "graph alone": "links"}  # what has to be public for a null model
+# What has to be public for a null model
+NEEDED = {"features alone": "features and labels", "graph alone": "links and labels"}
 # Accuracy by which miniatures were at most too high and too low where they were tried (docs/commands/plan.md), for each
 # factor of four between their people and all people.
 TOO_HIGH, TOO_LOW = 0.08, 0.04
