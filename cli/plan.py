@@ -252,7 +252,7 @@ def _table(screen: Console, made: Plan) -> None:
         marks = (
             f"{level_spec(made.wishes.level).words}, by epsilon; guess: the best guess between two possible values "
             f"of it, 50 % is chance. {marks} bytes: a device, both ways. CPU, memory: `ldpsim run`, "
-            f"within {_factors(made)}."
+            f"mostly within {_factors(made)}."
         )
     screen.print(f"[dim]{marks}[/dim]")
 
