@@ -3,9 +3,12 @@
 #   make test     the tests; real data are used where LDPSIM_DATA names their folder
 #   make gpu      the tests on a CUDA device; without one they are skipped
 #   make wheel    the wheel and the source package, in dist/
-#   make wheel-test  that wheel in a fresh environment outside the checkout: its commands, engines and extras
+#   make wheel-test  that wheel in a fresh environment outside the checkout: its commands, engines, extras, and the
+#                 deployment guide with two devices
+#   make deployment  SuperLinks, SuperNodes and vaults on loopback, with all commands of the deployment guide (minutes)
+#   make test-newest  the engine tests with the newest Flower and Ray that pyproject.toml admits, in .venv-newest (minutes)
 #   make lint-docker  two linters of npm's registry on the Dockerfile, which needs no Docker
-#   make lint     ruff (rules and format) and mypy
+#   make lint     ruff (rules and format) and mypy; prints the lines of code by package
 #   make docs     the documentation site, strictly, with its notebooks executed: docs/_build/html/index.html
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make bench-compare BASE=FILE  what moved in docs/results/scale.json since another such file
@@ -30,7 +33,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test slow cluster gpu wheel wheel-test lint-docker lint docs bench bench-compare torture mutants tables tables-quick
+.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest lint-docker lint docs bench bench-compare torture mutants tables tables-quick
 .PHONY: value figures clean
 
 $(READY): pyproject.toml constraints.txt
@@ -62,9 +65,42 @@ wheel: $(READY)
 
 # PyTorch's CPU build: from the folder that PIP_FIND_LINKS names, else from PyTorch's own index.
 wheel-test: export OMP_NUM_THREADS ?= 1
+wheel-test: export PYTHONDONTWRITEBYTECODE =
 wheel-test: export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 wheel-test: wheel
-	$(if $(UV_FIND_LINKS),,UV_TORCH_BACKEND=cpu) $(BIN)/python -m pytest -q -m wheel tests/packaging $(TEST_ARGS)
+	$(if $(UV_FIND_LINKS),,UV_TORCH_BACKEND=cpu) $(BIN)/python -m pytest -q -m wheel --durations=5 tests/packaging $(TEST_ARGS)
+
+# Runs before an issue about devices, engines or the curator's app is called resolved.
+deployment: export OMP_NUM_THREADS ?= 1
+deployment: export PYTHONDONTWRITEBYTECODE =
+deployment: $(READY)
+	$(BIN)/python -m pytest -q -n 0 -m deployment --durations=0 tests/strategies $(TEST_ARGS)
+
+# An environment beside .venv with the newest flwr and ray that the ranges admit, and all else as constraints.txt has it.
+# torch stays there too: PyPI's newer builds bring gigabytes of CUDA. FREED are pins of constraints.txt that the newest
+# Flower forbids. UNHELD are packages of which it asks for a version that PyPI does not have: 1.42.0 wants
+# certifi>=2026.10.19, and the newest is 2026.10.18. So pip installs 1.41 from our range; here the demand is left out.
+NEWEST := .venv-newest
+FREED := flwr ray certifi uv
+UNHELD := certifi
+$(NEWEST)/.ready: $(READY)
+	$(BIN)/python -m uv venv --quiet --clear --python $(BIN)/python $(NEWEST)
+	printf '%s\n' $(UNHELD) > $(NEWEST)/unheld.txt
+	$(BIN)/python -m uv pip compile --quiet --no-deps --no-header --no-annotate pyproject.toml > $(NEWEST)/all.txt
+	grep -E '^(flwr|ray)==' $(NEWEST)/all.txt > $(NEWEST)/newest.txt
+	grep -vE "^($$(echo $(FREED) | tr ' ' '|'))==" constraints.txt > $(NEWEST)/rest.txt
+	$(if $(UV_FIND_LINKS),,UV_TORCH_BACKEND=cpu) $(BIN)/python -m uv pip install --quiet --python $(NEWEST)/bin/python \
+		-c $(NEWEST)/newest.txt -c $(NEWEST)/rest.txt --override $(NEWEST)/unheld.txt -e '.[dev]'
+	touch $@
+
+test-newest: export OMP_NUM_THREADS ?= 1
+test-newest: export PYTHONDONTWRITEBYTECODE =
+test-newest: export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+test-newest: $(NEWEST)/.ready
+	cat $(NEWEST)/newest.txt
+	$(NEWEST)/bin/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+		-m "not slow and not deployment and not gpu and not wheel and not cluster" \
+		tests/strategies/engines tests/strategies/rounds tests/strategies/flower_app tests/strategies/test_server_app.py $(TEST_ARGS)
 
 lint-docker:
 	npx --yes dockerfilelint@1.8.0 Dockerfile
@@ -74,6 +110,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m docs.lines
 
 # A warning is an error: a link, a page or a name that is missing. LDPSIM_NOTEBOOKS=off executes no notebook.
 docs: export OMP_NUM_THREADS ?= 1

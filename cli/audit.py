@@ -163,7 +163,7 @@ def attacks(rows: Any, confidence: float) -> Any:
     shown = text_table("method", "what changes", ">claimed", ">attack shows", ">AUC %", ">TPR %", ">at most", "", gap=1)
     for row in rows:
         most = row.largest_true_positives
-        shown.add_row(escape(row.name), LEVELS[row.level].heading, _figure(row.claimed), _figure(row.lower_bound),
+        shown.add_row(escape(row.name), LEVELS[row.level].subject, _figure(row.claimed), _figure(row.lower_bound),
                       points(row.auc), points(row.true_positives), points(most), verdicts[row.passed])  # fmt: skip
     wrong = [f"[red]{escape(row.name)}, {escape(row.level)}: {escape(row.detail)}[/red]"
              for row in rows if row.passed is False]  # fmt: skip
@@ -198,7 +198,7 @@ def view(rows: Any, *, trials: int, confidence: float, theirs: bool = False) -> 
 
     from curator.privacy.levels import LEVELS
 
-    words = {**{name: spec.heading for name, spec in LEVELS.items()}, **_CHANGES}
+    words = {**{name: spec.subject for name, spec in LEVELS.items()}, **_CHANGES}
     shown = text_table("name", "what changes", ">claimed", ">exact", ">trials show", "", gap=1)
     last = ""
     for row in rows:

@@ -12,7 +12,7 @@ from cli import completion
 from cli import options as o
 from cli.errors import end_if_any_failed
 from cli.output import WIDTH, console, print_json, show_failures, text_table, working
-from cli.words import ABOVE, TONES, bytes_, level, null_points, paired_points, points, seconds
+from cli.words import ABOVE, TONES, bytes_, level_in_column, null_points, paired_points, points, seconds
 from strategies.setup.option_spec import BUDGET, DEVICES, MODEL, RUNNING
 from strategies.setup.options import RunOptions
 
@@ -28,8 +28,8 @@ _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LE
                     show_default="each method's own", autocompletion=completion.levels)  # fmt: skip
 _SAME_REPORTS = o.in_panel(DEVICES, "--same-reports", "Ask once where methods ask the same; show paired differences.")
 
-_LEGEND = """Levels: the epsilon that holds when an edge, all features, a whole record
-change; open: unprotected. bytes: down and up, a device. s: one repeat."""
+_LEGEND = """Levels: the epsilon that holds there; open: unprotected.
+bytes: down and up, a device. s: one repeat."""
 _NARROW_LEGEND = "Level: the epsilon that holds there; open: unprotected. The page has more columns."
 
 
@@ -102,7 +102,7 @@ def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Failu
     from rich.markup import escape
 
     from cli.report.page import verdict
-    from strategies.results.levels import shown_levels
+    from strategies.results.levels import level_term, shown_levels
     from strategies.results.scores import AUC
 
     held = list(shown_levels(3))
@@ -112,12 +112,12 @@ def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Failu
     screen = console()
     wide = screen.width >= WIDTH
     name = rows[0]["score"] if rows[0]["score"] == AUC else "test"
-    headings = [f">{name} %", ">±", *(f">{name.replace('_', ' ')}" for name in held), ">bytes", ">rounds", ">s"]
+    headings = [f">{name} %", ">±", *(f">{level_term(name)}" for name in held), ">bytes", ">rounds", ">s"]
     taken = len(headings) if wide else 3
     shown = text_table("!method" if wide else "~method", *headings[:taken], gap=1)
     for row in rows:
         spread = "" if row["std"] is None else points(row["std"])
-        entries = [level(row["levels"][name]).replace("unprotected", "open").partition(" (")[0] for name in held]
+        entries = [level_in_column(row["levels"][name]) for name in held]
         found = [f"[bold]{points(row['test'])}[/bold]", spread, *entries, bytes_(row["bytes"]), str(row["rounds"]),
                  seconds(row["seconds"]["total"])]  # fmt: skip
         shown.add_row(escape(row["label"]), *found[:taken])
@@ -175,7 +175,8 @@ def _show_nulls(screen: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     verdicts.add_column(max_width=20)
     for row in rows:
         label, found = escape(row["label"]), {name: null_points(row["nulls"].get(name), row["test"]) for name in taken}
-        found = {name: f"[bold {TONES['bad']}]{words}[/]" if words.endswith(ABOVE) else words
+        found = {name: f"[bold {TONES['bad']}]{words}[/]"
+                 if name in row["nulls"] and row["nulls"][name]["test"] > row["test"] else words
                  for name, words in found.items()}  # fmt: skip
         shown.add_row(label, f"[bold]{points(row['test'])}[/bold]", *found.values())
         if not wide and row["nulls"]:

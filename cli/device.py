@@ -259,13 +259,3 @@ def policy(
     public = PublicFile.load(facts)
     agreed = agreed_policy(config, public, on_requery=again, caps=asked.caps, only_this=only_this)
     typer.echo(write_policy(_pinned(agreed, collector_key)), nl=False)
-
-
-@device.command()
-def migrate(state: StateFolder, debug: o.PlainDebug = False) -> None:
-    """Bring ledgers and counters of an older version to the present form; every seal is checked first."""
-    from devices.enrolment.migration import KEPT, migrate
-
-    count = migrate(state)
-    kept = f"; old ledgers are kept as *{KEPT}" if count else ": nothing to do"
-    typer.echo(f"migrated {count:,} ledgers of {state}{kept}", err=True)

@@ -67,15 +67,21 @@ def newest_run(out: Path) -> Path:
     A run whose devices live elsewhere (``--state``) stands for their folder.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if there is none, or if its folder was copied: the copy may lack answers.
     """
     import tomllib
+
+    from strategies.results.folder import origin_of
 
     # Each start of a run writes config.toml.
     found = [path for pattern in ("*/config.toml", "*/*/config.toml") for path in out.glob(pattern)]
     if not found:
         raise ValueError(f"--last: {out} holds no run (--out names another folder)")
     newest = max(found, key=lambda path: (path.stat().st_mtime_ns, path))
+    origin = origin_of(newest.parent)
+    copies = sorted(str(path.parent) for path in found if origin is not None and origin_of(path.parent) == origin)
+    if len(copies) > 1:
+        raise ValueError(f"--last: {' and '.join(copies)} are copies of one run: give the folder of one of them")
     state = tomllib.loads(newest.read_text()).get("state")
     return newest.parent if state is None else Path(state)
 

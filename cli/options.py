@@ -8,6 +8,7 @@ Python caller get the same line for the same mistake. Here only text is read: ``
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -18,7 +19,7 @@ import typer
 from cli import completion
 from cli.config import read_config
 from cli.errors import ask_for_debug
-from strategies.setup.option_spec import OUTPUT, OptionSpec, declared
+from strategies.setup.option_spec import OUTPUT, READERS, OptionSpec, declared
 from strategies.setup.options import RunOptions, Seeds
 
 
@@ -37,6 +38,9 @@ OF_AN_OWNER = {
         str, "How nodes are chosen: random, pagerank, degree or cluster.", "random", "RULE"
     ),
 }
+
+
+_READERS: Mapping[str, str] = tomllib.loads(READERS.read_text())
 
 
 def whole_number(text: str | int) -> int:
@@ -82,8 +86,9 @@ def debug(**more: Any) -> Any:
 def _typer_option(name: str, spec: OptionSpec, *, hidden: bool = False) -> Any:
     metavar = spec.metavar or "|".join(spec.values) or None
     counts = {"parser": whole_number} if name == "clients" else {}
+    help = " ".join(filter(None, (spec.help, _READERS.get(name, ""))))
     return in_panel(
-        None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}", spec.help, metavar,
+        None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}", help, metavar,
         show_default=spec.shown or True, envvar=spec.envvar, hidden=hidden,
         autocompletion=completion.OF_A_RUN.get(name, completion.from_metavar(metavar)), **counts,
     )  # fmt: skip
@@ -109,6 +114,7 @@ Config = Annotated[
 _TRACK = "Log to mlflow:URI, wandb or tensorboard:DIR; repeatable."
 Track = Annotated[list[str] | None, in_panel(OUTPUT, "--track", _TRACK, "TRACKER", show_default="nowhere")]
 AsJson = Annotated[bool, in_panel(OUTPUT, "--json", "The result as one JSON document on standard output.")]
+Details = Annotated[bool, in_panel(OUTPUT, "--details", "Print all tables below the verdict.")]
 Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet", "Print nothing but the path of the result.")]
 Debug = Annotated[bool, debug(rich_help_panel=OUTPUT)]
 # Of commands whose help has no headings.

@@ -103,11 +103,12 @@ def plan(
         from strategies.planning.simulated import GRAPHS
         from strategies.planning.wishes import Wishes
 
-        facts = _facts(options, {name: value for name, value in given.items() if value is not None}, feature_rate)
+        known = {name: value for name, value in given.items() if value is not None}
+        facts, data = _facts(options, known, feature_rate)
         wishes = Wishes(_accuracy(target), level, holds, max_bytes, max_attack)
         made = make_plan(methods or (), options, facts, wishes, worth=not no_worth, people=miniature,
                          repeats=options.repeats if options.repeats > 1 else GRAPHS, workers=options.workers,
-                         seconds=worth_seconds, progress=progress)  # fmt: skip
+                         seconds=worth_seconds, progress=progress, data=data)  # fmt: skip
         files = written(made, options.out) if options.out is not None else ()
     if as_json:
         print_json(made.to_dict())
@@ -120,31 +121,38 @@ def plan(
 def written(made: Plan, out: Path) -> tuple[Path, ...]:
     """Write the files of a plan and its page; return their paths, the page first."""
     from cli.report.plan_page import write_plan_page
-    from strategies.planning.files import PAGE, write_files
+    from strategies.planning.files import PAGE, undeployable, write_files
 
     files = write_files(made, out)
+    if made.choice is not None and (reason := undeployable(made.choice)):
+        typer.echo(f"No deployment.toml: {reason}.", err=True)
     write_plan_page(files[0].parent / PAGE, made)
     return (files[0].parent / PAGE, *files)
 
 
 def _facts(options: RunOptions, given: Mapping[str, Any], feature_rate: float | None) -> Any:
-    """Return the facts of the people: those of the data set, and the given ones in their place."""
+    """Return the facts of the people, and the people of the data set themselves.
+
+    Given facts take the place of those of the data set. Then the people are not those of the data: None.
+    """
     from dataclasses import replace
 
     from strategies.estimate.graph_facts import known_before, measured
     from strategies.setup.run_setup import load_population
 
+    data = None
     if options.dataset in ("generated", "generated-v1"):
         facts = known_before(options)
         assert facts is not None
     else:
-        facts = measured(load_population(options))
+        data = load_population(options)
+        facts = measured(data)
     if feature_rate is not None and not 0 < feature_rate <= 1:
         raise ValueError(f"--feature-rate {feature_rate:g}: must be a share, above 0 and at most 1")
     rate = facts.words / facts.features if feature_rate is None else feature_rate
     wanted = given.get("features", facts.features)
     words = facts.words if feature_rate is None and wanted == facts.features else max(1.0, rate * wanted)
-    return replace(facts, **given, words=min(words, max(wanted, 1)))
+    return replace(facts, **given, words=min(words, max(wanted, 1))), None if given or feature_rate else data
 
 
 def _accuracy(target: str | None) -> float | None:
@@ -167,12 +175,13 @@ def _accuracy(target: str | None) -> float | None:
 def _show(made: Plan, files: Sequence[Path]) -> None:
     from rich.markup import escape
 
-    from strategies.planning.worth import NEEDED, WORDS
+    from strategies.planning.worth import NEEDED
 
     screen, facts = console(), made.facts
+    where = f"of {made.data_name}" if made.data else "on paper"
     screen.print(
-        f"[bold]{facts.n:,} people on paper[/bold]: mean degree {facts.mean_degree:g}, homophily {facts.homophily:g}, "
-        f"{facts.classes} classes, {facts.features} features ({facts.words:g} a person)"
+        f"[bold]{facts.n:,} people {escape(where)}[/bold]: mean degree {facts.mean_degree:g}, "
+        f"homophily {facts.homophily:g}, {facts.classes} classes, {facts.features} features ({facts.words:g} a person)"
     )
     _table(screen, made)
     if made.nothing:
@@ -180,12 +189,14 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
             f"{name} {percent(found.test)}" + (f" ({NEEDED[name]} public)" if name in NEEDED else "")
             for name, found in made.nothing.items()
         )
-        screen.print(f"Nobody asked: {said}.")
+        where = f"measured on {made.data_name}" if made.data else "of a made-up graph"
+        screen.print(f"Nobody asked, {escape(where)}: {said}.")
     if made.notes:
         notes, sizes = made.notes, [f"{size:,}" for size in made.notes["sizes"]]
         of = " and ".join([", ".join(sizes[:-1]), sizes[-1]] if len(sizes) > 1 else sizes)
         ended = "; the time ran out" if notes["stopped"] else ""
-        screen.print(f"[dim]Worth: {WORDS}; {notes['runs']} runs of {of} made-up people, "
+        who = "people, all that are there" if notes["rehearsed"] else "made-up people"
+        screen.print(f"[dim]Worth: {escape(notes['words'])}; {notes['runs']} runs of {of} {who}, "
                      f"{notes['seconds']:.0f} s{ended}.[/dim]")  # fmt: skip
     for why, names in reasons(made).items():
         screen.print(f"  [dim]{escape(', '.join(names))}: {escape(why)}[/dim]")
@@ -193,11 +204,13 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
     if choice is None:
         screen.print(f"[yellow]Choice: {escape(made.why)}.[/yellow]")
     else:
-        screen.print(f"[green bold]Choice: {escape(choice.method)}[/green bold] at {choice.shown_budget} "
+        if choice.not_protected:  # before anything that reads as praise
+            screen.print(f"[yellow]Not protected by the choice: {escape(choice.not_protected)}.[/yellow]")
+        tone = "yellow" if choice.not_protected else "green"
+        screen.print(f"[{tone} bold]Choice: {escape(choice.method)}[/{tone} bold] at {choice.shown_budget} "
                      f"(asks {escape(choice.listed.asks)}): {escape(made.why)}.")  # fmt: skip
-        screen.print(f"  Privacy: {escape(choice.in_words)}.")
-        if choice.unprotected:
-            screen.print(f"  [yellow]It protects nothing at these levels: {', '.join(choice.unprotected)}.[/yellow]")
+        if choice.protected:
+            screen.print(f"  Protected: {escape(choice.protected)}.")
     for row in made.others:
         screen.print(f"  or [bold]{escape(row.method)}[/bold] at {row.shown_budget} (asks {escape(row.listed.asks)})"
                      + ("" if row.worth is None else f": {percent(row.worth.test)}"))  # fmt: skip
@@ -219,11 +232,11 @@ def _table(screen: Console, made: Plan) -> None:
     from rich.text import Text
 
     from cli.titled_rows import NARROW
-    from curator.privacy.levels import level_spec
+    from strategies.results.levels import level_term
 
     narrow = screen.width < NARROW
     worth = bool(made.notes)
-    level = made.wishes.level.replace("_", " ")
+    level = level_term(made.wishes.level)
     headings = ["~method", f">{level}", *([">worth %"] if worth else [">bytes"])]
     if not narrow:
         headings = ["!method", ">budget", f">{level}", ">guess", ">bytes", ">CPU", ">memory",
@@ -250,7 +263,7 @@ def _table(screen: Console, made: Plan) -> None:
     marks = "*: the rest of the record is public. c: held by a trusted curator."
     if not narrow:
         marks = (
-            f"{level_spec(made.wishes.level).words}, by epsilon; guess: the best guess between two possible values "
+            f"{level}, by epsilon; guess: the best guess between two possible values "
             f"of it, 50 % is chance. {marks} bytes: a device, both ways. CPU, memory: `ldpsim run`, "
             f"mostly within {_factors(made)}."
         )

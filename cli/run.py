@@ -22,6 +22,7 @@ def run(
     options: RunOptions,
     save_graph: Annotated[str | None, o.in_panel(OUTPUT, "--save-graph", _GRAPH, "FILE|FORM")] = None,
     track: o.Track = None,
+    details: o.Details = False,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -46,10 +47,13 @@ def run(
             typer.echo(str(result.folder / "result.json"))
     else:
         from cli.report.shell import comparison_of
-        from cli.summary import summary
+        from cli.summary import first_screen, summary
         from strategies.experiments.next_step import methods_to_compare
 
         methods = methods_to_compare(options)
         following = comparison_of(methods, options) if len(methods) > 1 else None
-        shown = summary(result.record, folder=result.folder, next_command=following)
+        if details:
+            shown = summary(result.record, folder=result.folder, next_command=following)
+        else:
+            shown = first_screen(result.record, folder=result.folder, next_command=following, more=True)
         console().print(shown, crop=False)  # a long word of the command stays whole

@@ -1,4 +1,4 @@
-"""Summary of a run, 80 columns wide or less: the verdict, the next command, and a panel with the tables."""
+"""Summary of a run, 80 columns wide or less: a first screen, and below it the tables where they are wanted."""
 
 from __future__ import annotations
 
@@ -26,24 +26,36 @@ from strategies.results.shown_nulls import NOT_TAKEN, STANDINGS, nulls_of, spec_
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Group:
-    """Return what a person reads about a result.
+    """Return the first screen and the tables of a result.
 
     Args:
         record: result.json's content.
         folder: Folder of the result, None if it was not written.
         next_command: Shell command to go on with, None to name none.
     """
-    parts: list[RenderableType] = [first_screen(record, next_command), _framed(Group(*_tables(record)), "In detail")]
-    if folder is not None:  # below the frame: a path stays in one line, to be copied
-        parts.append(Text(f"Written to {folder / 'result.json'}", no_wrap=True, overflow="ignore"))
-    return Group(*parts)
+    tables = _framed(Group(*_tables(record)), "In detail")
+    return Group(first_screen(record, folder=folder, next_command=next_command), tables)
 
 
-def first_screen(record: Mapping[str, Any], next_command: str | None = None) -> Group:
-    """Return the verdict and the next command; see :func:`summary`."""
-    parts: list[RenderableType] = [_framed(verdict(record), _title(record))]
+def first_screen(
+    record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None, more: bool = False
+) -> Group:
+    """Return the verdict, the next command and the place of the result: 16 lines at most on 80 columns.
+
+    Args:
+        record, folder, next_command: As for :func:`summary`.
+        more: Whether to name the option that shows the tables.
+    """
+    title = Rule(f"[bold]{escape(_title(record))}[/bold]", align="left")
+    parts: list[RenderableType] = [title, verdict(record)]
+    notes = [f"[yellow]{_SIMULATED}[/yellow]"] if record["simulation_seeded"] and _local(record) else []
+    notes += ["All tables: --details"] if more else []
+    if notes:
+        parts.append(" ".join(notes))
     if next_command is not None:
-        parts += ["Next:", ShellCommand(next_command)]
+        parts.append(ShellCommand(next_command, before="Next: "))
+    if folder is not None:  # below the frame: a path stays in one line, to be copied
+        parts.append(Text(f"Result: {folder / 'result.json'}", no_wrap=True, overflow="ignore"))
     return Group(*parts)
 
 
@@ -64,8 +76,6 @@ def _tables(record: Mapping[str, Any]) -> list[RenderableType]:
     parts: list[RenderableType] = [_population(record)]
     for title, content in sections:
         parts += [Rule(f"[bold]{title}[/bold]", align="left", style="dim"), content]
-    if record["simulation_seeded"] and _local(record):
-        parts += [Rule(style="dim"), f"[yellow]{_SIMULATED}[/yellow]"]
     return parts
 
 
@@ -186,6 +196,8 @@ def _privacy(record: Mapping[str, Any]) -> RenderableType:
     grid.add_row("claimed", escape(claimed(record)))
     if features:
         grid.add_row("features", features)
+    if searched := privacy.get("searched"):
+        over += f" (the {count(searched, 'collection')} of a search for the settings not counted)"
     grid.add_row("holds", f"over {over}, when this changes:" if privacy["trust"] != "none" else "when this changes:")
     parts: list[RenderableType] = [grid, Padding(_holds(privacy["holds"]), (0, 0, 0, 2))]
     if any(entry["status"] == "bounded" for entry in privacy["holds"].values()):
@@ -200,7 +212,7 @@ def _privacy(record: Mapping[str, Any]) -> RenderableType:
     return Group(*parts)
 
 
-_SIMULATED = "Simulated: the devices' secrets come from a seed, so these reports are not private."
+_SIMULATED = "Simulated from a seed: not private."
 _GUESS = "best guess: chance of identifying which of two possible values is yours (50 %: pure chance)"
 
 
@@ -211,9 +223,13 @@ def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    shown = text_table("~", ">epsilon", ">best guess", "", gap=1)
+    ones = [entry["of_one"] for entry in holds.values() if entry.get("of_one")]
+    beside = [f">of one of {ones[0]['of']}"] if ones else []
+    shown = text_table("~", ">epsilon", *beside, ">best guess", "", gap=1)
     for level, entry in holds.items():
-        shown.add_row(level_spec(level).words, *_figures(entry))
+        loss, *rest = _figures(entry)
+        one = [epsilon(entry["of_one"]["value"]) if entry.get("of_one") else ""] if ones else []
+        shown.add_row(level_spec(level).words, loss, *one, *rest)
     return shown
 
 
@@ -221,10 +237,19 @@ def _figures(entry: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the loss, the chance of the best guess, and a note."""
     if entry["status"] != "bounded":
         style = "yellow" if entry["status"] == "unprotected" else "dim"
-        return f"[{style}]{entry['status']}[/{style}]", "", ""
+        rest = entry.get("private_value")
+        notes = [] if rest is None else [f"the rest {epsilon(rest)}", *_of_lists(entry)]
+        return f"[{style}]{entry['status']}[/{style}]", "", ", ".join(notes)
     delta = entry["delta"] or 0.0
-    note = f"delta {delta:.0e}" if delta else ""
+    notes = [*([f"delta {delta:.0e}"] if delta else []), *_of_lists(entry)]
+    note = ", ".join([*notes, entry["relation"]] if entry.get("relation") else notes)
     return f"[bold]{epsilon(entry['value'])}[/bold]", best_guess(entry["value"], delta), note
+
+
+def _of_lists(entry: Mapping[str, Any]) -> list[str]:
+    """Return the loss of a node that D lists hold; empty where there is no such figure."""
+    own, each = entry.get("own"), entry.get("per_list")
+    return [] if own is None or each is None else [f"{epsilon(own)} + {epsilon(each)} D in D lists"]
 
 
 def _lifetime(lifetime: Mapping[str, Any]) -> RenderableType:

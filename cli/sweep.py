@@ -37,13 +37,14 @@ def sweep(
 ) -> None:
     """Run a grid of simulations; cells with a result do not run again."""
     with working(silent=quiet or as_json) as progress:
+        from strategies.experiments.cells_folder import has_some_of
         from strategies.experiments.sweep import run_sweep
         from strategies.experiments.sweep_file import read_sweep
 
         cells = read_sweep(file)
         result = run_sweep(
-            cells, out / f"sweep-{file.stem}", engine=engine, workers=workers, ray_address=ray_address,
-            progress=progress, track=track or (),
+            cells, out / f"sweep-{file.stem}", goes_on=has_some_of, engine=engine, workers=workers,
+            ray_address=ray_address, progress=progress, track=track or (),
         )  # fmt: skip
 
     if as_json:

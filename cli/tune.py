@@ -131,7 +131,7 @@ def _collections(count: int) -> str:
         return "0 collections: nobody was asked."
     if count == 1:
         return "1 collection: everything was compared on one set of reports."
-    return f"{count} collections, each of other people; a result with this setting counts them."
+    return f"{count} collections of the same people, whose losses add up; a result with this setting names them."
 
 
 def _brief(value: Any) -> str:

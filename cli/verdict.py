@@ -25,7 +25,6 @@ from strategies.results.shown_nulls import (
     NULLS,
     STANDINGS,
     asking_nobody,
-    best_null,
     nulls_of,
     verdict_of,
 )
@@ -56,8 +55,8 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[str]:
     clean = record["reference"]["nonprivate_test"]
     beside = [f"[bold]{share(accuracy)}[/bold]{over}"]
     if free is not None:
-        beside.append(f"asking nobody gives {percent(nulls[free]['test'])} ({NULLS[free].heading})")
-    if free != CHANCE and CHANCE in nulls:
+        beside.append(f"asking nobody {percent(nulls[free]['test'])} ({NULLS[free].heading})")
+    elif CHANCE in nulls:
         beside.append(f"chance {percent(nulls[CHANCE]['test'])}")
     yield "; ".join([*beside, "without noise not trained" if clean is None else f"without noise {percent(clean)}"])
     standing, words = _standing(record)
@@ -67,16 +66,16 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _standing(record: Mapping[str, Any]) -> tuple[str, str]:
     """Return the standing among the null models, a key of STANDINGS, and its sentence."""
-    found, nulls = verdict_of(record), nulls_of(record)
+    found = verdict_of(record)
     if found is None or not found["standing"]:
         return "", f"null models: {NOT_TAKEN}"
     standing = found["standing"]
     if standing == "alone":
         return standing, "above chance; there is no better null model to compare with"
-    name = record["verdict"].get("best_null") or best_null(nulls)
-    best = "" if name is None else f"{NULLS[name].heading}, {percent(nulls[name]['test'])}"
+    name = found["best_null"]
+    best = "" if name is None else f"{NULLS[name].heading}, {percent(nulls_of(record)[name]['test'])}"
     if standing == "chance":
-        over = record["verdict"].get("over_chance")
+        over = found["over_chance"]
         below = over is not None and over["high"] < 0
         return standing, "below chance" if below else f"not measurably above chance{_by(over)}"
     said = {
@@ -113,19 +112,25 @@ def _cost(record: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class ShellCommand:
-    """Command that can be copied: lines that do not fit end in a backslash, as a shell reads them."""
+    """Command that can be copied: lines that do not fit end in a backslash, as a shell reads them.
+
+    Args:
+        text: The command.
+        before: Text before it, in its first line.
+    """
 
     text: str
+    before: str = "  "
 
     def lines(self, width: int) -> list[str]:
         """Return the lines, at most ``width`` long unless one word is longer."""
         room = width - len(_CONTINUED)
         found: list[str] = []
-        for part in self._parts(room - 4):
+        for part in self._parts(room - max(4, len(self.before))):
             if found and len(found[-1]) + 1 + len(part) <= room:
                 found[-1] += f" {part}"
             else:
-                found.append(f"{'    ' if found else '  '}{part}")
+                found.append(f"{'    ' if found else self.before}{part}")
         return [line + _CONTINUED for line in found[:-1]] + found[-1:]
 
     def _parts(self, room: int) -> list[str]:

@@ -50,9 +50,33 @@ def planned_loss(entry: Mapping[str, Any]) -> str:
 
 
 def level(entry: Mapping[str, Any]) -> str:
-    """The loss that holds at one level, or the word for its status."""
-    if entry["status"] != "bounded":
-        return str(entry["status"])
+    """The loss that holds at one level with its further figures, or the word for its status.
+
+    A public part of a record leaves the level unprotected; then the loss of the private rest stands beside the word.
+
+    >>> level({"status": "bounded", "value": 10.8, "delta": 0.0, "of_one": {"value": 3.6, "delta": 0.0, "of": 3}})
+    '10.8, 3.6 of one of 3'
+    """
+    said = [level_in_column(entry, open_=str(entry["status"]))]
+    if entry["status"] == "bounded":
+        said = [_at_delta(entry)]
+    elif (rest := entry.get("private_value")) is not None:
+        said.append(f"the rest {_at_delta({'value': rest, 'delta': entry['private_delta']})}")
+    if entry.get("own") is not None and entry.get("per_list") is not None:
+        said.append(f"{loss(entry['own'])} + {loss(entry['per_list'])} D where D lists hold the person")
+    if (one := entry.get("of_one")) is not None:
+        said.append(f"{_at_delta(one)} of one of {one['of']}")
+    return ", ".join(said)
+
+
+def level_in_column(entry: Mapping[str, Any], open_: str = "open") -> str:
+    """The loss that holds at one level, in few letters."""
+    if entry["status"] == "bounded":
+        return loss(entry["value"])
+    return open_ if entry["status"] == "unprotected" else str(entry["status"])
+
+
+def _at_delta(entry: Mapping[str, Any]) -> str:
     delta = f" (δ {entry['delta']:.0e})".replace("e-0", "e-") if entry["delta"] else ""
     return f"{loss(entry['value'])}{delta}"
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from docs.rooms import FLOORS, FORMER_HOMES, ROOT, imports, modules, room_arrows
+from docs.rooms import FLOORS, ROOT, imports, modules, room_arrows
 
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 PACKAGES = ("cli", "benchmarks", "strategies", "curator", "devices")
@@ -59,9 +59,8 @@ def drawn(root: Path = ROOT) -> dict[str, Any]:
     """Return what the picture shows: rooms by floor and arrows, of each package and between packages."""
     shown: dict[str, Any] = {"packages": sorted(reduced(package_arrows(root))), "rooms": {}}
     for package, floors in FLOORS.items():
-        kept = [[name for name in names if f"{package}.{name}" not in FORMER_HOMES] for names in floors]
-        arrows = {a for a in room_arrows(root, package) if not {f"{package}.{name}" for name in a} & FORMER_HOMES}
-        shown["rooms"][package] = {"floors": [names for names in kept if names], "arrows": sorted(reduced(arrows))}
+        arrows = sorted(reduced(set(room_arrows(root, package))))
+        shown["rooms"][package] = {"floors": [list(names) for names in floors], "arrows": arrows}
     return shown
 
 

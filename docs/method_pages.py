@@ -27,6 +27,8 @@ from curator.learning.training import TrainingSettings
 from curator.methods import BUILT_IN, Method, find
 from curator.methods.federated.fedavg import Federated
 from curator.methods.owner.owner import LabelAnswers
+from curator.methods.parameters import beside_words
+from curator.options import OF_METHODS
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.levels import LEVELS
 from devices import datasets
@@ -34,6 +36,8 @@ from devices.data.population import Population
 from docs.docstrings import structured
 from strategies import RunOptions
 from strategies.runs.set_up import run_of, set_up
+from strategies.setup import unread
+from strategies.setup.option_spec import declared
 
 FOLDER = Path(__file__).parent / "methods"
 PEOPLE = 3000
@@ -42,8 +46,22 @@ _SECTION = re.compile(r"^(Args|Raises|Returns):$", re.MULTILINE)
 
 
 def pages_file() -> dict[str, dict[str, Any]]:
-    """Return what ``pages.toml`` says of each method."""
-    return tomllib.loads((FOLDER / "pages.toml").read_text())
+    """Return what ``pages.toml`` says of each method, and of those that train in rounds together."""
+    said: dict[str, dict[str, Any]] = tomllib.loads((FOLDER / "pages.toml").read_text())
+    in_rounds = said.pop("in_rounds")
+    return {**{name: in_rounds for name in BUILT_IN if find(name).in_rounds}, **said}
+
+
+def of_method(name: str) -> dict[str, Any]:
+    """Return what is said of a method.
+
+    Raises:
+        ValueError: for a method of which nothing is said.
+    """
+    said = pages_file()
+    if name not in said:
+        raise ValueError(f"docs/methods/pages.toml has no [{name}]: it names the pages of its results")
+    return said[name]
 
 
 def documented(kind: type) -> dict[str, str]:
@@ -73,15 +91,35 @@ def settings_table(kind: type[Method]) -> Iterator[str]:
     meaning = documented(kind)
     yield from ("| setting | default | meaning |", "|---|---|---|")
     for entry in fields(kind):  # type: ignore[arg-type]
+        if entry.metadata.get("unused"):
+            continue
         default = "" if entry.default is MISSING else f"`{entry.default}`"
-        yield f"| `{entry.name}` | {default} | {in_markdown(meaning.get(entry.name, ''))} |"
+        beside = " and ".join(map(beside_words, entry.metadata.get("beside", {}).items()))
+        told = in_markdown(meaning.get(entry.name, "")) + (f" Read beside {beside} alone." if beside else "")
+        yield f"| `{entry.name}` | {default} | {told} |"
     if kind().trains_network():
         meaning = documented(TrainingSettings)
         own: Mapping[str, Any] = {"gnn": kind.default_gnn, **kind.training_defaults}
         for entry in fields(TrainingSettings):
-            if entry.name in own or entry.name in ("hidden", "lr", "weight_decay", "gnn_dropout", "epochs"):
+            usual = entry.name in ("hidden", "lr", "weight_decay", "gnn_dropout", "epochs")
+            chosen = kind.options if entry.name == "gnn" else kind.training_read
+            read = chosen is None or entry.name in chosen
+            if read and (entry.name in own or usual):
                 name = "--gnn" if entry.name == "gnn" else entry.name
                 yield f"| `{name}` | `{own.get(entry.name, entry.default)}` | {in_markdown(meaning[entry.name])} |"
+
+
+def options_table(kind: type[Method]) -> Iterator[str]:
+    """Yield the rows of the options that only some methods read, and that this one reads or refuses."""
+    specs, usual = declared(RunOptions), kind()
+    refused = OF_METHODS - usual.options_read() | ({"sampler"} if unread.sampler(RunOptions(), usual) else set())
+    read = OF_METHODS - refused
+    yield from ("| options | |", "|---|---|")
+    for told, found in (("read", read), ("refused", refused)):
+        flags = [f"`{spec.option}`" for name, spec in specs.items() if name in found and name not in kind.read_with]
+        yield f"| {', '.join(flags) or 'none'} | {told} |"
+    for name, setting in kind.read_with.items():
+        yield f"| `{specs[name].option}` | read with `--set {setting}`, else refused |"
 
 
 def explanations(kind: type[Method]) -> Iterator[tuple[str, str]]:
@@ -105,7 +143,7 @@ def paper_link(kind: type[Method]) -> str:
     """Return the address of a method's paper from its docstrings, empty without one or for a method of ldpsim."""
     if kind.paper.startswith("this project"):
         return ""
-    if "paper" in (noted := pages_file()[kind.name]):
+    if "paper" in (noted := of_method(kind.name)):
         return str(noted["paper"])
     texts = [kind.__doc__ or "", *(text for _, text in reversed([*explanations(kind)]))]
     found = re.search(r"https://[^\s,;)]+", "\n".join(texts))
@@ -144,10 +182,11 @@ def guarantee_table(guarantee: Guarantee) -> Iterator[str]:
 def example(name: str) -> str:
     """Return a small run of a method in Python."""
     kind = find(name)
-    short = {"rounds": "1"} if issubclass(kind, Federated) else {"epochs": "10"}
+    unused = {entry.name for entry in fields(kind) if entry.metadata.get("unused")}  # type: ignore[arg-type]
+    short = {"epochs": "10"} if not issubclass(kind, Federated) else {} if "rounds" in unused else {"rounds": "1"}
     if issubclass(kind, LabelAnswers):
         short = {"queries": "10", **short}
-    given = f", settings={short}" if kind().trains_network() else ""
+    given = f", settings={short}" if short and kind().trains_network() else ""
     return "\n".join((
         ">>> from strategies import RunOptions, simulate",
         f'>>> options = RunOptions(method="{name}", clients=100{given}, nulls=False, reference=False)',
@@ -188,7 +227,7 @@ def section(heading: str) -> str:
 
 def page(name: str) -> str:
     """Return the page of a method, in Markdown."""
-    kind, noted = find(name), pages_file()[name]
+    kind, noted = find(name), of_method(name)
     guarantee, spent = default_guarantee(name)
     link = paper_link(kind)
     private = ", ".join(kind.private) or "nothing"
@@ -214,6 +253,9 @@ def page(name: str) -> str:
     if "section" in noted:
         parts += ["## Remarks", section(noted["section"])]
     parts += ["## Settings", "`--set NAME=VALUE`, or `settings` in Python.", "\n".join(settings_table(kind))]
+    refusal = "Every method reads the other options. An option that nothing reads is refused in one line, with exit "
+    refusal += "status 2; `compare` and `sweep` run the method without it."
+    parts += ["## Options", refusal, "\n".join(options_table(kind))]
     parts += ["## Results", "Accuracy beside null models, chance, and the same network without noise:"]
     parts.append("\n".join(f"- [{stem}](../results/{stem}.md)" for stem in noted["results"]))
     if "figure" in noted:

@@ -15,9 +15,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("devices", "curator", "strategies", "benchmarks")
 
-# Modules that stay for old imports alone; they say where the names are now.
-FORMER_HOMES = {"curator.guarantee", "curator.propagation"}
-
 # From the lowest floor to the highest. Rooms of one floor do not import one another.
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
@@ -37,21 +34,21 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("fleet",),
     ),
     "curator": (
-        ("graph", "linear", "names", "observer", "owned", "steps"),
+        ("graph", "linear", "names", "observer", "options", "owned", "steps"),
         ("links",),
         ("reports",),
+        ("evidence",),
         ("defences", "learning", "privacy"),
         ("defences.__init__", "pairs", "posterior", "votes"),
         ("methods", "nulls", "teachers"),
         ("methods.federated", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),
         ("methods.__init__",),
         ("attacks",),
-        ("guarantee", "propagation"),
     ),
     "strategies": (
         ("importing", "progress"),
         ("importing.__init__", "people", "rounds"),
-        ("engines",),
+        ("engines", "federated"),
         ("adversaries", "audit", "liars", "setup"),
         ("adversaries.__init__", "results"),
         ("estimate", "outputs", "tracking"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
 if TYPE_CHECKING:
@@ -30,7 +31,12 @@ ROOM = 4 << 30  # bytes
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put temporary folders into memory where there is room and nobody names another place; Ray stays outside."""
+    """Put temporary folders into memory where there is room and nobody names another place; Ray stays outside.
+
+    No property test depends on the clock.
+    """
+    settings.register_profile("ldpsim", deadline=None)
+    settings.load_profile("ldpsim")
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
         os.environ.setdefault("RAY_TMPDIR", tempfile.gettempdir())
         os.environ["TMPDIR"], tempfile.tempdir = str(MEMORY), None

@@ -161,7 +161,8 @@ def ldpsim(tmp_path: Path) -> Shown:
     def run(*arguments: str) -> dict[str, Any]:
         from devices.client_app import open_state
 
-        given = ["run", *arguments, "--no-reference", "--no-nulls", "--json", "--workers", "1", "--out", str(tmp_path)]
+        devices = () if "raw" in arguments else ("--workers", "1")  # raw asks nobody
+        given = ["run", *arguments, "--no-reference", "--no-nulls", "--json", *devices, "--out", str(tmp_path)]
         shown = CliRunner().invoke(app, given)
         open_state.cache_clear()
         assert shown.exit_code == 0, shown.output

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from benchmarks import ROOT
 from benchmarks.mutants.results import Result, Survivors, about, wilson
-from benchmarks.mutants.sample import FOLDERS
 
 PAGE = ROOT / "docs" / "testing.md"
 START, END = "<!-- tables of make mutants: start -->", "<!-- tables of make mutants: end -->"
@@ -55,10 +54,8 @@ def _table(results: Sequence[Result], survivors: Survivors) -> list[str]:
         "| folder | mutants | equivalent | killed | survived | score | 95 % interval |",
         "|---|--:|--:|--:|--:|--:|---|",
     ]
-    for folder in FOLDERS:
-        there = [result for result in results if result.folder == folder]
-        if there:
-            lines.append(_row(folder, there, survivors))
+    for folder in sorted({result.folder for result in results}):
+        lines.append(_row(folder, [result for result in results if result.folder == folder], survivors))
     return [*lines, _row("**all**", results, survivors)]
 
 

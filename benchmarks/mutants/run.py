@@ -19,7 +19,7 @@ from benchmarks import ROOT
 from benchmarks.mutants.mutant import Mutant
 from benchmarks.mutants.page import summary, write_page
 from benchmarks.mutants.results import Result, about, append, inputs_of, known, read
-from benchmarks.mutants.sample import FOLDERS, draw, mirrored
+from benchmarks.mutants.sample import draw, mirrored, rooms
 from benchmarks.mutants.workshop import Workshop
 
 SEED, SIZE, HOURS = 14, 400, 3.0
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=SIZE, help="number of mutants (default %(default)s)")
     parser.add_argument("--processes", type=int, default=2, help="copies at the same time (default %(default)s)")
     parser.add_argument("--hours", type=float, default=HOURS, help="most processor time (default %(default)s)")
-    parser.add_argument("--folder", nargs="*", choices=FOLDERS, default=list(FOLDERS), help="only these folders")
+    parser.add_argument("--folder", nargs="*", choices=rooms(ROOT), metavar="ROOM", help="only these rooms")
     parser.add_argument("--out", type=Path, help="file of the results (default runs/mutants/seed-SEED.jsonl)")
     parser.add_argument(
         "--survivors", action="store_true", help="only survivors without a reason, where tests changed since"

@@ -18,22 +18,20 @@ from pathlib import Path
 
 from benchmarks.mutants.mutant import Mutant, mutants_of
 
-FOLDERS = (
-    "devices/mechanisms",
-    "devices/noise",
-    "devices/ledger",
-    "devices/policy",
-    "curator/privacy",
-    "curator/methods",
-    "curator/learning",
-    "strategies/results",
-)
+PACKAGES = ("devices", "curator", "strategies", "cli")
+
+
+def rooms(root: Path) -> tuple[str, ...]:
+    """Return all rooms of the product: each folder of a package, and each module in its root without its suffix."""
+    modules = (path.relative_to(root) for package in PACKAGES for path in sorted((root / package).rglob("*.py")))
+    names = (module.with_suffix("").parts[:2] for module in modules)
+    return tuple(dict.fromkeys("/".join(name) for name in names if name[-1] != "__init__"))
 
 
 def modules_of(root: Path, folder: str) -> list[Path]:
-    """Return the modules of a folder, those below it included; ``devices/noise`` stands for ``noise*.py``."""
+    """Return the modules of a room: of a folder, those below it included, or the one module in a package's root."""
     place = root / folder
-    found = place.rglob("*.py") if place.is_dir() else place.parent.glob(f"{place.name}*.py")
+    found = place.rglob("*.py") if place.is_dir() else [place.with_suffix(".py")]
     return sorted(path.relative_to(root) for path in found)
 
 
@@ -73,8 +71,9 @@ def _covering(root: Path) -> list[tuple[str, str, list[str]]]:
     return found
 
 
-def draw(root: Path, size: int, seed: int, folders: Sequence[str] = FOLDERS) -> dict[str, list[Mutant]]:
-    """Return the sample by folder; each folder's part is proportional to its number of places."""
+def draw(root: Path, size: int, seed: int, folders: Sequence[str] | None = None) -> dict[str, list[Mutant]]:
+    """Return the sample by folder (default: all :func:`rooms`); a part is proportional to its number of places."""
+    folders = rooms(root) if folders is None else folders
     places = {folder: _places(root, folder, seed) for folder in folders}
     wanted = shares({folder: len(found) for folder, found in places.items()}, size)
     return {folder: _first(places[folder], wanted[folder]) for folder in folders}

@@ -15,11 +15,11 @@ import numpy as np
 from benchmarks import ROOT
 from benchmarks.paired.rows import Row, words
 from benchmarks.paired.strong_null import strong_null
+from curator.evidence.labels import LabelEvidence, label_evidence
 from curator.methods import Question, Reference
 from curator.nulls.known import Known, known_from_graph, known_from_reports
 from curator.nulls.models import chance, features_alone, graph_alone
-from curator.votes.knowledge import knowledge
-from devices.array_types import DoubleArray, IntArray
+from devices.array_types import IntArray
 from devices.data.population import Population
 from strategies.experiments.trial import Trial, gather_for
 from strategies.people.owned_graph import own
@@ -27,6 +27,7 @@ from strategies.results import evaluation
 from strategies.runs.asking import public_knowledge
 from strategies.runs.set_up import run_of, set_up
 from strategies.setup.options import RunOptions
+from strategies.setup.read_options import read_alone
 from strategies.setup.run_setup import RunSetup
 
 CHANCE, GRAPH_ALONE, FEATURES_ALONE = "chance", "graph alone", "features alone"
@@ -147,7 +148,7 @@ def _questions(setup: RunSetup) -> tuple[Question, ...]:
 
 
 def _set_up(reader: Reader, seed: int, population: Population) -> RunSetup:
-    return set_up(replace(reader.options, seed=seed), population=population)
+    return set_up(read_alone(replace(reader.options, seed=seed))[0], population=population)
 
 
 def _read(row: Row, reader: Reader, first: Trial, asked: RunSetup, seed: int) -> Row:
@@ -189,14 +190,14 @@ def _nulls(first: Trial, asked: RunSetup) -> Iterator[tuple[str, Callable[[], In
     yield CHANCE, lambda: _largest(known)
     yield GRAPH_ALONE, lambda: graph_alone(known)
     yield FEATURES_ALONE, lambda: features_alone(known, seed=first.seed, device=asked.options.device)
-    yield STRONG_NULL, lambda: strong_null(known, first.population, seed=first.seed, soft=_label_reports(first))
+    yield STRONG_NULL, lambda: strong_null(known, first.population, seed=first.seed, told=_label_reports(first))
 
 
-def _label_reports(first: Trial) -> DoubleArray | None:
-    """Return the ln-likelihood of reported labels, float64 (n, classes); None for public ones."""
+def _label_reports(first: Trial) -> LabelEvidence | None:
+    """Return the reported labels; None for public ones."""
     if first.reports is None or first.reports.labels is None:
         return None
-    return knowledge(first.reports, first.public).soft
+    return label_evidence(first.reports, first.public).only(first.public.split.labelled)
 
 
 def _largest(known: Known) -> IntArray:

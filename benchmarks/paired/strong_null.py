@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from scipy.sparse import issparse
 
+from curator.evidence.labels import LabelEvidence
 from curator.graph import Graph
 from curator.learning.node_evidence import node_evidence
 from curator.learning.pool import fit_pool
@@ -36,33 +37,37 @@ _PRIOR = {"features": 1.0, "mlp": 0.0, "knn-gcn": 0.0}
 _BLOCK = 1024
 
 
-def strong_null(known: Known, population: Population, *, seed: int, soft: DoubleArray | None = None) -> IntArray | None:
+def strong_null(
+    known: Known, population: Population, *, seed: int, told: LabelEvidence | None = None
+) -> IntArray | None:
     """Return everybody's class, int64 (n,); None without features or without a training label.
 
     Args:
         known: Labels and features; its edges are not read.
         population: The people, whose public features make the graph of similar people.
         seed: Seed of the two networks.
-        soft: float64 (n, classes): ln-likelihood of reported labels, None for public ones.
+        told: Reported labels, None for public ones.
     """
     if known.features is None or not known.features.shape[1] or not len(known.labelled(known.split.train)):
         return None
-    parts = opinions(known, alike(population), seed=seed, soft=soft)
+    parts = opinions(known, alike(population), seed=seed, told=told)
     nodes = known.labelled(known.split.val)
-    pool = fit_pool(parts, known.labels, nodes, soft=soft, prior=_PRIOR)
+    pool = fit_pool(parts, known.labels, nodes, soft=told.soft if told else None, prior=_PRIOR)
     return pool.log_probability.argmax(axis=1).astype(np.int64)
 
 
-def opinions(known: Known, edges: IntArray, *, seed: int, soft: DoubleArray | None = None) -> Mapping[str, DoubleArray]:
+def opinions(
+    known: Known, edges: IntArray, *, seed: int, told: LabelEvidence | None = None
+) -> Mapping[str, DoubleArray]:
     """Return ln-probabilities by name, float64 (n, classes).
 
     Args:
         known: Labels and features.
         edges: int64 (2, m): the graph of similar people, both directions.
         seed: Seed of the two networks.
-        soft: As in :func:`strong_null`.
+        told: As in :func:`strong_null`.
     """
-    evidence = node_evidence(known.features, known.labels, known.split, known.classes, soft=soft)
+    evidence = node_evidence(known.features, told or LabelEvidence(known.labels, known.classes), known.split)
     rows = scale_public(known.features, "row-normalised") if is_text(known.features) else weighted_rows(known.features)
     parts = {"features": evidence.log_probability}
     nobody = np.zeros((2, 0), np.int64)

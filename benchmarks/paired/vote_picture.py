@@ -15,7 +15,7 @@ from benchmarks.paired.cells import NOBODY, PUBLIC, reader
 from benchmarks.paired.measure import FEATURES_ALONE, STRONG_NULL
 from benchmarks.paired.summary import Results
 from benchmarks.paired.vote_cells import OTHER_TRUST, VOTE
-from strategies.experiments.match_budgets import guarantee_before, guarantee_of_reports
+from strategies.experiments.match_budgets import guarantee_before
 from strategies.results.averages import mean, spread
 from strategies.results.levels import held
 from strategies.runs.set_up import set_up
@@ -55,9 +55,12 @@ def losses(method: str, epsilon: float | None, *, public_features: bool = True) 
     given: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
     options = reader(method, name, DATASET, settings=settings, public_features=public_features, **given).options
     setup = set_up(options, population=load_population(replace(options)))
-    made = (guarantee_of_reports if public_features else guarantee_before)(setup).to_dict()["holds"]
+    made = guarantee_before(setup).to_dict()["holds"]
     found = {level: held(made, level) for level in LEVELS}
-    return {level: entry["value"] for level, entry in found.items() if entry["status"] != "not asked"}
+    rest = {level: entry["private_value"] for level, entry in found.items() if entry["private_value"] is not None}
+    open_ = {level for level, entry in found.items() if public_features and entry["public"]} - rest.keys()
+    return {level: rest.get(level, entry["value"]) for level, entry in found.items()
+            if entry["status"] != "not asked" and level not in open_}  # fmt: skip
 
 
 def points(results: Results) -> list[Point]:

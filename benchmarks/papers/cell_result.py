@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.papers.agreement import AGREES, OFF, Accuracy, bound, judge
 from benchmarks.papers.table_cell import NOT_HERE, Page, TableCell, command
+from strategies.results.levels import compared_loss
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,11 @@ def from_record(cell: TableCell, record: Mapping[str, Any]) -> CellResult:
     accuracy, privacy = record["accuracy"], record["privacy"]
     ours = Accuracy(100 * accuracy["test"], 100 * (accuracy["std"] or 0.0), len(accuracy["per_repeat"]))
     held = {
-        level: f"{found['value']:.4g}" if found["status"] == "bounded" else str(found["status"])
+        level: f"{compared_loss(found):.4g}" if found["status"] == "bounded" else str(found["status"])
         for level, found in privacy["holds"].items()
     }
-    return CellResult(cell, ours, held, str(privacy["collections"]), record["config_hash"])
+    collections = privacy["collections"] + privacy.get("searched", 0)
+    return CellResult(cell, ours, held, str(collections), record["config_hash"])
 
 
 def without_result(cell: TableCell, why: str = NOT_HERE) -> CellResult:

@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks import RESULTS
 from benchmarks.markdown import table_head, table_row
 from devices.atomic_files import write_atomically
+from strategies.results.levels import compared_loss
 
 PAGE, ROWS = RESULTS / "links.md", RESULTS / "links.csv"
 NULLS = ("common_neighbours", "pagerank", "features_alone", "shuffled_features", "shuffled_adjacency", "shuffled_all")
@@ -85,7 +86,7 @@ def row_of(cell: LinkCell, record: Mapping[str, Any]) -> dict[str, Any]:
         **{f"margin{part and '_' + part}": _percent((verdict["margin"] or {}).get(part or "value"))
            for part in ("", "low", "high")},
         **{f"bought{part and '_' + part}": _percent(bought.get(part or "value")) for part in ("", "low", "high")},
-        "edge": edge["status"] if edge["value"] is None else f"{edge['value']:g}",
+        "edge": edge["status"] if edge["value"] is None else f"{compared_loss(edge):g}",
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Run a simulation and write what it prints as pictures: all of it, and the verdict alone.
+"""Run a simulation and write what it prints as pictures: with ``--details``, and the first screen alone.
 
     python -m benchmarks.papers.picture docs/images [--clients 3000]
 
@@ -36,9 +36,10 @@ def main() -> None:
     title = f"ldpsim run --clients {given.clients} --method hogs --feature-share 0.3"
     for name, shown in (
         ("run", summary(record, folder=folder, next_command=following)),
-        ("verdict", first_screen(record, following)),
+        ("verdict", first_screen(record, folder=folder, next_command=following, more=True)),
     ):
-        (given.folder / f"{name}.svg").write_text(picture(shown, title=title, name=name))
+        command = f"{title} --details" if name == "run" else title
+        (given.folder / f"{name}.svg").write_text(picture(shown, title=command, name=name))
 
 
 def picture(shown: RenderableType, *, title: str, name: str) -> str:

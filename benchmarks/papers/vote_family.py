@@ -32,6 +32,7 @@ import numpy as np
 
 from benchmarks import RESULTS
 from benchmarks.markdown import table_row
+from curator.evidence.labels import LabelEvidence
 from curator.learning.node_evidence import node_evidence
 from devices import datasets
 from devices.array_types import DoubleArray, IntArray
@@ -75,7 +76,7 @@ def voters(population: Population, seed: int) -> Voters:
     split = make_split("random", population, seed)
     classes, labels = population.facts.classes, np.full(len(population), -1, np.int64)
     labels[split.labelled] = population.labels[split.labelled]
-    evidence = node_evidence(sparse_features(population), labels, split, classes).log_probability
+    evidence = node_evidence(sparse_features(population), LabelEvidence(labels, classes), split).log_probability
     known = np.exp(evidence)
     known[split.train] = np.eye(classes)[population.labels[split.train]]
     vote = NeighbourhoodVote.from_probabilities(known, 1.0, homophily=HOMOPHILY, candidates=classes, own=False)

@@ -39,6 +39,7 @@ from scipy.sparse import csr_array
 
 from benchmarks import RESULTS
 from benchmarks.markdown import table_row
+from curator.evidence.labels import LabelEvidence
 from curator.learning.node_evidence import bits_of, node_evidence
 from curator.learning.pool import pooled
 from curator.votes.design import all_classes, designed_widths
@@ -100,12 +101,13 @@ class People:
     def public(self) -> DoubleArray:
         """float64 (n, classes): the curator's evidence where everybody's features are public."""
         features, classes = sparse_features(self.population), self.population.facts.classes
-        return node_evidence(features, self.labels, self.split, classes).log_probability
+        return node_evidence(features, LabelEvidence(self.labels, classes), self.split).log_probability
 
     @cached_property
     def shares(self) -> DoubleArray:
         """float64 (n, classes): its evidence where features are private."""
-        return node_evidence(None, self.labels, self.split, self.population.facts.classes).log_probability
+        told = LabelEvidence(self.labels, self.population.facts.classes)
+        return node_evidence(None, told, self.split).log_probability
 
 
 def accuracy(people: People, arm: str, epsilon: float, batches: int, chance: DoubleArray) -> float:
@@ -123,7 +125,8 @@ def accuracy(people: People, arm: str, epsilon: float, batches: int, chance: Dou
     told[split.labelled] = np.eye(classes)[people.labels[split.labelled]]
     asked, base = np.zeros(n, np.bool_), people.public if arm == PUBLIC else people.shares
     votes, named = np.zeros((n, classes)), np.zeros((n, classes))
-    known = Knowledge(people.labels, told, None, {FEATURES: base}, asked)
+    labels = LabelEvidence(people.labels, classes)
+    known = Knowledge(labels, told, {FEATURES: base}, asked)
     for number in range(batches):
         guess = posterior(known, split.labelled)[0]
         folds, others = people_of_batch(split, guess.max(axis=1), asked, batches=batches, number=number)
@@ -136,7 +139,7 @@ def accuracy(people: People, arm: str, epsilon: float, batches: int, chance: Dou
             named[ballots.people] = log_likelihood(by_class(ballots), told[ballots.people])
         asked = asked.copy()
         asked[person] = True
-        known = Knowledge(people.labels, told, None, {FEATURES: base, VOTE: votes, CLASS: named}, asked)
+        known = Knowledge(labels, told, {FEATURES: base, VOTE: votes, CLASS: named}, asked)
     right = posterior(known, split.labelled)[0].argmax(axis=1) == people.population.labels
     return float(right[split.test].mean())
 

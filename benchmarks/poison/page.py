@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks import RESULTS
 from benchmarks.poison.sets import DEFENDED, MORE, SETS
 from strategies.poison.figure import draw
+from strategies.poison.laws import SIGMAS
 from strategies.poison.options import NONE, PoisonCell
 from strategies.poison.rows import BREAKDOWN, named, rows_of
 from strategies.poison.running import all_cells
@@ -90,12 +91,13 @@ def grouped(rows: Table) -> dict[str, list[Mapping[str, Any]]]:
 
 def summary(rows: Table) -> str:
     """Return the counts of the page."""
-    laws = [row["passed"] for row in rows if row["passed"] is not None]
+    laws = [row["passed"] for row in rows if row["law"]]  # a count of false alarms passes too, and is no law
     most = int(max(row["repeats"] for row in rows))
     broken = sorted({row["method"] for row in rows if _breaks(row)})
     return (
         f"{len(rows)} rows; the most repeats of a row are {most}. {sum(laws)} of {len(laws)} rows with a law agree "
-        f"with it. Lies cost at least 5 points more than silence for {', '.join(broken) or 'no method'}."
+        f"with it. Lies cost at least 5 points more than silence for {', '.join(broken) or 'no method'}. A row agrees "
+        f"if its number is within {SIGMAS:g} standard deviations of theory; a count may be one event beyond."
     )  # fmt: skip
 
 

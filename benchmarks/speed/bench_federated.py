@@ -34,8 +34,9 @@ from devices.training_task import Task
 from strategies.engines.collect import quiet_flower
 from strategies.engines.flower_processes import Flower, app_folder
 from strategies.engines.grids import LocalGrid
+from strategies.federated.fedavg import EVERYBODY
 from strategies.flower_app.training_job import TrainingJob
-from strategies.rounds.fedavg import EVERYBODY, run_rounds
+from strategies.rounds.flower_rounds import run_rounds
 from strategies.rounds.training_grid import TrainingGrid
 
 

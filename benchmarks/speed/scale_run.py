@@ -36,7 +36,7 @@ BUDGETS: dict[str, dict[str, Any]] = {name: {"eps_adjacency": 8.0} for name in (
 _APART = (
     ("enrol", "strategies.runs.set_up.enrol", "start"),
     ("evaluate", "strategies.results.evaluation.reconstruction", "finish"),
-    ("ledgers", "strategies.runs.simulate.lifetime", "finish"),
+    ("ledgers", "strategies.runs.simulate.read_ledgers", "finish"),
 )
 
 

@@ -145,7 +145,7 @@ def _claimed(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _holds(rows: Sequence[Row], level: str) -> dict[str, Any]:
     heading, changes = shown_levels()[level]
-    title = f"ε holds, {heading.removeprefix('a ').removeprefix('an ')}"
+    title = f"ε holds, {heading}"
     found = [row["levels"][level]["status"] for row in rows]
     bounded = found.count("bounded")
     edges = {"not asked": "left, nothing about this is asked", "unprotected": "right, it is in clear"}

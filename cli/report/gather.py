@@ -14,7 +14,7 @@ from cli.report.labels import name_rows, run_key
 from cli.report.rows import UnreadableRecord, number, people_of, row_of, text
 from cli.report.sweep_cells import TABLE, SweepCells, cells_of
 from cli.words import count as in_words
-from strategies.results.folder import COMPARISON
+from strategies.results.folder import COMPARISON, upgraded
 from strategies.results.levels import compared_levels
 from strategies.setup.fingerprint import SCHEMA
 
@@ -117,7 +117,7 @@ def gather(folders: Sequence[Path], *, only: Sequence[Path] | None = None) -> Ga
         replace(entry, is_repeat=True) if (cells := of_sweep[path]) and cells.varies_people else entry
         for path, entry in read.items()
     ]
-    found.results = _without_copies(_by_population(results, found), found)
+    found.results = _by_population(_without_copies(results, found), found)
     return found
 
 
@@ -142,6 +142,7 @@ def _read(path: Path, left_out: list[Problem]) -> ShownResult | None:
         other = next((command for key, command in _OTHERS.items() if key in record), None)
         if other is not None:
             raise UnreadableRecord(f"a result of `ldpsim {other}`; the page shows runs, sweeps and comparisons")
+        record = upgraded(dict(record))
         if record.get("schema") != SCHEMA or isinstance(record.get("schema"), bool):
             raise UnreadableRecord(f"schema {text(record.get('schema'))}, this version reads schema {SCHEMA}")
         return ShownResult(record, row_of(record, where), people_of(record))
@@ -225,11 +226,15 @@ def _by_population(results: Sequence[ShownResult], found: Gathered) -> list[Show
 
 
 def _without_copies(results: Sequence[ShownResult], found: Gathered) -> list[ShownResult]:
-    """Leave out results of the same simulation with the same figures: they are no repeats of one another."""
+    """Leave out results of the same simulation with the same figures: they are no repeats of one another.
+
+    Where the operating system gave the noise, two runs may have the same figures by chance; equal records, with equal
+    seconds, are copies of one run.
+    """
     first: dict[Any, ShownResult] = {}
     for entry in results:
-        key = (entry.people["digest"], run_key(entry.record), entry.row["test"])
-        same = first.setdefault(key if entry.row["seeded"] else id(entry), entry)
+        seeded = (entry.people["digest"], run_key(entry.record), entry.row["test"])
+        same = first.setdefault(seeded if entry.row["seeded"] else json.dumps(entry.record), entry)
         if same is not entry:
             found.left_out.append(Problem(
                 text(entry.row["folder"]), f"the same simulation as {text(same.row['folder'])}"

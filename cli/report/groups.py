@@ -12,10 +12,10 @@ from typing import Any
 
 from cli.report.gather import ShownResult
 from cli.report.labels import BUDGETS, Key, configuration, run_key
-from cli.report.rows import privacy_words
+from cli.report.rows import best_of, privacy_words
 from cli.words import count, difference
-from strategies.results.averages import Interval, mean, over_seeds, spread
-from strategies.results.shown_nulls import CHANCE, STANDINGS, best_null
+from strategies.results.averages import TAIL, Interval, Margin, even_tail, few, mean, over_best, over_seeds, spread
+from strategies.results.shown_nulls import CHANCE, NULLS, STANDINGS, best_null
 
 Row = dict[str, Any]
 _WORST = ("unprotected", "bounded", "not asked")
@@ -69,6 +69,7 @@ def _merged(rows: Sequence[Row]) -> Row:
         "repeats": len(tests),
         "nulls": nulls,
         "best_null": best_null(nulls),
+        "free": best_of(nulls, set.intersection(*(set(row["ask_nobody"]) for row in rows))),
         "verdict": _verdict(rows),
         "claimed": max((row["claimed"] for row in rows), key=lambda found: found["value"] or 0.0),
         "levels": {name: _worst([row["levels"][name] for row in rows]) for name in rows[0]["levels"]},
@@ -107,17 +108,39 @@ def _verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
         standings = {each["standing"] for each in verdicts}
         standing = "chance" if at_chance else standings.pop() if len(standings) == 1 else ""
         return {"text": f"{seeds}: {STANDINGS[standing][0]}.", "margin": None, "standing": standing}
-    joint = over_seeds([Interval(**each["margin"]) for each in verdicts])
+    found = _margin(rows)
+    joint = found.interval
     margin = {"value": joint.value, "low": joint.low, "high": joint.high}
     standing = "above" if joint.low > 0 else "below" if joint.high < 0 else "even"
     if 2 * at_chance > len(rows):
         standing = "chance"
     words = {"above": "above the best null model", "below": "below the best null model",
              "even": "not measurably above the best null model", "chance": "not measurably above chance"}  # fmt: skip
-    said = f"{seeds}: {words[standing]}. Margin {difference(margin)} points, each seed against its own best null model."
+    wide = f" These are few seeds ({len(rows)}), so the interval is wide." if few(len(rows)) else ""
+    said = f"{seeds}: {words[standing]}. Margin {difference(margin)} points over {NULLS[found.best].heading}.{wide}"
     if at_chance:
         said += f" Not measurably above chance with {at_chance} of {seeds}."
     return {"text": said, "margin": margin, "standing": standing}
+
+
+def _margin(rows: Sequence[Row]) -> Margin:
+    """Return the margin of a group: over the null model that is best in the mean, corrected for this choice.
+
+    Results of earlier versions have no interval of each null model: the differences of the seeds alone speak then.
+    """
+    names = [name for name in rows[0]["nulls"] if all(name in row["nulls"] for row in rows)]
+    over = {name: [_over(row, name) for row in rows] for name in names}
+    tails = [row["verdict"]["tail"] or even_tail(len(names)) for row in rows]
+    below, above = ({name: over_seeds(each, upper_tail=tail) for name, each in over.items()}
+                    for tail in (TAIL, min(tails)))  # fmt: skip
+    return over_best(below, above, min(tails))
+
+
+def _over(row: Row, name: str) -> Interval:
+    """Return the difference to a null model; its interval is the difference itself where none is known."""
+    known = row["verdict"]["over"].get(name)
+    value = row["test"] - row["nulls"][name]["test"]
+    return Interval(value, value, value) if known is None else Interval(**known)
 
 
 def _worst(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -40,7 +40,7 @@ from cli.words import (
     seconds,
 )
 from devices.atomic_files import write_atomically
-from strategies.results.levels import CLOSE, shown_levels
+from strategies.results.levels import CLOSE, compared_loss, level_term, shown_levels
 from strategies.results.scores import AUC
 from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, spec_of
 
@@ -148,7 +148,7 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
         ``reasons``: (method, reason) for the methods that were not matched.
     """
     if match is not None:
-        name = match["level"].replace("_", " ")
+        name = level_term(match["level"])
         held = [row for row in rows if _holds(row, match["level"], match["target"])]
         reported = [row for row in rows if row["method"] in match.get("of_reports", ())]
         if reported and not held:
@@ -166,7 +166,7 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
     for name in shown_levels() if len(rows) > 1 else ():
         values = [row["levels"][name]["value"] for row in rows]
         if all(row["levels"][name]["status"] == "bounded" for row in rows) and _close(min(values), max(values)):
-            at = f"at the level {name.replace('_', ' ')} what holds is {values[0]:g} for every method"
+            at = f"at the level {level_term(name)} what holds is {values[0]:g} for every method"
             line = f"Budgets are equal at one level: {at}; elsewhere it differs."
             return {"equal": True, "line": line, "reasons": []}
     if has_curves(rows):
@@ -185,7 +185,7 @@ def _of_reports(
     rows: Sequence[Mapping[str, Any]], reported: Sequence[Mapping[str, Any]], match: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the verdict where public features are in clear, and the loss of all that is reported was made equal."""
-    name = match["level"].replace("_", " ")
+    name = level_term(match["level"])
     others = [row for row in rows if row not in reported]
     line = (f"Budgets are equal for all that is reported: {match['target']:g} at the level {name} for "
             f"{method_names(reported)}. Their features are public, and nothing protects them.")  # fmt: skip
@@ -199,7 +199,7 @@ def _holds(row: Mapping[str, Any], name: str, target: float) -> bool:
     entry = row["levels"].get(name)
     if entry is None or entry["status"] != "bounded":
         return False
-    return bool(target * (1 - CLOSE) <= entry["value"] <= target * (1 + _SAME))
+    return bool(target * (1 - CLOSE) <= compared_loss(entry) <= target * (1 + _SAME))
 
 
 def _close(one: float, other: float) -> bool:

@@ -17,11 +17,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cli.words import bytes_, guessed, loss, percent, planned_loss, points, short_time, size
+from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
 from strategies.planning.files import rehearsal
 from strategies.planning.plan import Plan
 from strategies.planning.rows import PlanRow
-from strategies.planning.worth import WORDS, Worth
+from strategies.planning.worth import Worth
+from strategies.results.levels import level_term
 
 GROUPS = {
     "one report": "One report",
@@ -82,8 +84,9 @@ def render_plan(made: Plan) -> str:
         nothing=lines_of(made.nothing),
         groups=[(title, [_line(row, numbers.get(row.method)) for row in made.rows if row.listed.group == group])
                 for group, title in GROUPS.items()],
-        level=made.wishes.level.replace("_", " "),
-        words=WORDS,
+        level=level_term(made.wishes.level),
+        words=made.notes.get("words", ""),
+        data=made.data_name,
         choice=None if made.choice is None else _line(made.choice, numbers.get(made.choice.method)),
         others=[_line(row, numbers.get(row.method)) for row in made.others],
         command=None if made.choice is None else rehearsal(made, made.choice.options),
@@ -201,7 +204,7 @@ def _line(row: PlanRow, point: Point | None) -> dict[str, Any]:
         "machines": figures["machines"],
         "worth": row.worth,
         "why": row.why,
-        "levels": [(name.replace("_", " "), _held(level)) for name, level in holds.items()],
+        "levels": [(LEVELS[name].words, _held(level)) for name, level in holds.items()],
     }
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
 from strategies.results.levels import held, shown_levels
 from strategies.results.scores import AUC, about_links, score_name, scores_of
-from strategies.results.shown_nulls import asking_nobody, best_null, nulls_of, verdict_of
+from strategies.results.shown_nulls import ask_nobody, best_null, nulls_of, verdict_of
 
 TRUST = {
     "untrusted curator": ("reports", "reports only, nobody is trusted"),
@@ -195,19 +195,31 @@ def _nulls(record: Mapping[str, Any]) -> dict[str, Any]:
         nulls = {name: {part: number(value) for part, value in entry.items()}
                  for name, entry in nulls_of(record).items()}  # fmt: skip
         found = verdict_of(record)
-        margin = (
-            found and found["margin"] and {part: number(found["margin"][part]) for part in ("value", "low", "high")}
-        )
+        margin = _interval(found and found["margin"])
+        over = {name: _interval(each) for name, each in (found["over"] if found else {}).items()}
+        tail = found and number(found["tail"])
     except (KeyError, TypeError, AttributeError):
         raise UnreadableRecord("nulls or verdict cannot be read") from None
-    if any(entry["test"] is None for entry in nulls.values()) or (margin and None in margin.values()):
+    shown = [each for each in (margin, *over.values()) if each]
+    if any(entry["test"] is None for entry in nulls.values()) or any(None in each.values() for each in shown):
         raise UnreadableRecord("nulls or verdict has a figure that is no number")
-    said = found and {"text": text(found["text"]), "standing": found["standing"], "margin": margin}
+    said = found and {"text": text(found["text"]), "standing": found["standing"], "margin": margin, "over": over,
+                      "tail": tail if tail and 0 < tail < 1 else None}  # fmt: skip
     try:
-        free = asking_nobody(record)
+        free = ask_nobody(record)
     except (KeyError, TypeError, AttributeError):
         raise UnreadableRecord("privacy.holds or devices cannot be read") from None
-    return {"nulls": nulls, "best_null": best_null(nulls), "free": free, "verdict": said}
+    return {"nulls": nulls, "best_null": best_null(nulls), "ask_nobody": free, "free": best_of(nulls, free),
+            "verdict": said}  # fmt: skip
+
+
+def _interval(found: Any) -> dict[str, float | None] | None:
+    return found and {part: number(found[part]) for part in ("value", "low", "high")}
+
+
+def best_of(nulls: Mapping[str, Mapping[str, Any]], names: Collection[str]) -> str | None:
+    """Return the best one of these null models that are there, None without any."""
+    return best_null({name: nulls[name] for name in names if name in nulls})
 
 
 def _silo_bytes(phases: Any) -> float | None:

@@ -89,6 +89,12 @@ class LabelTally:
             self._counts[:] = 0
         self._counts[row, report] += 1
 
+    def add_evidence(self, row: int, likelihood: FloatArray) -> None:
+        """Add log-likelihoods of any kind, one number a category (``Mechanism.evidence``)."""
+        if self._folded is None:
+            self._folded = np.zeros(self._counts.shape)
+        self._folded[row] += likelihood
+
     def likelihoods(self) -> FloatArray:
         """float64 (rows, categories): log-likelihoods up to a constant a row."""
         counted: FloatArray = self._weight * self._counts.astype(np.float64)

@@ -20,10 +20,12 @@ from scipy.sparse import csr_array, triu
 
 from curator.defences.base import Notes, silent_on
 from curator.defences.tails import largest_noise
+from curator.evidence.labels import label_evidence
 from curator.linear.propagation import adjacency_matrix
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.frequency import both_directions
 from curator.reports.reports import Reports
+from curator.reports.silenced import without_labels
 from devices.array_types import BoolArray, IntArray
 from devices.facts import PublicKnowledge
 from devices.mechanisms import Laplace
@@ -36,9 +38,9 @@ def damp(reports: Reports, public: PublicKnowledge, level: float) -> tuple[Repor
     notes: Notes = {}
     graph = _graph(reports, public)
     if reports.labels is not None and graph is not None:
-        wrong = contradicted(graph, reports.labels, reports.facts.classes)
+        wrong = contradicted(graph, label_evidence(reports, public).labels, reports.facts.classes)
         notes["dropped_labels"] = int(wrong.sum())
-        reports = replace(reports, labels=np.where(wrong, -1, reports.labels))
+        reports = without_labels(reports, wrong)
     if reports.features is not None and isinstance(laplace := reports.source("features"), Laplace):
         reach = largest_noise(laplace.t, laplace.s, level / max(1, reports.facts.d))
         clipped = np.clip(reports.features, -reach, laplace.grid + reach)

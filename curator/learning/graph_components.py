@@ -25,8 +25,8 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from curator.learning.node_evidence import SMOOTHED_PENALTIES, ln_scores, reported_labels, ridge_scores
-from curator.learning.ridge import ridge
+from curator.evidence.labels import LabelEvidence
+from curator.learning.node_evidence import SMOOTHED_PENALTIES, ln_scores, ridge_scores, taught
 from curator.linear.propagation import smoothed_rows, spread_rows
 from curator.linear.tfidf import standardised_rows
 from devices.array_types import DoubleArray, IntArray
@@ -43,11 +43,8 @@ def graph_components(
     rows: Any,
     links: csr_array,
     pairs: csr_array | None,
-    labels: IntArray,
+    told: LabelEvidence,
     train: IntArray,
-    classes: int,
-    *,
-    soft: DoubleArray | None = None,
 ) -> Mapping[str, DoubleArray]:
     """float64 (n, classes) by name; empty without a training label or without a link.
 
@@ -55,22 +52,19 @@ def graph_components(
         rows: (n, d) of length 1 (:func:`curator.learning.node_evidence.rows_of`); None for no features.
         links: P, symmetric CSR (n, n).
         pairs: S, symmetric CSR (n, n) of ones; None where there are no more pairs than links.
-        labels: int64 (n,), -1 unknown: classes, or reported classes.
+        told: Labels, public or reported.
         train: Training people.
-        classes: Number of classes.
-        soft: float64 (n, classes): ln-likelihood of each person's label report; it then replaces ``labels``.
     """
-    truth, labels = reported_labels(labels, soft, classes)
-    train = train[labels[train] >= 0]
+    train = told.known(train)
     if not len(train) or not links.nnz:
         return {}
     found = {}
     if rows is not None:
         smoothed = smoothed_rows(rows, links)
-        penalties = _few(smoothed, train, labels, classes)
-        found["smoothed features"] = ln_scores(ridge_scores(smoothed, train, labels, classes, truth, penalties))
-    found["spectrum"] = ln_scores(ridge_scores(spectrum(links), train, labels, classes, truth))
-    known = known_rows(labels, train, classes, soft)
+        penalties = _few(smoothed, train, told)
+        found["smoothed features"] = ln_scores(ridge_scores(smoothed, train, told, penalties))
+    found["spectrum"] = ln_scores(ridge_scores(spectrum(links), train, told))
+    known = told.probabilities(train)
     found[_ON_LINKS] = _propagated(links, known, train)
     if pairs is not None:
         found[_ON_PAIRS] = _propagated(pairs, known, train)
@@ -101,26 +95,15 @@ def spectrum(links: csr_array, count: int = EIGENVECTORS) -> Any:
     return standardised_rows(columns)
 
 
-def known_rows(labels: IntArray, people: IntArray, classes: int, soft: DoubleArray | None) -> DoubleArray:
-    """float64 (len(people), classes): the probabilities of each person's class from its label or report alone.
-
-    Before a report the classes are equally likely.
-    """
-    if soft is None:
-        return np.asarray(np.eye(classes)[labels[people]])
-    odds = np.exp(soft[people] - soft[people].max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
-
-
 def _propagated(graph: csr_array, known: DoubleArray, sources: IntArray) -> DoubleArray:
     spread = spread_rows(graph, known.astype(np.float32), sources).astype(np.float64)
     reached = spread.sum(axis=1, keepdims=True)
     return ln_scores(np.where(reached > 0, spread / np.where(reached > 0, reached, 1), known.mean(axis=0)))
 
 
-def _few(rows: Any, train: IntArray, labels: IntArray, classes: int) -> tuple[float, ...]:
+def _few(rows: Any, train: IntArray, told: LabelEvidence) -> tuple[float, ...]:
     """Return the penalties, or where a large matrix must be inverted the best one for a part of the people."""
     if min(rows.shape[1], len(train)) <= _LARGEST:
         return SMOOTHED_PENALTIES
     part = train[:: -(-len(train) // _LARGEST)]
-    return (ridge(rows, part, labels, classes, SMOOTHED_PENALTIES).penalty,)
+    return (taught(rows, part, told, SMOOTHED_PENALTIES).penalty,)

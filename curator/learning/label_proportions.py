@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from curator.evidence.labels import LabelEvidence
 from curator.linear.propagation import adjacency_matrix
 from curator.linear.torch_matrix import Constant
-from curator.reports.frequency import both_directions, unbias
+from curator.reports.frequency import both_directions
 from devices.array_types import IntArray
-from devices.mechanisms import GRR
 
 _LEAST = 1e-5  # lower bound of a share in the published code
 _METIS_SEED = 0  # the partition is a function of the public graph
@@ -92,25 +92,26 @@ def project_to_simplex(rows: NDArray[Any]) -> NDArray[np.float64]:
     return np.maximum(rows - threshold, 0)
 
 
-def make_bags(cluster: IntArray, labels: IntArray, nodes: IntArray, truth: GRR, how: str = "raw") -> Bags:
+def make_bags(cluster: IntArray, told: LabelEvidence, nodes: IntArray, again: IntArray | None = None) -> Bags:
     """Estimate the label proportions of each cluster.
 
     Args:
         cluster: int64 (n,), each node's cluster.
-        labels: int64 (n,): reported labels for ``raw``, reconstructed ones for ``twice``; -1 for none.
+        told: The label reports.
         nodes: The training nodes; those without a label are left out.
-        truth: GRR of the label question.
-        how: ``raw`` projects to the simplex; ``twice`` clips and rescales, as published.
+        again: int64 (n,), -1 for none: reconstructed labels for ``twice``, which also clips and rescales, as
+            published. None for ``raw``, which projects to the simplex.
     """
-    nodes = nodes[labels[nodes] >= 0]
+    nodes = told.known(nodes) if again is None else nodes[again[nodes] >= 0]
+    named = told.named(nodes) if again is None else np.eye(told.classes)[again[nodes]]
     present, bag = np.unique(cluster[nodes], return_inverse=True)
     size = np.bincount(bag, minlength=len(present))
     entries = ((1 / size[bag]).astype(np.float32), (bag, nodes))
     mean = csr_array(entries, shape=(len(present), len(cluster)))
-    shares = np.zeros((len(present), truth.categories))
-    np.add.at(shares, (bag, labels[nodes]), 1 / size[bag])
-    estimate = unbias(shares, truth)
-    if how == "raw":
+    shares = np.zeros((len(present), told.classes))
+    np.add.at(shares, bag, named / size[bag][:, None])
+    estimate = told.unbiased(shares)
+    if again is None:
         return Bags(mean, project_to_simplex(estimate))
     clipped = np.maximum(estimate, _LEAST)
     return Bags(mean, clipped / clipped.sum(axis=1, keepdims=True))

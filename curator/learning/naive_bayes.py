@@ -1,8 +1,8 @@
 """Shrunk naive Bayes for bits that may be flipped, with out-of-fold rows for the people it learns from.
 
 Person i has the bits b_i, each flipped with probability q (0 for public bits), k = 1 - 2q, and the weight
-w_ic for class c: 1 for its class where labels are public; for a label under GRR with truth p and lie l it is
-(1[report = c] - l) / (p - l), which is 1 or 0 on average. With N_c = sum_i w_ic and V_c = sum_i w_ic^2:
+w_ic for class c: 1 for its class and 0 for others where labels are public; for a reported label an unbiased estimate
+of that (:meth:`curator.evidence.labels.LabelEvidence.estimates`). With N_c = sum_i w_ic and V_c = sum_i w_ic^2:
 
     mu_k     = (mean of b_ik - q) / k, shrunk to the mean over k by the flips' variance     word rates
     m_k      = q + k mu_k
@@ -43,19 +43,6 @@ def folds_of(count: int, folds: int, seed: int) -> IntArray:
     return places
 
 
-def class_weights(labels: IntArray, people: IntArray, classes: int, truth: float = 1.0) -> DoubleArray:
-    """float64 (len(people), classes): w of each of the people.
-
-    Args:
-        labels: int64 (n,): classes, or reported classes; only those of ``people`` are read.
-        people: Node indices.
-        classes: Number of classes.
-        truth: Probability that a report is true; every lie has the same probability.
-    """
-    lie = (1 - truth) / max(1, classes - 1)
-    return np.asarray((np.eye(classes)[labels[people]] - lie) / (truth - lie))
-
-
 def naive_bayes(
     bits: Any,
     train: IntArray,
@@ -71,7 +58,7 @@ def naive_bayes(
     Args:
         bits: (n, d) of zeros and ones, CSR or numpy.
         train: int64 (T,): people to learn from; T may be 0.
-        weights: float64 (T, classes): w of each of them (:func:`class_weights`).
+        weights: float64 (T, classes): w of each of them.
         flip: q, below 1/2.
         answered: bool (n,): people whose bits are known; a row of anybody else is ln pi. None for everybody.
         folds: Number of folds.

@@ -16,8 +16,8 @@ A ``perceptron`` joins this pool late. It has no row without the own label for t
 rows stay those of the pool without it.
 
 Bits of features are the words that a person has in text, and the columns in which it is above the mean in
-everything else. A label under generalised randomised response (GRR) is learned from as reported, and the
-channel is inverted: naive Bayes gets unbiased weights, other scores become (score - lie) / (truth - lie).
+everything else. A reported label is learned from as it names classes, and the channel is inverted: naive Bayes gets
+unbiased weights, other scores become (score - lie) / (truth - lie) (:mod:`curator.evidence.labels`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from curator.learning.naive_bayes import class_weights, naive_bayes
+from curator.evidence.labels import LabelEvidence
+from curator.learning.naive_bayes import naive_bayes
 from curator.learning.perceptron import fit_perceptron
 from curator.learning.pool import fit_pool, joined
 from curator.learning.ridge import PENALTIES, Ridge, ridge
@@ -65,14 +66,12 @@ class NodeEvidence:
 
 def node_evidence(
     features: Any,
-    labels: IntArray,
+    told: LabelEvidence,
     split: Split,
-    classes: int,
     *,
     bits: Any = None,
     flip: float = 0.0,
     answered: BoolArray | None = None,
-    soft: DoubleArray | None = None,
     seed: int = 0,
     device: str = "cpu",
 ) -> NodeEvidence:
@@ -80,59 +79,55 @@ def node_evidence(
 
     Args:
         features: (n, d), CSR or numpy: the public features; None if they are private.
-        labels: int64 (n,), -1 unknown: classes, or reported classes. Test labels are not read.
+        told: Labels, public or reported. Those of test people are not read.
         split: Division of the people.
-        classes: Number of classes.
         bits: (n, d) of zeros and ones, CSR or numpy: reported bits; None to take the bits of ``features``.
         flip: Probability that a reported bit is flipped.
         answered: bool (n,): people whose bits are known; None for everybody.
-        soft: float64 (n, classes): ln-likelihood of each person's label report under GRR, up to a constant of the
-            row; a row of equal entries for a person without a report. It then replaces ``labels``. None for public
-            labels.
         seed: Seed of the folds and of the perceptron.
         device: Device of the perceptron: ``auto``, ``cpu`` or ``cuda``.
     """
-    truth, labels = reported_labels(labels, soft, classes)
-    train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
-    rows = rows_of(features, bits)
+    train, val = (told.known(nodes) for nodes in (split.train, split.val))
+    rows, weights = rows_of(features, bits), told.estimates(train)
     if rows is None or not len(train):
-        return _shares_alone(len(labels), class_weights(labels, train, classes, truth))
-    scores = ridge_scores(rows, train, labels, classes, truth)
-    weights = class_weights(labels, train, classes, truth)
+        return _shares_alone(len(told.labels), weights)
+    scores = ridge_scores(rows, train, told)
     bayes = naive_bayes(
         bits_of(features) if bits is None else bits, train, weights, flip=flip, answered=answered, seed=seed
     )
     components = {"naive Bayes": bayes, "ridge": _RIDGE_SCALE * scores, "ln ridge": ln_scores(scores)}
     if features is not None:
         name, add = ("near", _near_scores) if is_text(features) else ("kernel", _kernel_scores)
-        scores = add(rows, train, labels, classes, truth)
+        scores = add(rows, train, told)
         components |= {name: _RIDGE_SCALE * scores, f"ln {name}": ln_scores(scores)}
     prior = {name: _PRIOR.get(name, 0.0) for name in components}
-    pool = fit_pool(components, labels, val, others=train, soft=soft, prior=prior)
+    pool = fit_pool(components, told.labels, val, others=train, soft=told.soft, prior=prior)
     if features is None or not len(val):
         return NodeEvidence(pool.log_probability, components, pool.exponents)
-    perceptron = fit_perceptron(features, labels, train, val, classes, seed=seed, device=device)
-    components["perceptron"] = ln_scores(_through_channel(np.exp(perceptron.log_probability), truth))
-    both = joined(pool, {"perceptron": components["perceptron"]}, labels, val, soft=soft)
+    perceptron = fit_perceptron(
+        features, told.labels, train, val, told.classes, seed=seed, device=device, named=told.rows
+    )
+    components["perceptron"] = ln_scores(told.unbiased(np.exp(perceptron.log_probability) * told.whole))
+    both = joined(pool, {"perceptron": components["perceptron"]}, told.labels, val, soft=told.soft)
     rows = both.log_probability.copy()
     rows[train] = pool.log_probability[train]
     return NodeEvidence(rows, components, both.exponents)
 
 
-def _near_scores(rows: Any, train: IntArray, labels: IntArray, classes: int, truth: float) -> DoubleArray:
+def _near_scores(rows: Any, train: IntArray, told: LabelEvidence) -> DoubleArray:
     """float64 (n, classes): ridge's scores on rows smoothed over similar people; at most 1,024 frequent columns."""
     near = near_rows(rows)
     if min(rows.shape[1], len(train)) > _LARGEST:
         weight = np.square(rows).sum(axis=0) if not issparse(rows) else rows.power(2).sum(axis=0)
         rows = rows[:, np.sort(np.argsort(-np.asarray(weight).ravel(), kind="stable")[:_FREQUENT])]
-    return ridge_scores(smoothed_rows(rows, near), train, labels, classes, truth, SMOOTHED_PENALTIES)
+    return ridge_scores(smoothed_rows(rows, near), train, told, SMOOTHED_PENALTIES)
 
 
-def _kernel_scores(rows: Any, train: IntArray, labels: IntArray, classes: int, truth: float) -> DoubleArray:
+def _kernel_scores(rows: Any, train: IntArray, told: LabelEvidence) -> DoubleArray:
     """float64 (n, classes): ridge's scores on kernel rows of the width with the smallest leave-one-out error."""
     landmarks = landmarks_of(train, rows.shape[0])
-    fits = [ridge(kernel_rows(rows, landmarks, width), train, labels, classes, SMOOTHED_PENALTIES) for width in _WIDTHS]
-    return _left_out(min(fits, key=lambda fit: fit.error), train, truth)
+    fits = [taught(kernel_rows(rows, landmarks, width), train, told, SMOOTHED_PENALTIES) for width in _WIDTHS]
+    return _left_out(min(fits, key=lambda fit: fit.error), train, told)
 
 
 def bits_of(features: Any) -> Any:
@@ -156,49 +151,34 @@ def rows_of(features: Any, bits: Any) -> Any:
 
 
 def ridge_scores(
-    rows: Any, train: IntArray, labels: IntArray, classes: int, truth: float, penalties: tuple[float, ...] = PENALTIES
+    rows: Any, train: IntArray, told: LabelEvidence, penalties: tuple[float, ...] = PENALTIES
 ) -> DoubleArray:
     """float64 (n, classes): ridge's estimate of each class probability, leave-one-out for the people of ``train``.
 
     Args:
         rows: (n, d), numpy or CSR.
         train: int64 (T,), T at least 1: people to learn from.
-        labels: int64 (n,): classes or reported classes; only those of ``train`` are read.
-        classes: Number of classes.
-        truth: Probability that a label is true.
+        told: Labels; only those of ``train`` are read.
         penalties: Penalties to choose from.
     """
-    return _left_out(ridge(rows, train, labels, classes, penalties), train, truth)
+    return _left_out(taught(rows, train, told, penalties), train, told)
 
 
-def _left_out(fit: Ridge, train: IntArray, truth: float) -> DoubleArray:
+def taught(rows: Any, train: IntArray, told: LabelEvidence, penalties: tuple[float, ...] = PENALTIES) -> Ridge:
+    """Fit ridge regression to the classes that the labels of ``train`` name."""
+    return ridge(rows, train, told.named(train), told.classes, penalties)
+
+
+def _left_out(fit: Ridge, train: IntArray, told: LabelEvidence) -> DoubleArray:
     """float64 (n, classes): the scores of a fit, leave-one-out for the people of ``train``, through the channel."""
     scores = np.array(fit.scores, np.float64)
     scores[train] = fit.left_out
-    return _through_channel(scores, truth)
-
-
-def _through_channel(scores: DoubleArray, truth: float) -> DoubleArray:
-    """float64 (n, classes): estimates for classes from those for reported classes."""
-    lie = (1 - truth) / max(1, scores.shape[1] - 1)
-    return np.asarray((scores - lie) / (truth - lie))
+    return told.unbiased(scores)
 
 
 def ln_scores(scores: DoubleArray) -> DoubleArray:
     """float64 (n, classes): ln of the scores, those below .01 taken as .01."""
     return np.asarray(np.log(np.maximum(scores, _LEAST_SCORE)))
-
-
-def reported_labels(labels: IntArray, soft: DoubleArray | None, classes: int) -> tuple[float, IntArray]:
-    """Return the probability that a label is true, and the reported classes, -1 for none; the labels without ``soft``.
-
-    The arguments are those of :func:`node_evidence`.
-    """
-    if soft is None:
-        return 1.0, labels
-    weight = soft.max(axis=1) - soft.min(axis=1)  # ln(truth / lie)
-    reported = np.where(weight > 0, soft.argmax(axis=1), -1).astype(np.int64)
-    return float(1 / (1 + (classes - 1) * np.exp(-weight.max(initial=0)))), reported
 
 
 def _shares_alone(n: int, weights: DoubleArray) -> NodeEvidence:

@@ -1,19 +1,21 @@
-"""Learning from labels under GRR: LPGNN's forward correction, "Drop", and its choice of an epoch.
+"""Learning from reported labels: LPGNN's forward correction, "Drop", and its choice of an epoch.
 
-Let y' be a reported label, T its transition matrix (p on the diagonal, q elsewhere), and
-S = D^-1/2 A D^-1/2 without self-loops. The network gives P(y | x'). Then
+Let Y' be the classes that the reports name (:mod:`curator.evidence.labels`): one-hot under GRR, 0 without a report.
+T has p on the diagonal and q elsewhere, the means of Y'. S = D^-1/2 A D^-1/2 without self-loops. The network gives
+P(y | x'). Then
 
-    P(y' | x') = P(y | x') T                                  forward correction
-    y~ = argmax softmax(S^K Y'),  Y' one-hot, 0 without a report
-    P(y~ | x') = softmax(S^K P(y' | x'))
+    E[Y' | x'] = P(y | x') T                                  forward correction
+    y~ = argmax softmax(S^K Y')
+    P(y~ | x') = softmax(S^K E[Y' | x'])
     loss = cross entropy of P(y~ | x') against y~, over the training nodes.
 
-With K = 0 there is no smoothing: the loss is the cross-entropy of P(y' | x') against y'.
+With K = 0 there is no smoothing: the loss is -ln of the report's probability, sum_y P(y | x') P(report | y). Under
+GRR this is the cross-entropy of E[Y' | x'] against the reported label.
 
-The choice of an epoch uses reported labels only. The first epoch is the first best one. A later
-epoch is better if the validation loss of P(y' | x') is smaller and both accuracies on *reported*
-labels are larger: on the validation nodes, but at most p, and in the training pass, but at
-most 1.05 p. A perfect classifier reaches p; a network above that repeats the noise.
+The choice of an epoch uses reports only. The first epoch is the first best one. A later epoch is better if the
+validation loss, that of K = 0, is smaller and both shares of *reports* that name the predicted class are larger: on
+the validation nodes, but at most p, and in the training pass, but at most 1.05 p. A perfect classifier reaches p; a
+network above that repeats the noise.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
+from curator.evidence.labels import LabelEvidence
 from curator.learning.networks import Network
 from curator.learning.training import (
     NO_LABEL,
@@ -36,8 +39,6 @@ from curator.learning.training import (
     TrainingSettings,
     choose_device,
     fit,
-    labelled,
-    share_of_hits,
 )
 from curator.linear.torch_matrix import Constant
 
@@ -55,13 +56,13 @@ class LabelNoise:
     """Noise of the reported labels, and its removal.
 
     Args:
-        truth: p, the probability that a device reports its true label; 1 for labels in clear.
+        told: The labels; p and q are its ``truth`` and ``lie``.
         matrix: S, float32 CSR (n, n).
         hops: K.
         by_loss: Choose the epoch of the smallest validation loss instead (labels in clear).
     """
 
-    truth: float
+    told: LabelEvidence
     matrix: csr_array
     hops: int
     by_loss: bool = False
@@ -84,13 +85,11 @@ class Epoch:
         )
 
 
-def denoised(labels: NDArray[np.int64], matrix: csr_array, hops: int, classes: int) -> NDArray[np.int64]:
-    """int64 (n,): argmax of S^hops Y', -1 where no label reaches; the reports themselves for no hops."""
+def denoised(told: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.int64]:
+    """int64 (n,): argmax of S^hops Y', -1 where no report reaches; the labels themselves for no hops."""
     if hops == 0:
-        return labels.copy()
-    spread = np.zeros((len(labels), classes), np.float32)
-    known = np.flatnonzero(labels >= 0)
-    spread[known, labels[known]] = 1
+        return told.labels.copy()
+    spread = told.everybody().astype(np.float32)
     for _ in range(hops):
         spread = matrix @ spread
     return np.where(spread.any(axis=1), spread.argmax(axis=1), -1).astype(np.int64)
@@ -110,7 +109,7 @@ def train_denoised(
 
     Args:
         make: Makes the network with fresh weights.
-        graph: Features, edges, reported labels, training and validation nodes.
+        graph: Features, edges, training and validation nodes.
         noise: Noise of the labels.
         settings: Optimiser and epochs.
         classes: Number of classes.
@@ -121,9 +120,9 @@ def train_denoised(
         ValueError: if no training node has a label, or if no label reaches one.
     """
     where = choose_device(device)
-    drop = Drop(graph, noise, classes, where)
+    drop = Drop(graph, noise, where)
     if not len(drop.learn):
-        if noise.hops and np.any(graph.labels[graph.train] >= 0):
+        if noise.hops and len(noise.told.known(graph.train)):
             raise ValueError(f"no label reaches a training node over {noise.hops} hops without self-loops: nothing can "
                              "be learned (--set k_y=0 takes every node's own)")  # fmt: skip
         raise ValueError(NO_LABEL)
@@ -134,43 +133,56 @@ class Drop:
     """Loss of LPGNN's "Drop" and its choice of an epoch.
 
     Args:
-        graph: Reported labels, training and validation nodes.
+        graph: Training and validation nodes.
         noise: Noise of the labels.
-        classes: Number of classes.
         device: Device of the scores.
     """
 
-    def __init__(self, graph: Graph, noise: LabelNoise, classes: int, device: torch.device) -> None:
-        self.noise = noise
-        self.other = (1 - noise.truth) / max(1, classes - 1)
+    def __init__(self, graph: Graph, noise: LabelNoise, device: torch.device) -> None:
+        self.noise, self.told = noise, noise.told
         self.spread = Constant(noise.matrix, device) if noise.hops else None
-        target = denoised(graph.labels, noise.matrix, noise.hops, classes)
+        target = denoised(noise.told, noise.matrix, noise.hops)
         learn = graph.train[target[graph.train] >= 0]
         self.learn, self.target = (torch.from_numpy(array).to(device) for array in (learn, target[learn]))
-        self.train, self.train_labels = labelled(graph, graph.train, device)
-        self.val, self.val_labels = labelled(graph, graph.val, device)
+        self.train, self.val = (_Reports(noise.told, nodes, device) for nodes in (graph.train, graph.val))
         self.in_training, self.best = -1.0, Epoch()
 
     def loss(self, scores: Tensor) -> Tensor:
-        """Cross-entropy of P(y~ | x') against y~; notes the pass's accuracy on reported labels."""
-        self.in_training = share_of_hits(scores[self.train].argmax(dim=1), self.train_labels)
+        """Cross-entropy of P(y~ | x') against y~; notes the pass's share of reports that name the prediction."""
+        self.in_training = self.train.share_named(scores)
         if self.spread is None:
-            log = torch.log(self._reported(scores[self.learn]) + _TINY)
-        else:
-            spread = self._reported(scores)
-            for _ in range(self.noise.hops):
-                spread = self.spread @ spread
-            log = torch.log_softmax(spread[self.learn], dim=1)
-        return functional.nll_loss(log, self.target)
+            return self.train.loss(scores)
+        spread = self.told.lie + (self.told.truth - self.told.lie) * torch.softmax(scores, dim=1)
+        for _ in range(self.noise.hops):
+            spread = self.spread @ spread
+        return functional.nll_loss(torch.log_softmax(spread[self.learn], dim=1), self.target)
 
     def better(self, scores: Tensor, accuracy: float) -> bool:
         """Return whether this epoch is the best so far by the rule above."""
-        log = torch.log(self._reported(scores[self.val]) + _TINY)
-        new = Epoch(float(functional.nll_loss(log, self.val_labels)), accuracy, self.in_training)
-        better = self.best.beaten_by(new, self.noise.truth, self.noise.by_loss)
+        new = Epoch(float(self.val.loss(scores)), self.val.share_named(scores), self.in_training)
+        better = self.best.beaten_by(new, self.told.truth, self.noise.by_loss)
         self.best = new if better else self.best
         return better
 
-    def _reported(self, scores: Tensor) -> Tensor:
-        """P(y' | x') = P(y | x') T."""
-        return self.other + (self.noise.truth - self.other) * torch.softmax(scores, dim=1)
+
+class _Reports:
+    """Reports of some people with a label, as tensors."""
+
+    def __init__(self, told: LabelEvidence, nodes: NDArray[np.int64], device: torch.device) -> None:
+        likelihood = told.probabilities(nodes)
+        least, most = likelihood.min(axis=1, keepdims=True), likelihood.max(axis=1, keepdims=True)
+        weights = (likelihood - least) / np.where(most > least, most - least, 1)
+        self.nodes = torch.from_numpy(nodes).to(device)
+        self.least, self.span, self.weights, self.named = (
+            torch.from_numpy(array).float().to(device) for array in (least, most - least, weights, told.named(nodes))
+        )
+
+    def loss(self, scores: Tensor) -> Tensor:
+        """Mean of -ln sum_y P(y | x') P(report | y), the probabilities of a report scaled to the sum 1."""
+        agreed = (torch.softmax(scores[self.nodes], dim=1) * self.weights).sum(dim=1, keepdim=True)
+        return -torch.log(self.least + self.span * agreed + _TINY).mean()
+
+    def share_named(self, scores: Tensor) -> float:
+        """Return the share of the reports that name the predicted class; 0 for none."""
+        predicted = scores[self.nodes].argmax(dim=1, keepdim=True)
+        return float(self.named.gather(1, predicted).double().sum()) / max(1, len(self.nodes))

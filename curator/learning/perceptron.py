@@ -38,8 +38,9 @@ class FittedPerceptron:
 
 
 def fit_perceptron(
-    features: Any, labels: IntArray, train: IntArray, val: IntArray, classes: int, *, seed: int, device: str = "cpu"
-) -> FittedPerceptron:
+    features: Any, labels: IntArray, train: IntArray, val: IntArray, classes: int, *, seed: int, device: str = "cpu",
+    named: DoubleArray | None = None,
+) -> FittedPerceptron:  # fmt: skip
     """Train on the labels of ``train``; those of ``val`` choose the epoch, by their loss.
 
     The epoch with the most hits on validation labels would have an unfair lead over other models on them.
@@ -52,6 +53,7 @@ def fit_perceptron(
         classes: Number of classes.
         seed: Seed of the weights and of dropout.
         device: ``auto``, ``cpu`` or ``cuda``.
+        named: float64 (n, classes): weights of the classes in the place of ``labels``, none below 0; None for labels.
     """
     from curator.learning import training  # torch is only needed from here on
 
@@ -59,5 +61,8 @@ def fit_perceptron(
     rows = scale_public(features, "row-normalised") if is_text(features) else weighted_rows(features)
     graph = Graph(rows, np.zeros((2, 0), np.int64), None, labels, train, val)
     settings = training.TrainingSettings(gnn="mlp", selection="loss")
-    network = training.train(graph, settings=settings, classes=classes, seed=seed, device=device)
+    if named is None:
+        network = training.train(graph, settings=settings, classes=classes, seed=seed, device=device)
+    else:
+        network = training.train_on_weights(graph, named, settings=settings, classes=classes, seed=seed, device=device)
     return FittedPerceptron(network, rows)

@@ -27,6 +27,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import issparse
 
@@ -55,19 +56,19 @@ class Ridge:
 
 
 def ridge(
-    rows: Any, train: IntArray, labels: IntArray, classes: int, penalties: tuple[float, ...] = PENALTIES
+    rows: Any, train: IntArray, labels: NDArray[Any], classes: int, penalties: tuple[float, ...] = PENALTIES
 ) -> Ridge:
     """Fit ridge regression, with the penalty of the smallest leave-one-out error.
 
     Args:
         rows: (n, d), numpy or CSR.
         train: int64 (T,), T at least 1: people to learn from.
-        labels: int64 (n,); only those of ``train`` are read.
+        labels: int64 (n,), of which only those of ``train`` are read; or float64 (T, classes), Y itself.
         classes: Number of classes.
         penalties: Positive values of lam to choose from, at least one, rising or falling.
     """
     z = _Taught(rows, train)
-    y = np.eye(classes)[labels[train]]
+    y = np.eye(classes)[labels[train]] if labels.ndim == 1 else labels
     count = len(train)
     mean, without = y.mean(axis=0), (y.sum(axis=0) - y) / max(1, count - 1)
     primal = rows.shape[1] < count

@@ -162,6 +162,36 @@ def train(
                clip_norm=clip_norm)  # fmt: skip
 
 
+def train_on_weights(
+    graph: Graph, weights: NDArray[np.float64], *, settings: TrainingSettings, classes: int, seed: int,
+    device: str = "auto",
+) -> TrainedNetwork:  # fmt: skip
+    """Train one of the plain networks on weights of the classes; the epoch of the smallest validation loss is kept.
+
+    Args:
+        graph: Features, edges, training and validation nodes.
+        weights: float64 (n, classes), none below 0. The cross-entropy is their sum with the logarithms.
+        settings, classes, seed, device: As for :func:`train`, and so are the errors.
+    """
+    where = choose_device(device)
+    targets = torch.from_numpy(weights).float().to(where)
+
+    def loss_on(nodes: NDArray[np.int64]) -> LossFunction:
+        places = torch.from_numpy(nodes).to(where)
+        return lambda scores: functional.cross_entropy(scores[places], targets[places])
+
+    def make() -> Network:
+        return make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes)
+
+    judge, best = loss_on(graph.val), [math.inf]
+
+    def better(scores: Tensor, accuracy: float) -> bool:
+        best.append(min(float(judge(scores)), best[-1]))
+        return best[-1] < best[-2]
+
+    return fit(make, graph, loss_on(graph.train), better, settings=settings, seed=seed, device=where)
+
+
 def fit(
     make: Callable[[], Network],
     graph: Graph,

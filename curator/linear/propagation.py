@@ -114,8 +114,9 @@ def bit_strips(packed: NDArray[np.uint8], d: int) -> Iterator[tuple[slice, NDArr
 
 
 def label_propagation(
-    adjacency: csr_array, labels: IntArray, sources: IntArray, classes: int, steps: int = _LABEL_STEPS
-) -> NDArray[np.int64]:
+    adjacency: csr_array, labels: IntArray, sources: IntArray, classes: int, steps: int = _LABEL_STEPS,
+    *, named: NDArray[np.float64] | None = None,
+) -> NDArray[np.int64]:  # fmt: skip
     """Spread the labels of ``sources`` over the graph and return every node's class.
 
     A node that no label reaches gets the most frequent class.
@@ -126,9 +127,10 @@ def label_propagation(
         sources: Node indices.
         classes: Number of classes.
         steps: Number of steps.
+        named: float64 (n, classes): rows to spread in the place of one-hot labels; None for labels.
     """
     sources = sources[labels[sources] >= 0]
-    known = np.eye(classes, dtype=np.float32)[labels[sources]]
+    known = np.eye(classes, dtype=np.float32)[labels[sources]] if named is None else named[sources].astype(np.float32)
     spread = spread_rows(adjacency, known, sources, steps)
     spread[spread.sum(axis=1) == 0] = known.sum(axis=0)
     return np.argmax(spread, axis=1).astype(np.int64)

@@ -52,6 +52,8 @@ BUILT_IN: dict[str, str] = {
     "fedavg-gnn": "federated.fedavg.FedAvgGNN",
     "fedprox": "federated.fedavg.FedProx",
     "fedgcn": "federated.fedavg.FedGCN",
+    "scaffold": "federated.scaffold.SCAFFOLD",
+    "fednova": "federated.fednova.FedNova",
     "dp-fedavg": "federated.private.DPFedAvg",
     "ldp-fedavg": "federated.private.LDPFedAvg",
     "silo-fedavg-gcn": "federated.silos.Silos",

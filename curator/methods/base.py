@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from curator import options as o
 from curator.graph import Graph
 from curator.names import nearest
 from curator.privacy.guarantee import Guarantee
@@ -49,7 +50,16 @@ class Method:
     auto_share: ClassVar[bool] = False  # features may go unasked, and `--feature-share auto` is the default
     takes_over: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
     in_batches: ClassVar[bool] = False  # questions come from `next_questions`
+    trained_by: ClassVar[str] = "curator"  # or "owner", "devices", "silos", "alone" (each device for itself)
+    in_rounds: ClassVar[bool] = False  # devices or silos train a network in rounds
     link_task: ClassVar[bool] = False  # `--task links` can score pairs of people with its graph
+    # Options that it reads, of those that only some methods read, beside `finer`. The default refuses none.
+    options: ClassVar[frozenset[str]] = o.OF_METHODS
+    finer: ClassVar[tuple[str, ...]] = ()  # finer budgets, each in place of a share of epsilon
+    # Training settings that its own training reads, and that of its reference without noise; None: all of them.
+    read_with: ClassVar[Mapping[str, str]] = {}  # option -> setting other than the default with which it is read
+    training_read: ClassVar[frozenset[str] | None] = None
+    reference_read: ClassVar[frozenset[str] | None] = None
     # Default grids of `ldpsim tune`: parameters of the curator, by stage (each stage starts from the best
     # of the one before); and the parameters that change the questions.
     search_grid: ClassVar[tuple[Grid, ...]] = (TRAINING_GRID,)
@@ -76,6 +86,10 @@ class Method:
         """
         raise NotImplementedError
 
+    def server_clip(self) -> float | None:
+        """Return the largest norm of a device's update that the server takes; None unless overridden."""
+        return None
+
     def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
         """Return each person's public group for a later stage, int64 (n,), from the reports so far.
 
@@ -92,6 +106,13 @@ class Method:
         """Return True if the edges are public with these parameters; ``public_graph`` unless overridden."""
         return self.public_graph
 
+    def learns_from_validation(self) -> bool:
+        """Return False, unless overridden by a method that learns from validation labels, and does not only choose.
+
+        Its null models then learn from these labels too.
+        """
+        return False
+
     def takes_donations(self) -> bool:
         """Return False, unless overridden by a method with a setting in which features of labelled people are public.
 
@@ -106,6 +127,14 @@ class Method:
     def rebuilds_graph(self) -> bool:
         """Return True, unless overridden by a method whose :meth:`reconstruct` estimates no edge."""
         return True
+
+    def options_read(self) -> frozenset[str]:
+        """Return the options that are read with these parameters: ``options`` and finer budgets unless overridden."""
+        return self.options | set(self.parts_of_epsilon())
+
+    def parts_of_epsilon(self) -> tuple[str, ...]:
+        """Return the finer budgets that take a share of epsilon with these parameters; ``finer`` unless overridden."""
+        return self.finer
 
     def asks_for_labels(self) -> bool:
         """Return True if devices are asked for labels with these parameters; ``asks_labels`` unless overridden."""

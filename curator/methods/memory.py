@@ -35,6 +35,7 @@ class Sizes:
         n, d, classes: People, features, classes.
         edges: Undirected edges that the curator trains on: of the public graph, or as many as it reconstructs.
         ones: Ones in all neighbour lists as reported, false ones included; 0 if none is asked for.
+        pairs: Pairs that the method holds at once beside these, as likely links; 0 where they are few.
         hidden: Hidden units of the network.
         heads: Attention heads of a ``gat``; 0 for a network that sums neighbours by sparse products.
     """
@@ -44,6 +45,7 @@ class Sizes:
     classes: int
     edges: float
     ones: float = 0.0
+    pairs: float = 0.0
     hidden: int = 16
     heads: int = 0
 
@@ -79,6 +81,7 @@ class MemoryLaw:
         rows: Dense feature matrices while the network is trained.
         codes: Bytes of a feature's report.
         pairs: Bytes of a pair of people.
+        likely: Bytes of a pair of ``Sizes.pairs``.
         tables: Bytes of a person and class: tables of class probabilities.
         messages: Bytes of an end of an edge and class: what belief propagation sends.
         learned: Whether edge weights are learned, so that each end's values are held one by one.
@@ -91,6 +94,7 @@ class MemoryLaw:
     rows: float = 2.0
     codes: float = 0.125
     pairs: float = 0.0
+    likely: float = 0.0
     tables: float = 0.0
     messages: float = 0.0
     learned: bool = False
@@ -101,7 +105,8 @@ _A_VALUE = 20.0  # bytes of a value at an end: gathered, weighted, and three gra
 _AN_END = 60.0  # bytes of an end of an edge: int64 ends, the matrix, its transpose and what makes them
 _LISTED = MemoryLaw(work=16.0, listed=True)  # every reported one is an edge
 LAWS: Mapping[str, MemoryLaw] = {
-    "hogs": MemoryLaw(work=1.0, estimates=True),  # the ones are transposed in parts
+    # The ones are transposed in parts. A pair: ends and P twice, keys and their order, and the parts that are joined.
+    "hogs": MemoryLaw(work=1.0, likely=140.0, estimates=True),
     "noisy": MemoryLaw(work=16.0, listed=True, estimates=True),
     "sbp": MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True),
     "lp-and": MemoryLaw(work=6.0, rows=0.0, codes=0.0),
@@ -145,7 +150,9 @@ def memory_by_phase(method: str, sizes: Sizes, *, nulls: bool = False) -> dict[s
     reports = law.report * sizes.ones + law.codes * entries
     ends = sizes.ones if law.listed else 2 * sizes.edges
     values = max(sizes.heads, law.learned) * (sizes.hidden + sizes.classes)  # at each end
-    own = law.pairs * n * n + sizes.classes * (law.tables * n + law.messages * 2 * sizes.edges)
+    own = (
+        law.pairs * n * n + law.likely * sizes.pairs + sizes.classes * (law.tables * n + law.messages * 2 * sizes.edges)
+    )
     phases = {
         "population": _A_PERSON * n,
         "reconstruct": held + reports + law.work * sizes.ones + own + kept + (4 * sizes.strip if law.rows else 0.0),

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, triu
 
+from curator.evidence.labels import label_evidence
 from curator.linear.factored import Factored
 from curator.owned import OwnedGraph
 from curator.reports.agreed_pairs import agreed_pairs
@@ -27,12 +29,17 @@ class Known:
     Args:
         classes: Number of classes.
         labels: int64 (n,), -1 where the curator has none, as for every test node. Where labels are
-            private, these are the reported ones.
+            private, these are the reported ones, or the likeliest given the report.
         split: Division of the people.
         edges: int64 (2, m), each undirected edge once: the public graph, or the pairs whose every reported bit
             is 1. None if the curator has no pairs.
         features: (n, d), CSR or numpy: the public ones, or an unbiased estimate from the reports. None if the
             curator sees none.
+        reported: Attributes of which it knows from answers (``adjacency``, ``features``, ``label``); others are
+            public.
+        named: float64 (n, classes): the classes that each label report names, where that is more than ``labels``
+            (:mod:`curator.evidence.labels`); else None.
+        taught_by_validation: Whether null models learn from validation labels too, because the method does.
     """
 
     classes: int
@@ -40,6 +47,15 @@ class Known:
     split: Split = field(repr=False)
     edges: IntArray | None = field(default=None, repr=False)
     features: Any = field(default=None, repr=False)
+    reported: frozenset[str] = frozenset()
+    named: NDArray[np.float64] | None = field(default=None, repr=False)
+    taught_by_validation: bool = False
+
+    @property
+    def teachers(self) -> IntArray:
+        """int64, sorted: people whose labels null models learn from."""
+        split = self.split
+        return self.labelled(np.sort(split.labelled) if self.taught_by_validation else split.train)
 
     def labelled(self, nodes: IntArray) -> IntArray:
         """Return those of the nodes whose label is known."""
@@ -51,14 +67,19 @@ def known_from_reports(reports: Reports, public: PublicKnowledge) -> Known:
 
     What is public is taken as it is, even if it was reported too.
     """
-    edges = public.edges
+    edges, features, reported = public.edges, public.features, set[str]()
     if edges is None and reports.adjacency is not None:
         edges = _pairs(agreed_pairs(reports))
-    features = public.features
+        reported.add("adjacency")
     if features is None and reports.features is not None:
         features = _estimated(reports)
-    labels = public.labels if reports.labels is None else reports.labels
-    return Known(public.facts.classes, _labels_to_use(labels, public.split), public.split, edges, features)
+        reported.add("features")
+    if reports.labels is not None:
+        reported.add("label")
+    told = label_evidence(reports, public).only(public.split.labelled)
+    return Known(
+        told.classes, told.labels, public.split, edges, features, frozenset(reported), told.rows
+    )  # fmt: skip
 
 
 def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> Known:

@@ -1,7 +1,8 @@
 """Null models: a class for everybody from the labels alone, from the graph alone, from the features alone.
 
 A method has gained something only if it is above all of them. They see what its curator sees (:class:`Known`),
-the same reports and the same split. They learn from training labels. Validation labels only choose.
+the same reports and the same split. They learn from training labels, and from validation labels where the method
+does (:attr:`Known.teachers`). Elsewhere validation labels only choose.
 """
 
 from __future__ import annotations
@@ -22,28 +23,29 @@ def chance(known: Known) -> int:
 
     Of equally large classes it is the one with the smallest number.
     """
-    train, val = (known.labels[known.labelled(nodes)] for nodes in (known.split.train, known.split.val))
-    return int(np.argmax(np.bincount(train if len(train) else val, minlength=max(1, known.classes))))
+    learned, val = (known.labels[nodes] for nodes in (known.teachers, known.labelled(known.split.val)))
+    return int(np.argmax(np.bincount(learned if len(learned) else val, minlength=max(1, known.classes))))
 
 
 def graph_alone(known: Known) -> NDArray[np.int64] | None:
-    """Spread the training labels over the known edges.
+    """Spread the labels to learn from over the known edges.
 
     Returns:
-        int64 (n,): every node's class. None without edges to use or without a training label.
+        int64 (n,): every node's class. None without edges to use or without such a label.
     """
-    if known.edges is None or not len(known.labelled(known.split.train)):
+    if known.edges is None or not len(known.teachers):
         return None
     both = np.concatenate([known.edges, known.edges[::-1]], axis=1)
     graph = adjacency_matrix(len(known.labels), both)
-    return label_propagation(graph, known.labels, known.split.train, known.classes)
+    return label_propagation(graph, known.labels, known.teachers, known.classes, named=known.named)
 
 
 def features_alone(known: Known, *, seed: int, device: str = "cpu") -> IntArray | None:
     """Predict from features without any edge: ridge regression or a perceptron.
 
     Both learn from the training labels. The one with more hits on validation labels is returned, the ridge
-    regression if they have as many or if there is no validation label.
+    regression if they have as many or if there is no validation label. Where validation labels teach too, ridge
+    regression learns from all of them, and its hits on them are leave-one-out; the perceptron needs them to stop.
 
     Args:
         known: What the curator knows.
@@ -56,12 +58,16 @@ def features_alone(known: Known, *, seed: int, device: str = "cpu") -> IntArray 
     learned, chosen = (known.labelled(nodes) for nodes in (known.split.train, known.split.val))
     if known.features is None or not known.features.shape[1] or not len(learned):
         return None
-    scores = ridge(weighted_rows(known.features), learned, known.labels, known.classes).scores
-    by_ridge = np.argmax(scores, axis=1).astype(np.int64)
+    taught = known.teachers
+    answers = known.labels if known.named is None else known.named[taught]
+    fit = ridge(weighted_rows(known.features), taught, answers, known.classes)
+    by_ridge = np.argmax(fit.scores, axis=1).astype(np.int64)
     if not len(chosen):
         return by_ridge
+    honest = by_ridge.copy()
+    honest[taught] = np.argmax(fit.left_out, axis=1)
     network = fit_perceptron(
-        known.features, known.labels, learned, chosen, known.classes, seed=seed, device=device
+        known.features, known.labels, learned, chosen, known.classes, seed=seed, device=device, named=known.named
     ).network
-    of_ridge = float(np.mean(by_ridge[chosen] == known.labels[chosen]))
+    of_ridge = float(np.mean(honest[chosen] == known.labels[chosen]))
     return network.predictions if network.val_accuracy > of_ridge else by_ridge

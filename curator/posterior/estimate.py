@@ -75,8 +75,8 @@ def estimate(evidence: Told, sources: str = "train") -> Estimate:
     simpler[_LARGEST] = np.tile(np.log(np.maximum(shares, 0) + 1), (len(people), 1))
     prior = {name: float(name == BELIEFS) for name in components}
     published = answer(
-        components, simpler, evidence.labels, evidence.val,
-        train=evidence.train, late=late, soft=evidence.soft, prior=prior,
+        components, simpler, evidence.labels.labels, evidence.val,
+        train=evidence.train, late=late, soft=evidence.labels.soft, prior=prior,
     )  # fmt: skip
     if sources == "labelled" and published.chosen == POOL and len(evidence.val):
         model, components, late = _read(evidence, np.union1d(evidence.train, evidence.val))
@@ -101,9 +101,7 @@ def _read(evidence: Told, sources: IntArray) -> tuple[SparsePosterior, _Parts, _
     kept = model.probability >= LIKELY
     likely = symmetric(left[kept], right[kept], model.probability[kept], n)
     agreed = symmetric(left, right, np.ones(len(left)), n)
-    found = graph_components(
-        evidence.rows, likely, agreed, evidence.labels, sources, evidence.classes, soft=evidence.soft
-    )
+    found = graph_components(evidence.rows, likely, agreed, evidence.labels, sources)
     late = {name: rows for name, rows in found.items() if name in BY_HEART}
     components = {BELIEFS: log_softmax(model.beliefs.total, axis=1)}
     components |= {name: rows for name, rows in found.items() if name not in BY_HEART}

@@ -27,11 +27,13 @@ from scipy.optimize import brentq
 
 from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss, label_probabilities
 from curator.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
+from curator.privacy.level import Level
 from curator.privacy.pate import moments_epsilon
 from curator.privacy.rdp import rdp_epsilon, rdp_epsilon_once
 from curator.privacy.release import (
     LARGEST_LAMBDA,
     METHODS,
+    MOST_QUERIES,
     SMALLEST_LAMBDA,
     Account,
     Bounds,
@@ -106,6 +108,30 @@ def account(method: str, release: LabelRelease) -> Account:
     if method not in METHODS:
         raise ValueError(f"{method}: there is an accountant for {', '.join(METHODS)}")
     return privgnn(release) if method == "privgnn" else pate(release, method)
+
+
+def central_node(found: Account, collections: int) -> Level:
+    """Return what holds for a person in the owner's data, over several releases with fresh samples and fresh noise.
+
+    With a fresh sample for each query, or without samples, T releases are one release of T times the queries, at the
+    same delta. Where one sample answers all queries of a release, losses and deltas add up (basic composition).
+
+    Args:
+        found: Account of one release.
+        collections: Number T of releases.
+    """
+    if collections == 1:
+        return found.central_node()
+    asked = found.release
+    if found.sampling != "once" and collections * asked.queries <= MOST_QUERIES:
+        return account(found.method, replace(asked, queries=collections * asked.queries)).central_node()
+    each = found.central_node()
+    assert each.value is not None
+    return Level(
+        "bounded", round_up(collections * each.value), collections * each.delta, relation=each.relation,
+        reason=f"{{releases}} releases, whose losses and deltas add up: {each.reason}",
+        figures={"releases": collections, **each.figures},
+    )  # fmt: skip
 
 
 def largest_lambda(method: str, release: LabelRelease, *, target: float, figure: Figure = "label") -> float:

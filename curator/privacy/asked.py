@@ -41,6 +41,11 @@ class TimesAsked:
         return self.mechanism.reporting == "one-end"
 
     @property
+    def of_smaller(self) -> bool:
+        """True if device i reports about devices j < i and about nothing else; device 0 then says nothing."""
+        return self.one_end and self.attributes == ("adjacency",)
+
+    @property
     def of_the_whole(self) -> bool:
         """True for an answer about the list as a whole: one entry costs as much as all of several."""
         loss = self.mechanism.loss()
@@ -58,13 +63,16 @@ class TimesAsked:
         """float64 (n,): loss of each device's own reports when its whole attribute changes."""
         whole = times_each(self.mechanism.loss().vector, self.times)
         # device i reports about j < i: i entries, or all at once; a device without such entries may have features
-        if self.one_end and self.attributes == ("adjacency",):
+        if self.of_smaller:
             return np.minimum(times_each(self.mechanism.loss().bit, np.arange(len(self.times)) * self.times), whole)
         return whole
 
     def own_exactly(self, device: int) -> float:
-        times = int(self.times[device])
-        return times * self.mechanism.loss(device=device).vector if times else 0.0
+        """Return the loss of one device's own reports; its list may be shorter than others."""
+        times, loss = int(self.times[device]), self.mechanism.loss(device=device)
+        if not times or self.of_smaller and not device:
+            return 0.0
+        return times * (min(loss.bit * device, loss.vector) if self.of_smaller else loss.vector)
 
     def reporters(self) -> NDArray[np.int64]:
         """int64 (n,): reports of others that hold a bit about each node."""
@@ -110,6 +118,18 @@ def loss_when(unit: Unit, asked: Sequence[TimesAsked]) -> float:
         return _edge(asked)
     each = [a.entry() if unit == "entry" else a.own() for a in asked]
     return float(np.sum(each, axis=0).max())
+
+
+def attained(asked: Sequence[TimesAsked]) -> bool:
+    """Return whether some inputs attain the sum of these losses when an entry, a list, a record or a node changes.
+
+    Each mechanism attains its own loss, whatever the others are (``Mechanism.attained``), so it is enough that one
+    pair of inputs serves all of them: of several mechanisms about features, or about the label, that is not known.
+    """
+    if not all(a.mechanism.attained and len(a.attributes) == 1 for a in asked):
+        return False
+    several = [a.attributes for a in asked if a.attributes != ("adjacency",)]
+    return len(set(several)) == len(several)
 
 
 def _edge(asked: Sequence[TimesAsked]) -> float:

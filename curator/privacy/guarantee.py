@@ -22,45 +22,30 @@ bound (basic composition), over all reports that the change touches.
 
 Public features make ``vector``, ``user`` and ``node`` unprotected, because a person's
 features are in clear. A public *label* makes ``label`` unprotected. It leaves ``user`` and
-``node`` bounded, because these are about the private part of the record; their detail says
-that the label is not counted.
+``node`` bounded, because these are about the private part of the record; ``not_counted`` names
+the label.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curator.privacy.asked import TimesAsked, collect, loss_when
-from curator.privacy.levels import LEVELS, LevelSpec, Unit, by_attribute, level_spec
+from curator.privacy.asked import TimesAsked, attained, collect, loss_when
+from curator.privacy.level import DONATED, LABEL, TOLD, Kind, OfOne
+from curator.privacy.level import Level as Level
+from curator.privacy.levels import LEVELS, Attribute, LevelSpec, Unit, by_attribute, level_spec
 from devices.facts import PublicFacts
 from devices.mechanisms import round_up
 
 if TYPE_CHECKING:
     from curator.reports.question import Question
 
-Status = Literal["bounded", "unprotected", "not asked"]
-PUBLIC = "public in this setting"  # ends the detail of a level whose data nobody has to be asked for
-_DONATED = "features of labelled people are public in this setting and not counted"
-_EACH = {"adjacency": "list", "features": "feature vector", "label": "label"}
-
-
-@dataclass(frozen=True)
-class Level:
-    """Guarantee at one level; ``value`` is None unless the status is ``bounded``."""
-
-    status: Status
-    value: float | None = None
-    delta: float = 0.0
-    detail: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {"value": self.value, "status": self.status, "delta": self.delta, "detail": self.detail}
+_EACH: tuple[Attribute, ...] = ("adjacency", "features", "label")
 
 
 @dataclass(frozen=True)
@@ -99,6 +84,29 @@ class Guarantee:
     def __post_init__(self) -> None:
         for name in self.holds:
             level_spec(name)
+
+    def over(self, collections: int) -> Guarantee:
+        """Return the guarantee with its number of collections; its figures are about all of them already."""
+        if collections == self.collections:
+            return self
+        return replace(self, collections=collections, why_they_differ=(*self.why_they_differ, _asked(collections)))
+
+    def beside(self, one: Guarantee) -> Guarantee:
+        """Return the guarantee with the losses of one of its collections beside its own."""
+        holds = {}
+        for name, level in self.holds.items():
+            alone = one.holds[name]
+            for value, delta in ((alone.value, alone.delta), (alone.private_value, alone.private_delta)):
+                if value is not None:
+                    level = replace(level, of_one=OfOne(value, delta, self.collections))
+            holds[name] = level
+        return replace(self, holds=holds)
+
+    def as_bound(self) -> Guarantee:
+        """Return the guarantee with every figure as a bound."""
+        bounds = {name: level if level.kind is None else replace(level, kind="bound")
+                  for name, level in self.holds.items()}  # fmt: skip
+        return replace(self, holds=bounds)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ``privacy`` part of a result, JSON-ready."""
@@ -141,21 +149,23 @@ def local_guarantee(
     asked = collect(facts.n, questions)
     clear = {"features": public_features, "adjacency": public_edges}
     clear["label"] = all("label" not in a.attributes for a in asked)  # methods train on labels: asked, or public
-    build = _Builder(asked, collections, clear, _DONATED if donated_features else "")
+    build = _Builder(asked, collections, clear, donated=donated_features)
     holds = {name: build.level(spec) for name, spec in LEVELS.items()}
     reasons = list(why_they_differ)
     if public_features:
         reasons.append("features are public in this setting: nothing protects them, at any level")
     if donated_features:
         reasons.append("features of labelled people are public in this setting: nothing protects theirs, at any level")
-    if collections > 1:
-        reasons.append(f"people were asked {collections} times with fresh noise, and losses add")
-    return Guarantee("untrusted curator", claim, holds, tuple(reasons), collections)
+    return Guarantee("untrusted curator", claim, holds, tuple(reasons)).over(collections)
+
+
+def _asked(collections: int) -> str:
+    return f"people were asked {collections} times with fresh noise, and losses add"
 
 
 class _Builder:
     def __init__(
-        self, asked: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool], donated: str = ""
+        self, asked: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool], *, donated: bool = False
     ) -> None:
         self.asked, self.collections, self.clear, self.donated = asked, collections, clear, donated
 
@@ -163,79 +173,61 @@ class _Builder:
         """Return what was asked about these attributes; an answer about several of them is one entry."""
         return [a for a in self.asked if set(attributes).intersection(a.attributes)]
 
-    def _bounded(self, values: Sequence[float], attributes: Sequence[str], unit: Unit, detail: str) -> Level:
+    def _level(self, values: Sequence[float], attributes: Sequence[str], unit: Unit, **fields: Any) -> Level:
         value = round_up(float(self.collections * math.fsum(values)))
         if not math.isfinite(value):
-            return Level("unprotected", detail=detail)
-        delta = self.collections * sum(a.mechanism.loss().delta * a.touched(unit) for a in self.of(*attributes))
-        return Level("bounded", value, delta, detail)
+            return Level("unprotected", **fields)
+        parts = self.of(*attributes)
+        delta = self.collections * sum(a.mechanism.loss().delta * a.touched(unit) for a in parts)
+        kind: Kind = "exact" if not delta and attained(parts) else "bound"
+        return Level("bounded", value, delta, kind=kind, **fields)
 
     def level(self, spec: LevelSpec) -> Level:
         """Return the guarantee at a level."""
         if spec.unit == "owned":
-            return Level("not asked", detail="nobody's raw data reach the curator")
+            return Level("not asked", reason="nobody's raw data reach the curator")
         if spec.attribute is not None:
-            parts = self.of(spec.attribute)
-            return self._single(spec.attribute, spec.unit, [loss_when(spec.unit, parts)] if parts else [])
+            return self._single(spec.attribute, spec.unit)
         return self._record(others=spec.unit == "node")
 
-    def _of_few_lists(self) -> str:
+    def _of_few_lists(self) -> dict[str, float]:
         """Return the figure of a node that few lists hold, where an answer is about the list as a whole."""
         lists = self.of("adjacency")
         if not lists or not all(a.of_the_whole for a in lists):
-            return ""
+            return {}
         own = loss_when("whole", self.of(*(a for a in _EACH if not self.clear[a])))
         own, changed = (round_up(self.collections * loss) for loss in (own, 2 * loss_when("entry", lists)))
-        return f"; at most {own:.10g} + {changed:.10g} D where nobody is in more than D lists"
+        return {"own": own, "per_list": changed}
 
-    def _single(self, attribute: str, unit: Unit, values: Sequence[float]) -> Level:
+    def _single(self, attribute: Attribute, unit: Unit) -> Level:
         """Return a level about one attribute only."""
         if self.clear[attribute]:
-            where = " of training and validation nodes" if attribute == "label" else ""
-            plural = {"adjacency": "edges", "features": "features", "label": "labels"}[attribute]
-            return Level("unprotected", detail=f"{plural}{where} are {PUBLIC}")
-        if not values:
+            return Level("unprotected", public=(attribute,))
+        parts = self.of(attribute)
+        if not parts:
             return Level("not asked")
-        return self._bounded(values, [attribute], unit, self.donated if attribute == "features" else "")
+        donated = (DONATED,) if self.donated and attribute == "features" else ()
+        return self._level([loss_when(unit, parts)], [attribute], unit, not_counted=donated)
 
     def _record(self, *, others: bool) -> Level:
         """Return the level of a whole record, with or without the bits that others report about it."""
         record = [a for a in _EACH if a != "label" or not self.clear["label"]]
-        parts = self.of(*record)
-        named = [_EACH[a] for a in record if self.of(a)]
-        public = [_EACH[a] for a in record if self.clear[a]]
-        if others and self.of("adjacency"):
-            named.append("the bits that others report about it")
-        detail = " and ".join(named) + (self._of_few_lists() if others else "")
-        label = "; the label is public in this setting and not counted" if self.clear["label"] else ""
-        label += f"; {self.donated}" if self.donated else ""
+        parts, public = self.of(*record), tuple(a for a in record if self.clear[a])
         if not parts:
-            return Level("unprotected", detail=f"{' and '.join(public)} in clear") if public else Level("not asked")
+            return Level("unprotected", public=public) if public else Level("not asked")
+        told = (TOLD,) if others and self.of("adjacency") else ()
+        left_out = ((LABEL,) if self.clear["label"] else ()) + ((DONATED,) if self.donated else ())
         total = sum(a.own() + (a.told() if others else 0) for a in parts)
         worst = int(np.argmax(total))
         values = [a.own_exactly(worst) + (a.told()[worst] if others else 0) for a in parts]
-        bounded = self._bounded(values, record, "node" if others else "record", detail + label)
-        if public and bounded.value is not None:
-            alone = f"{detail}{_ALONE}{bounded.value:.10g}"
-            return Level("unprotected", detail=f"{' and '.join(public)}{_CLEAR}; {alone}{label}")
-        return bounded
-
-
-_CLEAR, _ALONE = " in clear", " alone: "
-
-
-def private_part(detail: str) -> tuple[str, float] | None:
-    """Return what is public in a record, and the loss of its private part; None for another detail.
-
-    Args:
-        detail: Detail of the level of a record or a node.
-
-    >>> private_part("feature vector in clear; list alone: 4; the label is public in this setting and not counted")
-    ('feature vector', 4.0)
-    """
-    public, clear, rest = detail.partition(f"{_CLEAR}; ")
-    _, alone, value = rest.partition(_ALONE)
-    return (public, float(value.partition(";")[0])) if clear and alone else None
+        level = self._level(
+            values, record, "node" if others else "record", counted=(*(a for a in record if self.of(a)), *told),
+            not_counted=left_out, **(self._of_few_lists() if others else {}),
+        )  # fmt: skip
+        if not public:
+            return level
+        return replace(level, status="unprotected", value=None, delta=0.0, public=public,
+                       private_value=level.value, private_delta=level.delta)  # fmt: skip
 
 
 def open_guarantee(used: Sequence[str], *, trust: str, statement: str, detail: str = "raw data, no noise") -> Guarantee:
@@ -247,7 +239,7 @@ def open_guarantee(used: Sequence[str], *, trust: str, statement: str, detail: s
         statement: The claim in words.
         detail: Who sees the data in clear.
     """
-    open_, unused = Level("unprotected", detail=detail), Level("not asked")
-    level = {attribute: open_ if attribute in used else unused for attribute in _EACH}
+    open_, unused = Level("unprotected", reason=detail), Level("not asked")
+    level: dict[str, Level] = {attribute: open_ if attribute in used else unused for attribute in _EACH}
     some = open_ if used else unused
     return Guarantee(trust, Claim(statement, None), by_attribute(level, several=some, owned=some))

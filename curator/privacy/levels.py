@@ -27,22 +27,33 @@ class LevelSpec:
             ends' lists), the ``whole`` attribute, a person's own ``record``, a ``node`` (the
             record, and the bits of others about it), or a person in ``owned`` data.
         changes: A sentence that completes "when ...".
-        words: Name and meaning, for a summary of 80 columns.
-        heading: A few words, for the head of a column.
+        term: The one name of the level that people read: in tables, sentences, pages and pictures.
+        meaning: What the term leaves open, in a few words; may be empty.
         compared: Name under which results are compared. Levels that share it count as one
             level: the worst of them.
         rank: Place among the columns of a comparison with little room, None to leave it out.
-        subject: What is hidden or not, in a sentence; empty for a level that sentences leave out.
+        spoken: Whether sentences about what is hidden name it; an entry of a list is left to the relationship.
     """
 
     attribute: Attribute | None
     unit: Unit
     changes: str
-    words: str
-    heading: str
+    term: str
+    meaning: str
     compared: str
     rank: int | None = None
-    subject: str = ""
+    spoken: bool = True
+
+    @property
+    def words(self) -> str:
+        """Term and meaning, for a summary of 80 columns."""
+        return f"{self.term}: {self.meaning}" if self.meaning else self.term
+
+    @property
+    def subject(self) -> str:
+        """The level in a sentence; levels of one term are told apart by their meaning."""
+        twins = [name for name, spec in LEVELS.items() if spec.term == self.term]
+        return self.term if len(twins) == 1 else f"{self.term} ({self.meaning})"
 
     @property
     def in_ledger(self) -> bool:
@@ -52,42 +63,36 @@ class LevelSpec:
 
 LEVELS: dict[str, LevelSpec] = {
     "bit_adjacency": LevelSpec(
-        "adjacency", "entry", "one entry of a person's neighbour list changes",
-        "bit: one entry of a neighbour list", "bit: entry of a list", "bit", 5,
+        "adjacency", "entry", "one entry of a person's neighbour list changes", "a bit", "one entry of a list", "bit",
+        5, spoken=False,
     ),
     "bit_feature": LevelSpec(
-        "features", "entry", "one feature of a person changes", "bit: one feature", "bit: one feature", "bit", 5,
-        "one feature",
+        "features", "entry", "one feature of a person changes", "a bit", "one feature", "bit", 5,
     ),
     "relationship": LevelSpec(
-        "adjacency", "edge", "one edge changes, in the lists of both its ends",
-        "relationship: an edge, at both ends", "an edge", "relationship", 2, "one friendship",
+        "adjacency", "edge", "one edge changes, in the lists of both its ends", "a relationship",
+        "an edge, at both ends", "relationship", 2,
     ),
-    "vector": LevelSpec(
-        "features", "whole", "all features of a person change",
-        "vector: all features of a person", "all features", "vector", 3, "all features of a person",
-    ),
-    "label": LevelSpec(
-        "label", "whole", "the label of a person changes", "label: a person's class", "label", "label",
-        subject="a person's class",
-    ),
+    "vector": LevelSpec("features", "whole", "all features of a person change", "all features", "", "vector", 3),
+    "label": LevelSpec("label", "whole", "the label of a person changes", "a person's label", "", "label"),
     "user": LevelSpec(
-        None, "record", "everything that a person holds changes: list, features, private label",
-        "user: all that a person reports", "a whole record", "user", 1, "all that a person reports",
+        None, "record", "everything that a person holds changes: list, features, private label", "a person",
+        "all that a person reports", "user", 1,
     ),
     "node": LevelSpec(
         None, "node", "a person's record changes, and what others report of the person",
-        "node: and what others report of them", "node", "node", subject="a whole person",
+        "a person as others report it", "", "node",
     ),
     "central_node": LevelSpec(
-        None, "owned", "a person joins or leaves data that a trusted curator holds in clear",
-        "central node: a person in owned data", "a person, centrally", "central_node", 4,
-        "a person in what a trusted curator releases",
+        None, "owned", "a person joins or leaves data that a trusted curator holds in clear, or is replaced there",
+        "a person in owned data", "", "central_node", 4,
     ),
 }  # fmt: skip
 
+PUBLIC_PARTS = {"adjacency": "list", "features": "feature vector"}  # parts of a record that may be public
+
 # Headings and sentences of levels that comparisons show as one.
-MERGED = {"bit": ("one entry", "one neighbour or one feature of a person changes")}
+MERGED = {"bit": ("a bit", "one neighbour or one feature of a person changes")}
 
 
 def level_spec(name: str) -> LevelSpec:

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from curator.privacy.guarantee import Claim, Level
+from curator.privacy.guarantee import Claim
+from curator.privacy.level import JOINS, Level
 
 Sampling = Literal["fresh", "once", "all"]
 METHODS = ("privgnn", "pate-g", "pate-m")
 SMALLEST_LAMBDA, LARGEST_LAMBDA = 1e-6, 100.0
+MOST_QUERIES = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class LabelRelease:
     nodes: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.queries <= 100_000:
+        if not 1 <= self.queries <= MOST_QUERIES:
             raise ValueError(f"--queries {self.queries}: must be 1 to 100000")
         if not SMALLEST_LAMBDA <= self.lambda_ <= LARGEST_LAMBDA:
             raise ValueError(f"--lambda {self.lambda_:g}: must be {SMALLEST_LAMBDA:g} to {LARGEST_LAMBDA:g}")
@@ -148,11 +150,21 @@ class Account:
         held = self.holds
         if held.label is None:
             raise ValueError("the loss of a label needs the number of classes")
-        detail = (
-            f"the labels of {self.release.queries} queries, composed {self.composition}; "
-            f"the noisy vectors would lose {_up(held.vector)}, one edge instead of a person {_up(held.label_edge)}"
+        reason = (
+            f"the labels of {{queries}} queries, composed {self.composition}; "
+            "the noisy vectors would lose {vectors}, one edge instead of a person {edge}"
         )
-        return Level("bounded", held.label, self.release.delta, detail)
+        assert held.label_edge is not None
+        figures = {"queries": self.release.queries, "vectors": _up(held.vector), "edge": _up(held.label_edge)}
+        return Level(
+            "bounded",
+            held.label,
+            self.release.delta,
+            kind="bound" if self.sampling == "all" else "exact",
+            relation=JOINS,
+            reason=reason,
+            figures=figures,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values; the keys up to ``holds`` are the contract's."""
@@ -192,5 +204,6 @@ def small_delta(people: int) -> float:
     return float(10.0 ** (math.ceil(math.log10(1 / people)) - 1))
 
 
-def _up(value: float | None) -> str:
-    return "-" if value is None else f"{math.ceil(value * 1e4) / 1e4:.4f}"
+def _up(value: float) -> float:
+    """Return a figure of the text, rounded up at the fourth decimal."""
+    return math.ceil(value * 1e4) / 1e4

@@ -4,16 +4,14 @@ lambda'_v is the share of each category among the reports of v's K-hop neighbour
 mean over N(v) and v, K times. As a mixture of the reports' known laws it is unbiased by
 
     features (GRR-FS, eq. 2):  pi = d lambda' / (m (p - q)) + (m - d - m g q) / (m g (p - q))
-    labels (GRR, eq. 4):       pi = P^-1 lambda' = (lambda' - q sum(lambda')) / (p - q)
+    labels (eq. 4):            pi = P^-1 lambda' = (lambda' - q) / (p - q)
 
-Both need the share of the neighbourhood that did report. A person without a report (a silent
-device, or a person who was not asked for a label) is a row of zeros. The sum of lambda'_v is
-then the share of those who reported: features are divided by it, and P^-1 is taken with this
-sum instead of 1. Each feature has the p, q and g of its own domain.
+A person without a report (a silent device, or a person who was not asked for a label) is a row of zeros. Features are
+divided by the share of the neighbourhood that did report. Each feature has the p, q and g of its own domain.
 
 Both corrections rise in lambda', by the same slope for every category, so they never move
-an argmax: labels and features of more than two categories are the most frequent report.
-Only binary features stay numbers and need eq. 2; these may leave [0, 1].
+an argmax: labels and features of more than two categories are the most frequent report, and eq. 4 need not be
+computed. Only binary features stay numbers and need eq. 2; these may leave [0, 1].
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from scipy.sparse import csr_array, eye_array
 from curator.linear.propagation import adjacency_matrix, mean_matrix, propagate
 from curator.linear.strips import columns_at_once
 from devices.array_types import IntArray
-from devices.mechanisms import GRR, GRRFS
+from devices.mechanisms import GRRFS
 
 
 def both_directions(edges: IntArray) -> IntArray:
@@ -137,29 +135,18 @@ def _feature_strips(spans: list[slice], people: int) -> Iterator[list[int]]:
     yield found
 
 
-def unbias(shares: NDArray[Any], truth: GRR) -> NDArray[Any]:
-    """P^-1 v = (v - q sum(v)) / (p - q) for each row v, float (rows, classes); the sum of a row stays what it is."""
-    p, q = truth.truth_probability, truth.other_probability
-    return (shares - q * shares.sum(axis=1, keepdims=True)) / (p - q)
-
-
-def estimate_labels(labels: IntArray, truth: GRR, mean: csr_array, hops: int) -> IntArray:
+def estimate_labels(named: NDArray[Any], mean: csr_array, hops: int) -> IntArray:
     """Algorithm 3: every node's label from the reports of the neighbourhood (masked propagation).
 
     Args:
-        labels: int64 (n,), reported labels, -1 where there is none.
-        truth: GRR as it was asked.
+        named: float (n, classes): the classes that each report names
+            (:meth:`curator.evidence.labels.LabelEvidence.everybody`), zeros where there is none.
         mean: :func:`neighbourhood_mean`.
-        hops: K_y; 0 keeps each label as it was reported.
+        hops: K_y.
 
     Returns:
         int64 (n,), also for nodes without a report of their own; of equal estimates the
-        first; -1 where no label lies within reach.
+        first; -1 where no report lies within reach.
     """
-    reported = np.flatnonzero(labels >= 0)
-    shares = np.zeros((len(labels), truth.categories), np.float32)
-    shares[reported, labels[reported]] = 1
-    shares = propagate(mean, shares, hops)
-    found = np.argmax(unbias(shares, truth), axis=1).astype(np.int64)
-    found[shares.sum(axis=1) == 0] = -1
-    return found
+    shares = propagate(mean, np.asarray(named, np.float32), hops)
+    return np.where(shares.any(axis=1), shares.argmax(axis=1), -1).astype(np.int64)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from devices.array_types import IntArray
 from devices.mechanisms import Mechanism
@@ -40,6 +40,19 @@ class Question:
         return self if plan == self.query.plan else replace(self, query=replace(self.query, plan=plan))
 
 
+def keys_of(questions: Sequence[Question]) -> tuple[tuple[bytes, bytes | None], ...]:
+    """Return what identifies the questions of a collection and their people; the collection's id plays no part."""
+    return tuple(
+        (replace(question.query, collection="any").to_bytes(), None if question.devices is None else
+         question.devices.astype("<i8").tobytes())
+        for question in questions
+    )  # fmt: skip
+
+
+# Stored hashes hold these fields at their defaults too. A new field has no such mark: it is hashed where it differs.
+_ALWAYS = {"hashed": "always"}
+
+
 @dataclass(frozen=True)
 class Budget:
     """Privacy budget of a run, in each paper's own sense.
@@ -51,21 +64,23 @@ class Budget:
             method has such a setting.
         feature_share: Share of ``epsilon`` for the features (HoGS's delta), in [0, 1); 0: they are not asked.
         public_features: Features are public and cost nothing.
-        private_labels: Labels of training and validation nodes are asked under GRR.
+        private_labels: Labels of training and validation nodes are asked under noise.
         reporting: ``both`` ends of a pair report it, or ``one-end``.
+        label_mechanism: Name of the mechanism of the label report.
 
     Raises:
         ValueError: for a budget that is not a finite number above 0, or a share outside [0, 1).
     """
 
-    epsilon: float = 8.0
-    eps_adjacency: float | None = None
-    eps_features: float | None = None
-    eps_labels: float | None = None
-    feature_share: float = 0.1
-    public_features: bool = False
-    private_labels: bool = False
-    reporting: Reporting = "both"
+    epsilon: float = field(default=8.0, metadata=_ALWAYS)
+    eps_adjacency: float | None = field(default=None, metadata=_ALWAYS)
+    eps_features: float | None = field(default=None, metadata=_ALWAYS)
+    eps_labels: float | None = field(default=None, metadata=_ALWAYS)
+    feature_share: float = field(default=0.1, metadata=_ALWAYS)
+    public_features: bool = field(default=False, metadata=_ALWAYS)
+    private_labels: bool = field(default=False, metadata=_ALWAYS)
+    reporting: Reporting = field(default="both", metadata=_ALWAYS)
+    label_mechanism: str = "grr"
 
     def __post_init__(self) -> None:
         for entry in ("epsilon", "eps_adjacency", "eps_features", "eps_labels"):

@@ -37,7 +37,7 @@ def fitted(graph: Graph, classes: int) -> TrainedNetwork:
         raise ValueError(NO_LABEL)
     names = graph.notes["components"]
     parts = {name: graph.features[:, k * classes : (k + 1) * classes] for k, name in enumerate(names)}
-    known = Knowledge(graph.labels, np.zeros((0, classes)), graph.notes["soft"], parts, graph.notes["voted"])
+    known = Knowledge(graph.notes["labels"], np.zeros((0, classes)), parts, graph.notes["voted"])
     log_p, exponents = posterior(known, np.sort(np.concatenate([graph.train, graph.val])))
     predictions = log_p.argmax(axis=1).astype(np.int64)
     right = predictions[graph.val] == graph.labels[graph.val]

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from curator.evidence.labels import LabelEvidence, label_evidence
 from curator.learning.node_evidence import node_evidence
-from curator.learning.pool import cross_fitted, fit_pool, told_classes
+from curator.learning.pool import cross_fitted, fit_pool
 from curator.reports.reports import Reports
 from curator.votes.affinity import kept_share, learned_affinity
 from curator.votes.law import Ballots, by_class, log_likelihood, places_of
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import PublicKnowledge, Split
-from devices.mechanisms import GRR, GradedVote, NeighbourhoodVote
 from devices.mechanisms.neighbour_scores import NeighbourScores
 
 FEATURES, VOTE, CLASS = "features", "vote", "class"
@@ -38,31 +38,27 @@ class Knowledge:
     """Knowledge of the curator.
 
     Args:
-        labels: int64 (n,), -1 unknown: public labels, or reported ones.
+        labels: Labels, public or reported.
         told: float64 (n, classes): what is known of the label of a labelled person without its vote; else zeros.
-        soft: float64 (n, classes): ln-likelihood of reported labels; None for public labels.
         components: ln-probabilities by name, float64 (n, classes).
         voted: bool (n,): people whose vote is known. The answer to the question for an affinity says something of a
             person too, but is no vote: the exponents are not fitted on it.
     """
 
-    labels: IntArray = field(repr=False)
+    labels: LabelEvidence = field(repr=False)
     told: DoubleArray = field(repr=False)
-    soft: DoubleArray | None = field(repr=False)
     components: Mapping[str, DoubleArray] = field(repr=False)
     voted: BoolArray = field(repr=False)
 
 
 def knowledge(reports: Reports | None, public: PublicKnowledge) -> Knowledge:
     """Return what the curator knows from public data and the reports so far."""
-    facts, labelled = public.facts, public.split.labelled
-    labels, soft = public.labels, None
-    if reports is not None and reports.labels is not None:
-        labels, soft = reports.labels, _of_reports(reports)
-    evidence = _evidence(public, labels, soft)
+    facts = public.facts
+    labels = LabelEvidence(public.labels, facts.classes) if reports is None else label_evidence(reports, public)
+    evidence = _evidence(public, labels)
     told = np.zeros((facts.n, facts.classes))
-    known = labelled[labels[labelled] >= 0]
-    shares = told_classes(labels, known, soft, facts.classes) + (0 if soft is None else evidence[known])
+    known = labels.known(public.split.labelled)
+    shares = labels.log_likelihood(known) + (0 if labels.soft is None else evidence[known])
     told[known] = np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True))
     components, voted = {FEATURES: evidence}, np.zeros(facts.n, np.bool_)
     ballots = [] if reports is None else ballots_of(reports, public.split)
@@ -74,7 +70,7 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> Knowledge:
             votes[people] = log_likelihood(cast, told[people])
             classes[people] = log_likelihood(by_class(cast), told[people])
         components |= {VOTE: votes, CLASS: classes}
-    return Knowledge(labels, told, soft, components, voted)
+    return Knowledge(labels, told, components, voted)
 
 
 def posterior(known: Knowledge, nodes: IntArray) -> tuple[DoubleArray, Mapping[str, float]]:
@@ -82,16 +78,16 @@ def posterior(known: Knowledge, nodes: IntArray) -> tuple[DoubleArray, Mapping[s
     if VOTE not in known.components:
         return known.components[FEATURES], {FEATURES: 1.0}
     nodes = nodes[known.voted[nodes]]
-    parts = dict(known.components)
+    parts, labels, soft = dict(known.components), known.labels.labels, known.labels.soft
     if len(nodes):
-        truth = told_classes(known.labels, nodes, known.soft, parts[FEATURES].shape[1])
+        truth = known.labels.log_likelihood(nodes)
         alone = {FEATURES: parts[FEATURES]}
         with_votes, without = (
-            cross_fitted(some, known.labels, nodes, soft=known.soft, prior=PRIOR)[nodes] for some in (parts, alone)
+            cross_fitted(some, labels, nodes, soft=soft, prior=PRIOR)[nodes] for some in (parts, alone)
         )
         if _surprise(with_votes, truth) > _surprise(without, truth):
             parts = alone
-    pool = fit_pool(parts, known.labels, nodes, soft=known.soft, prior=PRIOR)
+    pool = fit_pool(parts, labels, nodes, soft=soft, prior=PRIOR)
     return pool.log_probability, {VOTE: 0.0, CLASS: 0.0, **pool.exponents}
 
 
@@ -105,10 +101,8 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
     for part in _with_votes(reports):
         mechanism = _vote_of(part)
         voters = np.flatnonzero(part.reported("adjacency"))
-        unseen = isinstance(mechanism, NeighbourhoodVote) and mechanism.unseen
-        values = np.full(len(voters), 2)  # of a graded vote
-        if not isinstance(mechanism, GradedVote):
-            values = np.array([mechanism.values_of(person) for person in voters.tolist()], np.int64)
+        unseen = getattr(mechanism, "unseen", False)
+        values = np.array([mechanism.values_of(person) for person in voters.tolist()], np.int64)
         for number in np.unique(values).tolist():
             people = voters[values == number]
             width = number - unseen
@@ -169,12 +163,12 @@ def _together(cast: list[Ballots]) -> Ballots:
     )
 
 
-def _evidence(public: PublicKnowledge, labels: IntArray, soft: DoubleArray | None) -> DoubleArray:
+def _evidence(public: PublicKnowledge, told: LabelEvidence) -> DoubleArray:
     """Return what features say; the last two answers are kept, because every batch asks for the same one."""
     state = hashlib.sha256()
     features, split = public.features, public.split
     sparse = (features.indptr, features.indices, features.data) if issparse(features) else (features,)
-    for array in (*sparse, labels, split.train, split.val, soft):
+    for array in (*sparse, told.labels, split.train, split.val, told.soft, told.rows):
         if array is not None:
             state.update(f"{array.dtype.str}{array.shape}".encode())
             state.update(np.ascontiguousarray(array).data)
@@ -183,20 +177,10 @@ def _evidence(public: PublicKnowledge, labels: IntArray, soft: DoubleArray | Non
     if key not in _KEPT:
         if len(_KEPT) > 1:
             del _KEPT[next(iter(_KEPT))]
-        made = node_evidence(features, labels, split, public.facts.classes, soft=soft).log_probability
+        made = node_evidence(features, told, split).log_probability
         made.flags.writeable = False
         _KEPT[key] = made
     return _KEPT[key]
-
-
-def _of_reports(reports: Reports) -> DoubleArray:
-    """float64 (n, classes): ln-likelihood of the reported labels; zeros for people without one."""
-    grr = reports.mechanism("label", GRR)
-    labels = reports.needed("labels")
-    soft = np.zeros((reports.facts.n, grr.categories))
-    known = np.flatnonzero(labels >= 0)
-    soft[known, labels[known]] = grr.weight
-    return soft
 
 
 def _surprise(log_probability: DoubleArray, told: DoubleArray) -> float:

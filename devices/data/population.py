@@ -121,9 +121,10 @@ class Population:
 
     @property
     def homophily(self) -> float:
-        """Share of the edges that join two people of one class; nan without edges."""
-        left, right = self.edges
-        return float(np.mean(self.labels[left] == self.labels[right])) if len(left) else float("nan")
+        """Share of one class among the edges between people with a label; nan without such an edge."""
+        ends = self.labels[self.edges]
+        left, right = ends[:, (ends >= 0).all(axis=0)]
+        return float(np.mean(left == right)) if len(left) else float("nan")
 
     @cached_property
     def digest(self) -> str:

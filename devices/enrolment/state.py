@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,19 +31,16 @@ from devices.data.population import Population
 from devices.device import Device
 from devices.drawing import SEAL
 from devices.enrolment import open_collections
-from devices.enrolment.counters import check_place, counter_of, make_counters, new_place, no_answers
+from devices.enrolment.counters import counter_of, make_counters, new_place, no_answers
 from devices.keyed.hashes import KeyedHashes
 from devices.ledger.counter import Counter
 from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.ledger.schema import answered, how_to_migrate, version_of
+from devices.ledger.schema import SCHEMA, answered, version_of
 from devices.noise import derive_key, key_message
 from devices.policy.policy import Policy
 
 FORMAT = 1
-# A folder where only some of the people live. A version that does not know this form must
-# not read it: it would answer for the others, whose records are empty there.
-PARTIAL = 2
-LENGTH_COUNTED = 3  # an older version counted the rows of each ledger; migrated before it is served
+PARTIAL = 2  # only some of the people live there: an older version would answer for the others, with empty records
 COUNTED = 4  # a counter holds each chain's end: a version that does not compare must not serve the folder
 PLACED = 5  # the devices live on the machines of a Ray cluster (devices.enrolment.placement)
 ELSEWHERE = "its devices live on the machines of a Ray cluster; a run with --engine ray or --ray-address asks them"
@@ -94,7 +91,8 @@ def enrol(
     *,
     seed: int | None,
     residents: Sequence[int] | None = None,
-    counters: Path | str | None = None,
+    counters: Path | str | Mapping[str, str] | None = None,
+    nonces: bool = True,
 ) -> State:
     """Make one device for every person of a population, or for some of them.
 
@@ -105,16 +103,17 @@ def enrol(
         seed: Derives the secrets in a simulation; None takes them from the operating system.
         residents: Numbers of the people who live in this folder; None: everybody.
         counters: A folder, or the address of a PostgreSQL database, that is not rolled back, copied
-            or deleted with ``folder``: each answer is counted there
-            (:mod:`devices.ledger.counter`). None counts nothing.
+            or deleted with ``folder``, or what :func:`new_place` made of it: each answer is counted
+            there (:mod:`devices.ledger.counter`). None counts nothing.
+        nonces: Whether each counter has a random number that enters the noise.
 
     Raises:
         ValueError: where the folder holds devices already, or something else, or the counters'
             folder lies inside it, or their address is not accepted.
         OSError: where it, or the counters, cannot be written.
     """
-    if counters is not None:
-        check_place(str(counters), folder)
+    if counters is not None and not isinstance(counters, Mapping):
+        counters = new_place(str(counters), folder)
     with new_enrolment(folder, population, policy, seeded=seed is not None) as head:
         n = len(population)
         here = np.arange(n) if residents is None else np.unique(np.asarray(residents, np.int64))
@@ -123,12 +122,12 @@ def enrol(
         write_atomically(folder / "secrets.bin", secrets.tobytes())
         for shard in np.unique(here // SHARD).tolist():
             Ledger.create(folder / ledger_name(shard)).close()
+            if counters is not None:
+                make_counters(counters, shard, no_answers(here[here // SHARD == shard].tolist()), nonces=nonces)
         if residents is not None:
             head |= {"format": PARTIAL, "residents": here.tolist()}
         if counters is not None:
-            head |= {"format": COUNTED, "counters": new_place(str(counters))}
-            for shard in range(-(-n // SHARD)):
-                make_counters(head["counters"], shard, no_answers(here[here // SHARD == shard].tolist()))
+            head |= {"format": COUNTED, "counters": dict(counters)}
     return State(folder)
 
 
@@ -188,27 +187,23 @@ class State:
 
     Args:
         folder: Its path.
-        any_schema: Whether folders of an older form are let pass, as a migration needs it.
 
     Raises:
         ValueError: where the folder holds no devices, or of a format that is not read here.
     """
 
     folder: Path
-    any_schema: bool = False
 
     def __post_init__(self) -> None:
         if self.head.get("format") == PLACED:
             raise ValueError(f"{self.folder}: {ELSEWHERE}")
-        forms = (("counters", COUNTED), ("counter", LENGTH_COUNTED), ("residents", PARTIAL))
+        forms = (("counters", COUNTED), ("residents", PARTIAL))
         expected = next((form for key, form in forms if key in self.head), FORMAT)
         if self.head.get("format") != expected:
             raise ValueError(f"{self.folder} was enrolled by a version that this one does not read")
-        if not self.any_schema and expected == LENGTH_COUNTED:
-            raise ValueError(f"{self.folder} has a counter of an older version: {how_to_migrate(self.folder)}")
-        # All ledgers of a folder have one schema; a migration turns to the first one last.
-        if not self.any_schema and version_of(self.folder / ledger_name(0)) == 1:
-            raise ValueError(f"{self.folder} has ledgers of schema 1: {how_to_migrate(self.folder)}")
+        found = version_of(self.folder / ledger_name(next(iter(self.residents), 0) // SHARD))
+        if found not in (SCHEMA, None):  # None: its devices say that it is damaged
+            raise ValueError(f"{self.folder} has ledgers of schema {found}; this version reads schema {SCHEMA}")
 
     @cached_property
     def head(self) -> dict[str, Any]:

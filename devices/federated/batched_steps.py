@@ -46,6 +46,7 @@ class Stack:
         self.first = np.stack([one.first for one in inputs])
         self.second = np.stack([one.second for one in inputs])
         self.labels = np.array([one.label for one in inputs])
+        self.variates = [one.variate for one in inputs]
         self.single = bool(np.all(rows == 1))
         size = (len(self.weights), task.d)
         self.matrix = csr_array((self.values, self.columns, self.indptr), shape=size)
@@ -77,16 +78,26 @@ class Stack:
         """Return every device's weights after its local steps, (devices, size)."""
         return np.stack([weights.copy() for weights in self.trained(flat, mu=mu)])
 
-    def trained(self, flat: FloatArray, *, mu: float = 0.0) -> Iterator[FloatArray]:
-        """Yield each device's weights after its local steps, (size,), in a buffer that the next ones reuse."""
+    def trained(self, flat: FloatArray, *, mu: float = 0.0, control: FloatArray | None = None) -> Iterator[FloatArray]:
+        """Yield each device's weights after its local steps, (size,), in a buffer that the next ones reuse.
+
+        Args:
+            flat: The global weights, (size,).
+            mu: Weight of FedProx's term.
+            control: The server's control variate, (size,); None: steps are plain. All devices then have one of their
+                own, and one row of inputs.
+        """
         task, owner, n = self.task, self.owner, len(self)
         start = self.hidden(flat)
         _, b1_global, w2_global, b2_global = task.shape.parts(flat)
         b1, w2, b2 = (np.repeat(part[None], n, axis=0) for part in (b1_global, w2_global, b2_global))
         moved = np.zeros_like(start)
         everyone = np.arange(n)
-        for _ in range(task.steps):
-            z = start + (self.gram * moved if self.single else self.gram @ moved) + b1[owner]
+        drift, shift = self._controlled(control)
+        for number in range(task.steps):
+            # W1's part of c moves the weights of all devices alike.
+            z = start if drift is None else start - number * task.lr * drift
+            z = z + (self.gram * moved if self.single else self.gram @ moved) + b1[owner]
             p = self.sum @ np.maximum(z, 0) + self.second
             error = softmax(np.matmul(p[:, None, :], w2)[:, 0] + b2)
             error[everyone, self.labels] -= 1
@@ -95,8 +106,14 @@ class Stack:
             if mu:
                 pulls = (w2 - w2_global, b2 - b2_global, b1 - b1_global, moved)
                 steps = [step + mu * pull for step, pull in zip(steps, pulls, strict=True)]
+            if shift is not None:
+                steps = [step + more for step, more in zip(steps, shift, strict=True)]
             for weights, step in zip((w2, b2, b1, moved), steps, strict=True):
                 weights -= task.lr * step
+        base = flat
+        if control is not None:
+            base = flat.copy()
+            task.shape.parts(base)[0][...] -= task.steps * task.lr * task.shape.parts(control)[0]
         buffer = flat.copy()
         parts = task.shape.parts(buffer)
         ends = np.searchsorted(owner, np.arange(n + 1))
@@ -105,7 +122,7 @@ class Stack:
         first = self.indptr[ends]
         # One copy of the weights at a time stays in the cache; all of them would be written to memory twice.
         for device in range(n):
-            buffer[:] = flat
+            buffer[:] = base
             for target, result in zip(parts[1:], (b1[device], w2[device], b2[device]), strict=True):
                 target[...] = result
             moves = slice(first[device], first[device + 1])
@@ -114,6 +131,18 @@ class Stack:
             else:
                 np.add.at(parts[0], self.columns[moves], change[moves])
             yield buffer
+
+    def _controlled(self, control: FloatArray | None) -> tuple[FloatArray | None, list[FloatArray] | None]:
+        """Return what c does to every row's products in a step, and c - c_i for W2, b2, b1 and the rows' own part."""
+        if control is None:
+            return None, None
+        task = self.task
+        c1, b1, w2, b2 = task.shape.parts(control)
+        own: FloatArray = np.stack([one for one in self.variates if one is not None])
+        h = task.hidden
+        own_b1, own_w2, own_b2 = own[:, :h], own[:, h : -task.classes], own[:, -task.classes :]
+        drift: FloatArray = self.matrix @ np.ascontiguousarray(c1)
+        return drift, [w2 - own_w2.reshape(-1, h, task.classes), b2 - own_b2, b1 - own_b1, -own_b1]
 
 
 def _blocks(matrix: Any, squares: FloatArray, ends: NDArray[np.int64]) -> Any:

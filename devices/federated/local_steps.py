@@ -32,6 +32,7 @@ class Inputs:
         first: float (hidden,): k1, 0 where neighbours sent nothing.
         second: float (hidden,): k2.
         label: Class, 0 .. classes - 1.
+        variate: The device's control variate (:mod:`devices.federated.control_variate`); None: it has none.
     """
 
     indptr: NDArray[np.int64]
@@ -41,6 +42,7 @@ class Inputs:
     first: FloatArray = field(repr=False)
     second: FloatArray = field(repr=False)
     label: int
+    variate: FloatArray | None = field(default=None, repr=False)
 
 
 def scaled(record: Record, task: Task, dtype: np.dtype) -> tuple[NDArray[np.int64], FloatArray]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from devices.device import Device, Refusal, RoundPermit
 from devices.enrolment.state import State
 from devices.federated import local_steps, wire
 from devices.federated.batched_steps import Stack
+from devices.federated.control_variate import next_variate, read_variate
 from devices.federated.exchange import QUOTA, Sums, pack_contribution, pack_representation, read_neighbours
 from devices.federated.local_steps import Inputs
 from devices.federated.wire import FlatArray, Round, evaluation_reply, exchange_reply, read_own, read_round
@@ -79,11 +81,11 @@ def answer_as_device(received: Path, device: Device, message: Message, kind: Ans
 
 def answer_together(state: State, messages: Sequence[Message]) -> Iterator[Message]:
     """Answer the messages of one batch, inside the fleet's transaction; those of one round are computed at once."""
-    rounds: dict[tuple[str, int, int], list[Message]] = {}
+    rounds: dict[tuple[str, tuple[int, ...]], list[Message]] = {}
     for message in messages:
-        key = (message.metadata.message_type, *(wire.common(message) if message.has_content() else (0, 0)))
+        key = (message.metadata.message_type, wire.common(message) if message.has_content() else ())
         rounds.setdefault(key, []).append(message)
-    for (name, _, _), group in rounds.items():
+    for (name, _), group in rounds.items():
         kind = TOGETHER.get(name)
         if kind is None or state.policy.mode != "federated":
             for message in group:
@@ -127,6 +129,8 @@ class _Parts:
         self.received, self.asked, self.kind = received, asked, kind
         if (asked.weights is None) != (kind == "exchange" and asked.task.sees == "sums"):
             raise InvalidQuery("weights are missing, or too many")
+        if asked.control is not None and (kind != "update" or asked.task.sees != "own" or asked.task.noise is not None):
+            raise InvalidQuery("a control variate goes with an update in clear, from a device's own features")
         if kind == "exchange" and asked.task.sees == "own":
             raise InvalidQuery("devices that see their own features have nothing to exchange")
 
@@ -145,7 +149,8 @@ class _Parts:
         columns, values = local_steps.scaled(record, task, dtype)
         indptr, one = np.array([0, len(columns)]), np.ones(1, dtype)
         if task.sees != "ego":
-            return Inputs(indptr, columns, values, one, nothing, nothing, label)
+            variate = None if asked.control is None else read_variate(own, task, dtype)
+            return Inputs(indptr, columns, values, one, nothing, nothing, label, variate)
         loop = dtype.type(1 / (1 + len(record.neighbours)))
         first, second = nothing, nothing
         if own is not None:
@@ -155,11 +160,12 @@ class _Parts:
     def answers(self, joined: Sequence[_Joined], array: type[Array]) -> Iterator[Message]:
         """Compute and enter the answers of one or many devices; weights travel as ``array``."""
         asked, task = self.asked, self.asked.task
+        stepping = task if asked.steps == task.steps else replace(task, steps=asked.steps)
         sent: Sequence[bytes | None] = [None] * len(joined)
         if asked.weights is None:
             sent = [pack_contribution(permit.record, task) for _, permit, _, _ in joined]
         else:
-            stack = Stack([inputs for *_, inputs in joined], task)
+            stack = Stack([inputs for *_, inputs in joined], stepping)
             if task.sees == "ego" and self.kind != "evaluation":
                 hidden = stack.hidden(asked.weights) + task.shape.parts(asked.weights)[1]
                 sent = [
@@ -179,8 +185,10 @@ class _Parts:
                 device.enter(task, "evaluation", permit, 1)
                 yield evaluation_reply(int(best[place]) == inputs.label, message)
             return
-        trained = stack.trained(asked.weights, mu=asked.mu)
-        for (device, permit, message, _), part, weights in zip(joined, sent, trained, strict=True):
+        trained = stack.trained(asked.weights, mu=asked.mu, control=asked.control)
+        for (device, permit, message, inputs), part, weights in zip(joined, sent, trained, strict=True):
+            if asked.control is not None and inputs.variate is not None:
+                part = next_variate(inputs.variate, asked.control, asked.weights, weights, stepping).tobytes()
             if task.noise is not None:
                 noisy = task.noise.perturb(weights - asked.weights, permit.noise_key)
                 weights = (asked.weights + noisy).astype(asked.weights.dtype)

@@ -1,7 +1,8 @@
 """Rounds of a federated training to and from Flower records.
 
 A round's message carries what Flower's FedAvg sends: the weights in ``arrays`` and a
-``config``, with the task in it. Bytes for one device alone are in ``own``. Nothing else is
+``config``, with the task in it. A control variate is in ``control``
+(:mod:`devices.federated.control_variate`), bytes for one device alone in ``own``. Nothing else is
 accepted. An update is one ``ArrayRecord`` of new weights and one ``MetricRecord``
 with ``num-examples``, which is always 1 for a device: a training loss would be another release.
 """
@@ -25,6 +26,7 @@ EXCHANGE_TYPE = "query.exchange"
 RECEIVE_TYPE = "query.receive"
 WEIGHTS = "weights"
 ATTEMPT = "attempt"
+STEPS = "local-steps"
 _STYPE = "numpy.ndarray"
 _DTYPES = ("float32", "float64")
 
@@ -38,18 +40,22 @@ class Round:
         number: Round of the training, for people.
         attempt: Tells a round that is asked again apart from the question that some devices answered; 0 the first time.
         mu: Weight of FedProx's term.
+        steps: Local steps of an answer, 1 .. the task's.
         weights: (size,), the global weights; None in messages that carry none.
         fingerprint: SHA-256 of all that every device of the round is told, except for the training's id.
         own: Bytes for this device alone, or None.
+        control: (size,), the server's control variate, or None.
     """
 
     task: Task
     number: int
     attempt: int
     mu: float
+    steps: int
     weights: FloatArray | None = field(repr=False)
     fingerprint: bytes
     own: bytes | None = field(default=None, repr=False)
+    control: FloatArray | None = field(default=None, repr=False)
 
     def question(self) -> bytes:
         """Return the digest of all that this device is told, except for the training's id; the noise is bound to it."""
@@ -60,8 +66,10 @@ class Round:
         return self if own == self.own else replace(self, own=own)
 
 
-def round_content(arrays: ArrayRecord | None, config: ConfigRecord, own: bytes | None = None) -> RecordDict:
-    """Return a message's content; ``arrays`` and ``config`` may be shared by all messages.
+def round_content(
+    arrays: ArrayRecord | None, config: ConfigRecord, own: bytes | None = None, control: ArrayRecord | None = None
+) -> RecordDict:
+    """Return a message's content; ``arrays``, ``config`` and ``control`` may be shared by all messages.
 
     No ``own`` (None) and an empty one (``b""``) differ: the second is a record without an
     entry, because Flower counts the bytes of no ``b""``.
@@ -71,12 +79,14 @@ def round_content(arrays: ArrayRecord | None, config: ConfigRecord, own: bytes |
         content["arrays"] = arrays
     if own is not None:
         content["own"] = ConfigRecord({"own": own} if own else {})
+    if control is not None:
+        content["control"] = control
     return content
 
 
-def common(message: Message) -> tuple[int, int]:
+def common(message: Message) -> tuple[int, ...]:
     """Return the identity of the records that messages share: messages of one key are one round."""
-    return id(message.content.get("arrays")), id(message.content.get("config"))
+    return tuple(id(message.content.get(name)) for name in ("arrays", "config", "control"))
 
 
 def read_round(message: Message) -> Round:
@@ -88,20 +98,30 @@ def read_round(message: Message) -> Round:
     if not message.has_content():
         raise InvalidQuery("the message is empty")
     content = message.content
-    config, arrays = content.get("config"), content.get("arrays")
-    if set(content) - {"arrays", "own"} != {"config"} or not isinstance(config, ConfigRecord):
+    config, arrays, variate = (content.get(name) for name in ("config", "arrays", "control"))
+    if set(content) - {"arrays", "own", "control"} != {"config"} or not isinstance(config, ConfigRecord):
         raise InvalidQuery("the message holds something else than a round")
     data, number, attempt = config.get("task"), config.get("server-round", 0), config.get(ATTEMPT, 0)
-    if set(config) - {"server-round", ATTEMPT, "proximal-mu"} != {"task"} or not isinstance(data, bytes):
+    if set(config) - {"server-round", ATTEMPT, "proximal-mu", STEPS} != {"task"} or not isinstance(data, bytes):
         raise InvalidQuery("the message holds something else than a round")
     if type(number) is not int or type(attempt) is not int:
         raise InvalidQuery("the round is malformed")
     mu, task = read_mu(config), Task.from_bytes(data)
+    steps = config.get(STEPS, task.steps)
+    if type(steps) is not int or not 1 <= steps <= task.steps:
+        raise InvalidQuery("the number of local steps is malformed")
     weights = None if arrays is None else read_weights(arrays, task.shape.size)
     state = hashlib.sha256(task.question_bytes() + np.array([number, attempt, mu], "<f8").tobytes())
     if weights is not None:
         state.update(weights.dtype.str.encode() + weights.tobytes())
-    return Round(task, number, attempt, mu, weights, state.digest(), read_own(message))
+    if STEPS in config:
+        state.update(b"steps" + steps.to_bytes(8, "little"))
+    control = None if variate is None else read_weights(variate, task.shape.size)
+    if control is not None:
+        if weights is None or control.dtype != weights.dtype:
+            raise InvalidQuery("the control variate is malformed")
+        state.update(b"control" + control.tobytes())
+    return Round(task, number, attempt, mu, steps, weights, state.digest(), read_own(message), control)
 
 
 def read_mu(config: ConfigRecord) -> float:

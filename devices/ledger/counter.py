@@ -141,6 +141,12 @@ class CounterCheck:
                     found[device] = entry.nonce
         return found
 
+    def agrees(self, device: int, head: Head) -> bool:
+        """Return whether the counter has exactly this head for a device; False also where it cannot be read."""
+        with suppress(LedgerDamaged):
+            return self.entry(device).head == head
+        return False
+
     def compare(self, device: int, head: Head, chain: Chain) -> None:
         """Compare the end of a device's checked chain with the counter.
 

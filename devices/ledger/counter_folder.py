@@ -70,6 +70,11 @@ class FolderCounter:
             found = {device: db.execute(_SELECT, (device,)).fetchone() for device in devices}
         return {device: Entry(Head(row[0], row[1]), row[2]) for device, row in found.items() if row is not None}
 
+    def any_answer(self) -> bool:
+        """Return whether any device ever answered; OSError where the file cannot be read."""
+        with _opened(self.path) as db:
+            return db.execute("SELECT 1 FROM counter WHERE answers > 0 LIMIT 1").fetchone() is not None
+
     def advance(self, changes: Mapping[int, tuple[Head, Head]]) -> dict[int, Head]:
         """Advance as :class:`~devices.ledger.counter.Counter` says; OSError where it cannot be done."""
         left: dict[int, Head] = {}

@@ -125,21 +125,22 @@ class Ledger(LedgerFile):
         """Return :meth:`decide`'s replay for each of these devices; None where it decides otherwise.
 
         Call it inside :meth:`transaction`, with at least one, in rising order. None also for a device with several
-        answers or an unsound one, and for all where answers are counted or trainings are entered.
+        answers or an unsound one, or whose counter has another end, and for all where trainings are entered.
 
         Raises:
             LedgerDamaged: as :meth:`decide`.
         """
-        if self._comparison is not None or self._any_training:
+        if self._any_training:
             return [None] * len(devices)
         keys = dict(zip(devices, seal_keys, strict=True))
         with failing(UNREADABLE), self._lock:
             rows = [row for row in statements.only_rows(self._db, devices[0], devices[-1]) if row.device in keys]
         sound = sound_alone(rows, [keys[row.device] for row in rows])
+        heads = {row.device: head_of([row]) for row in rows}
         decided = {
-            row.device: decisions.decide([row], head_of([row]), query, replay=replay)
+            row.device: decisions.decide([row], heads[row.device], query, replay=replay)
             for row, is_sound in zip(rows, sound, strict=True)
-            if is_sound
+            if is_sound and (self._comparison is None or self._comparison.agrees(row.device, heads[row.device]))
         }
         found = (decided.get(device) for device in devices)
         return [one if isinstance(one, Replay) else None for one in found]

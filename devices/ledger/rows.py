@@ -285,13 +285,10 @@ class Header:
         id: Always 0.
         epoch: Number of the ledger's present owner. A process that opened the ledger under
             another number may not answer any more.
-        counted_before: Rows that a ledger of schema 1 had beyond its answers, for a counter
-            that counted them (:mod:`devices.ledger.counter`); 0 for a ledger made since.
     """
 
     id: int = 0
     epoch: int = 0
-    counted_before: int = 0
 
 
 Answer = QueryAnswer | TrainingAnswer

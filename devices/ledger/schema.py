@@ -20,17 +20,13 @@ from devices.ledger.columns import LedgerDamaged
 from devices.ledger.page_order import PAGE
 from devices.ledger.rows import HEADER, QUERY_ANSWERS, TABLES, TRAINING_ANSWERS, Header
 
-SCHEMA = 2
+SCHEMA = 3
 APPLICATION = 0x6C647053  # "ldpS"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 # State that other connections may change while a file is open. SQLite counts changes of the form and of the data.
 PRESENT = f"""
 SELECT h.epoch, s.schema_version, d.data_version, EXISTS (SELECT 1 FROM {TRAINING_ANSWERS.name})
 FROM {HEADER.name} h, pragma_schema_version s, pragma_data_version d
-"""
-COUNT = f"""
-SELECT (SELECT count(*) FROM {QUERY_ANSWERS.name}) + (SELECT count(*) FROM {TRAINING_ANSWERS.name})
-    + (SELECT sum(counted_before) FROM {HEADER.name})
 """
 LAST = " UNION ALL ".join(
     f"SELECT * FROM (SELECT number, seal FROM {table.name} WHERE device = ?1 ORDER BY number DESC LIMIT 1)"
@@ -118,8 +114,6 @@ def check(db: Any, path: Path) -> Header:
     """
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
-    if (application, version) == (APPLICATION, 1):
-        raise LedgerDamaged(f"{path.name} has schema 1: {how_to_migrate(path.parent)}")
     if (application, version) != (APPLICATION, SCHEMA):
         raise LedgerDamaged(f"{path.name} is not a ledger of a version that this program reads")
     # Not quick_check: a rotten key in the index would hide a row, and the device would report again.
@@ -146,11 +140,6 @@ def version_of(path: Path) -> int | None:
     except sqlite3.Error:
         return None
     return int(version) if application == APPLICATION else None
-
-
-def how_to_migrate(folder: Path) -> str:
-    """Return the sentence that tells what to do with ledgers of schema 1."""
-    return f"migrate it once with ldpsim device migrate --state {folder}"
 
 
 def answered(path: Path, collection: str) -> int:

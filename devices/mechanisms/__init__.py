@@ -26,13 +26,14 @@ from devices.mechanisms.noisy_row import NoisyRow
 from devices.mechanisms.one_bit import OneBit
 from devices.mechanisms.own_features_vote import OwnFeaturesVote
 from devices.mechanisms.randomized_response import RandomizedResponse
+from devices.mechanisms.subset_selection import SubsetSelection
 from devices.mechanisms.window import Window
 
 _ALL: tuple[type[Mechanism], ...] = (
     RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, GradedVote, OwnFeaturesVote,
     ClearAdjacency,
     OneBit, MultiBit, Window, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
-    GRR, ClearLabel,
+    GRR, SubsetSelection, ClearLabel,
 )  # fmt: skip
 BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism in _ALL}
 
@@ -40,7 +41,7 @@ __all__ = [
     "BUILT_IN", "GRR", "GRRFS", "AdjacencyBits", "AdjacencyMechanism", "AnalyticGaussian", "ClearAdjacency",
     "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GradedVote", "GroupDegrees", "Laplace",
     "Loss", "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "OwnFeaturesVote", "RandomizedResponse",
-    "Reporting", "Window", "every", "find", "round_up",
+    "Reporting", "SubsetSelection", "Window", "every", "find", "round_up",
 ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.data.records import joined
 from devices.facts import PublicFacts
-from devices.mechanisms.stacking import DataOf, Kept, ReportStack, filled, same_shape
+from devices.mechanisms.stacking import DataOf, Kept, ReportStack, numbers_or_rows, same_shape
 from devices.noise import NoiseStream
 
 Reporting = Literal["both", "one-end"]
@@ -60,8 +60,7 @@ def round_up(value: float | Decimal) -> float:
         return value
     with localcontext() as context:
         context.prec = _DIGITS
-        # Printed figures are multiples of 1e-9. A float sum of them is off by a few units in
-        # its last place, which must not lift it to the next multiple.
+        # A float sum of multiples of 1e-9 is off by units in its last place, which must not lift it to the next one.
         slack = Decimal(max(1e-12, 8 * math.ulp(value))) if isinstance(value, float) and value else Decimal(0)
         exact = Decimal(value) - slack
         return float(exact.quantize(_LAST_PLACE, rounding=ROUND_CEILING))
@@ -153,6 +152,7 @@ class Mechanism:
     also_reads: ClassVar[frozenset[str]] = frozenset()  # further attributes that the report depends on
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
     in_clear: ClassVar[bool] = False  # the report is the value
+    attained: ClassVar[bool] = False  # some inputs attain its losses, of an entry and of the whole
     packed: ClassVar[bool] = False  # `stack` returns bits of features, as `np.packbits` gives them
 
     @property
@@ -249,8 +249,8 @@ class Mechanism:
     def stack(self, rows: DataOf, n: int) -> Any:
         """Decode the reports of many devices into one array or sparse matrix with n rows.
 
-        By default labels become int64 (n,), -1 where no report came, and reports that are
-        arrays of one shape are stacked, 0 where no report came.
+        By default labels that are reported as one integer become int64 (n,), -1 where no report came, and
+        reports that are arrays of one shape are stacked, 0 where no report came.
 
         Args:
             rows: Bytes by device, devices in rising order.
@@ -259,9 +259,7 @@ class Mechanism:
         Raises:
             ValueError: naming the device, for bytes that are no report.
         """
-        if "label" in self.attributes:
-            return filled(rows, self.decode, np.full(n, -1, np.int64))
-        return same_shape(rows, self.decode, n)
+        return (numbers_or_rows if "label" in self.attributes else same_shape)(rows, self.decode, n)
 
     def stacker(self, n: int) -> ReportStack:
         """Return what :meth:`stack` makes of all reports, for reports that come batch by batch.

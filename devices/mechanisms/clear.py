@@ -19,7 +19,7 @@ from devices.mechanisms.adjacency import AdjacencyBits
 from devices.mechanisms.base import CERTAIN, Grouping, Loss, Mechanism, Reporting
 from devices.mechanisms.bits import pack_bits, unpack_bits
 from devices.mechanisms.features import FeatureRange
-from devices.mechanisms.grr import LabelMechanism
+from devices.mechanisms.labels import OneCategory
 from devices.mechanisms.stacking import DataOf, sparse_values
 from devices.noise import NoiseStream
 
@@ -129,7 +129,7 @@ class ClearFeatures(InClear, FeatureRange):
 
 
 @dataclass(frozen=True)
-class ClearLabel(InClear, LabelMechanism):
+class ClearLabel(InClear, OneCategory):
     """Report the label as it is; a label outside the domain counts as the first category.
 
     ``value`` and ``report``: an integer.
@@ -155,3 +155,9 @@ class ClearLabel(InClear, LabelMechanism):
     @property
     def weight(self) -> float:
         return CERTAIN
+
+    def estimate(self, report: int) -> FloatArray:
+        return np.asarray(np.arange(self.categories) == report, np.float64)
+
+    def variance(self, value: int) -> FloatArray:
+        return np.zeros(self.categories)

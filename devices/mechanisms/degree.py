@@ -51,6 +51,7 @@ class Degree(NoisyCounts):
     n: int
     reporting: Reporting = "both"
 
+    attained: ClassVar[bool] = True
     name: ClassVar[str] = "degree"
     field: ClassVar[str] = "degrees"
 

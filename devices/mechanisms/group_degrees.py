@@ -57,6 +57,7 @@ class GroupDegrees(NoisyCounts):
     seed: int = -1
     reporting: Reporting = "both"
 
+    attained: ClassVar[bool] = True
     name: ClassVar[str] = "group_degrees"
     field: ClassVar[str] = "group_degrees"
 

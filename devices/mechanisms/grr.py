@@ -15,57 +15,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.data.records import joined
-from devices.facts import PublicFacts
-from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, log_ratio, probability_threshold
-from devices.mechanisms.stacking import Filled, ReportStack
+from devices.mechanisms.base import ONE, Grouping, Loss, log_ratio, probability_threshold
+from devices.mechanisms.labels import OneCategory
 from devices.noise import NoiseStream, joined_words
 
 
-class LabelMechanism(Mechanism):
-    """Mechanism whose report is one category of the label; its dataclass has the field ``categories``."""
-
-    categories: int
-    version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"label"})
-
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return self.categories == facts.classes
-
-    def category(self, value: int) -> int:
-        """Return the value, or 0 where it lies outside the domain."""
-        return value if 0 <= value < self.categories else 0
-
-    def encode(self, report: int) -> bytes:
-        return int(report).to_bytes(2, "little")
-
-    def decode(self, data: bytes, *, device: int) -> int:
-        report = int.from_bytes(data, "little")
-        if len(data) != 2 or report >= self.categories:
-            raise ValueError(f"not a report of {self.name}")
-        return report
-
-    def stacker(self, n: int) -> ReportStack:
-        if type(self).stack is not Mechanism.stack or type(self).decode is not LabelMechanism.decode:
-            return super().stacker(n)
-        return Filled(self.decode, np.full(n, -1, np.int64), self._decode_many)
-
-    def _decode_many(self, rows: Sequence[bytes]) -> IntArray:
-        if any(len(data) != 2 for data in rows):
-            raise ValueError(f"not a report of {self.name}")
-        found = np.frombuffer(b"".join(rows), "<u2").astype(np.int64)
-        if np.any(found >= self.categories):
-            raise ValueError(f"not a report of {self.name}")
-        return found
-
-    def evidence(self, report: int) -> FloatArray | None:
-        return None if self.weight is None else self.weight * (np.arange(self.categories) == report)
-
-
 @dataclass(frozen=True)
-class GRR(LabelMechanism):
+class GRR(OneCategory):
     """Report one category of ``categories``.
 
     ``value`` and ``report``: an integer 0 .. categories - 1. A value outside the domain
@@ -89,6 +47,7 @@ class GRR(LabelMechanism):
     lie: int
     categories: int
 
+    attained: ClassVar[bool] = True
     name: ClassVar[str] = "grr"
 
     def __post_init__(self) -> None:

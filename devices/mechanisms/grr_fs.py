@@ -34,7 +34,15 @@ import numpy as np
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import subset_mixture
-from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, log_ratio, probability_threshold, whole_numbers
+from devices.mechanisms.base import (
+    ONE,
+    Grouping,
+    Loss,
+    Mechanism,
+    log_ratio,
+    probability_threshold,
+    whole_numbers,
+)
 from devices.mechanisms.categories import Coding
 from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream
@@ -74,6 +82,7 @@ class GRRFS(Mechanism):
     columns: int
     block: int = 1
 
+    attained: ClassVar[bool] = True
     name: ClassVar[str] = "grr_fs"
     version: ClassVar[int] = 1
     attributes: ClassVar[frozenset[str]] = frozenset({"features"})

@@ -58,6 +58,7 @@ class Laplace(NoisySteps):
     high: float = 1.0
     grid: int = STEPS
 
+    attained: ClassVar[bool] = True
     name: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:

@@ -106,6 +106,7 @@ class MultiBit(FeatureBits):
     grid: int = GRID
     set_seed: int = field(default=-1, metadata=LATER)
 
+    attained: ClassVar[bool] = True
     name: ClassVar[str] = "multi_bit"
     version: ClassVar[int] = 1
 

@@ -63,6 +63,10 @@ class NeighbourScores(Mechanism):
             raise ValueError(f"an affinity is at most {LARGEST_AFFINITY}")
         _ = self._read  # before anybody's data are read; the table's length bounds the number of people
 
+    def values_of(self, device: int) -> int:
+        """Return how many values a device chooses from; 2 unless overridden."""
+        return 2
+
     def agrees_with(self, facts: PublicFacts) -> bool:
         return (self.people, self.classes) == (facts.n, facts.classes)
 

@@ -50,6 +50,7 @@ class NoisyRow(NoisyCounts):
     grid: int = STEPS
     reporting: Reporting = "both"
 
+    attained: ClassVar[bool] = True
     name: ClassVar[str] = "noisy_row"
     field: ClassVar[str] = "noisy_rows"
 

@@ -105,6 +105,7 @@ class OneBit(FeatureBits):
     high: float = 1.0
     grid: int = GRID
 
+    attained: ClassVar[bool] = True
     name: ClassVar[str] = "one_bit"
     version: ClassVar[int] = 1
     packed: ClassVar[bool] = True

@@ -71,6 +71,7 @@ class RandomizedResponse(AdjacencyBits):
     reporting: Reporting = "both"
     sampler: int = 1
 
+    attained: ClassVar[bool] = True
     name: ClassVar[str] = "randomized_response"
     version: ClassVar[int] = 1
     samplers: ClassVar[tuple[int, ...]] = (1, 2)

@@ -194,6 +194,13 @@ def same_shape(rows: DataOf, read: Read, n: int) -> NDArray:
     return into
 
 
+def numbers_or_rows(rows: DataOf, read: Read, n: int) -> NDArray:
+    """Stack whole numbers into int64 (n,), -1 where no report came; arrays as :func:`same_shape`."""
+    for _, first in decoded(rows, read):
+        return same_shape(rows, read, n) if np.ndim(first) else filled(rows, read, np.full(n, -1, np.int64))
+    return np.full(n, -1, np.int64)
+
+
 def sparse_ones(rows: DataOf, read: Read, shape: tuple[int, int], read_many: ReadMany | None = None) -> Any:
     """bool CSR with ones at each device's sorted columns; ``read`` returns them."""
     stack = SparseOnes(read, shape, read_many)

@@ -117,6 +117,7 @@ class Window(FeatureGrid):
     high: float = 1.0
     outputs: int = OUTPUTS
 
+    attained: ClassVar[bool] = True
     name: ClassVar[str] = "window"
     version: ClassVar[int] = 1
 

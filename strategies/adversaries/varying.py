@@ -29,6 +29,7 @@ from devices.mechanisms import (
     OneBit,
     OwnFeaturesVote,
     RandomizedResponse,
+    SubsetSelection,
     Window,
 )
 from devices.mechanisms.base import ONE
@@ -188,7 +189,11 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
             lambda: AnalyticGaussian.from_epsilon(0.5, delta=1e-6, d=d, low=low, high=high),
             lambda: ClearFeatures(d),
         ),
-        "label": (lambda: GRR.from_epsilon(0.5, categories=classes), lambda: ClearLabel(classes)),
+        "label": (
+            lambda: GRR.from_epsilon(0.5, categories=classes),
+            lambda: SubsetSelection.from_epsilon(0.5, categories=classes),
+            lambda: ClearLabel(classes),
+        ),
     }
     for make in makers[attribute]:
         with suppress(ValueError):  # a population without labels, or with other features than this one takes

@@ -1,8 +1,8 @@
-"""Two private parts of Flower 1.41 that have no public setter.
+"""Two private parts of Flower 1.41 and 1.42 that have no public setter.
 
 A ``Message`` can only be built in a process with a task identity. Only the SuperLink sets a
-message id. The grids of this package need both. flwr is pinned to 1.41, and
-``tests/strategies/engines/test_flower_contract.py`` checks both.
+message id. The grids of this package need both. ``pyproject.toml`` admits no other version of flwr, and
+``tests/strategies/engines/test_flower_contract.py`` checks both parts.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ this process. :class:`strategies.engines.process_grid.ProcessGrid` and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from flwr.app import Context, Message, RecordDict, UserConfig
@@ -20,6 +20,7 @@ from curator.steps import counted
 from devices.client_app import app
 from devices.fleet import Fleet
 from strategies.engines.flower_internals import assume_identity, set_message_id
+from strategies.rounds.outbox import Outbox
 
 RUN_ID = 1
 # Puts another Grid around that of the devices (or silos) of a folder.
@@ -87,13 +88,14 @@ class DirectGrid(Grid):
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
         """Deliver all messages and return the replies.
 
-        Messages to many devices that are made as they are sent are delivered as the replies are read; others
-        at once. ``timeout`` has no effect: every device that is asked here answers.
+        An outbox is read once where a message may go to many devices: its messages are made and delivered as the
+        replies are read. Other messages are delivered at once. ``timeout`` has no effect: every device that is
+        asked here answers.
         """
-        if isinstance(messages, list) or not (self.takes_batches and isinstance(messages, Sized)):
-            numbered = list(self._number(messages))
-            return list(counted(self.deliver(numbered), len(numbered)))
-        return counted(self.deliver(self._number(messages)), len(messages))
+        if self.takes_batches and isinstance(messages, Outbox):
+            return counted(self.deliver(self._number(messages.once())), len(messages))
+        numbered = list(self._number(messages))
+        return list(counted(self.deliver(numbered), len(numbered)))
 
 
 class LocalGrid(DirectGrid):

@@ -27,12 +27,12 @@ class ShardWorker:
 
     Args:
         devices: Id of the devices.
-        root: As for :class:`devices.enrolment.parts.Parts`.
+        home: As for :class:`devices.enrolment.parts.Parts`.
     """
 
-    def __init__(self, devices: str, root: Path | None = None) -> None:
+    def __init__(self, devices: str, home: Path | None = None) -> None:
         assume_identity(run_id=RUN_ID)
-        self._devices, self._root = devices, root
+        self._devices, self._home = devices, home
         self._parts: Parts | None = None
         self._fleets: dict[Path, Fleet] = {}
 
@@ -40,7 +40,7 @@ class ShardWorker:
     def parts(self) -> Parts:
         """The shards on this machine; ValueError of one line where its folder cannot be used."""
         if self._parts is None:
-            self._parts = Parts(self._devices, self._root)
+            self._parts = Parts(self._devices, self._home)
         return self._parts
 
     def describe(self) -> tuple[str, list[int]]:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from curator.methods.base import Budget, Method
-from curator.methods.federated.fedavg import Federated
-from curator.methods.owner.owner import Baseline, OwnerMethod
+from curator.methods.owner.owner import Baseline
 from devices.facts import PublicFacts, Split
 from devices.mechanisms import Mechanism
 from devices.query import Query
@@ -70,9 +69,9 @@ def questions_on_paper(
     Raises:
         ValueError: one line, for a budget or a parameter that does not fit.
     """
-    if isinstance(method, OwnerMethod):
+    if method.trained_by == "owner":
         return () if isinstance(method, Baseline) else (PaperQuestion(hand_over(COLLECTION), PRIVATE),)
-    if isinstance(method, Federated):
+    if method.in_rounds:
         return ()
     few = few_people(facts)
     version = chosen_sampler(sampler, method, facts.n)

@@ -26,12 +26,16 @@ def tell_expected(several: Sequence[RunOptions], facts: GraphFacts | None = None
 
     Args:
         several: The runs. Those of which nothing is known are left out, and so are wrong options: the runs say why.
+            Of a run with more noise than was ever measured the memory alone is known, and of some methods nothing.
         facts: The people of all runs; None for what is known of each one's data set before it is made or read.
     """
-    loads = [load for options in several if (load := _load(options, facts)) is not None]
+    loads = [load for options in several if (load := _load(options, facts)) is not None and load.memory_known]
     if not loads:
         return
+    noisy = any(load.noisy for load in loads)
     seconds, memory = sum(load.total for load in loads), max(load.memory_bytes for load in loads)
+    if noisy and memory <= LARGE:
+        return
     if seconds <= LONG and memory <= LARGE:
         return
     seconds *= calibration() / constants()["machine"]["calibration"]
@@ -41,7 +45,10 @@ def tell_expected(several: Sequence[RunOptions], facts: GraphFacts | None = None
         most = max(load.memory_error for load in loads)
         error = f"memory within a factor of {most:g}, time extrapolated from runs of {min(far):,} people"
     runs = f"{len(several)} runs, the largest with " if len(several) > 1 else ""
-    log.info("expected: %sabout %s of memory, %s of CPU time (%s)", runs, in_gib(memory), duration(seconds), error)
+    took = f"{duration(seconds)} of CPU time ({error})"
+    if noisy:
+        took = f"within a factor of {MEMORY_ERROR:g}; at so small a budget the CPU time is not known"
+    log.info("expected: %sabout %s of memory, %s", runs, in_gib(memory), took)
 
 
 def _load(options: RunOptions, facts: GraphFacts | None) -> Load | None:

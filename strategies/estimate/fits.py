@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from curator.methods import find
-from curator.methods.federated.fedavg import Federated
 from devices.query import MAX_BYTES
 from strategies.estimate.asked import (
     PaperQuestion,
@@ -14,7 +13,8 @@ from strategies.estimate.asked import (
     trials_drawn,
 )
 from strategies.estimate.graph_facts import GraphFacts, known_before
-from strategies.estimate.load import MEMORY_ERROR, Load, expected_load, held_bytes
+from strategies.estimate.likely_pairs import likely_pairs
+from strategies.estimate.load import MEMORY_ERROR, Load, expected_load, held_bytes, is_noisy
 from strategies.estimate.machine import memory_bytes
 from strategies.setup.feature_share import divided
 from strategies.setup.options import RunOptions
@@ -48,10 +48,15 @@ def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Lo
         resolve(given, method, budget_of(given, public_features=False)).training
         for given in (options, RunOptions(method=options.method))
     )
-    in_rounds = issubclass(method, Federated)  # without epochs
+    epochs = 1.0 if method.in_rounds else training.epochs / usual.epochs
+    ones = ones_reported(asked, facts.n, facts.mean_degree)
+    pairs = None
+    if is_noisy(facts, ones):
+        budget = budget_of(options, public_features=options.public_features or method.public_features)
+        pairs = likely_pairs(resolve(options, method, budget).method, asked, facts)
     return expected_load(
-        options.method, facts, ones_reported(asked, facts.n, facts.mean_degree), trials_drawn(asked, facts.n),
-        nulls=options.nulls, reference=options.reference, epochs=1.0 if in_rounds else training.epochs / usual.epochs,
+        options.method, facts, ones, trials_drawn(asked, facts.n), pairs=pairs,
+        nulls=options.nulls, reference=options.reference, epochs=epochs,
         repeats=options.repeats, speed=speed, hidden=training.hidden,
         heads=training.gat_heads if training.gnn == "gat" else 0,
     )  # fmt: skip

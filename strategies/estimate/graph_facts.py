@@ -83,11 +83,14 @@ def known_before(options: RunOptions) -> GraphFacts | None:
 
 
 def measured(population: Population) -> GraphFacts:
-    """Return the facts of people who are there: of published data, not of anybody who is asked."""
+    """Return the facts of people who are there: of published data, not of anybody who is asked.
+
+    Where no edge joins two people with a label, the homophily is that of chance among classes of one size.
+    """
     facts, n = population.facts, len(population)
     degree, words = float(population.degrees.mean()), len(population.feature_indices) / n
-    same = population.homophily
+    same, classes = population.homophily, max(2, facts.classes)
     return GraphFacts(
-        n, max(facts.d, 1), max(2, facts.classes), min(max(degree, 1e-6), n - 1), same if same == same else 0.0,
+        n, max(facts.d, 1), classes, min(max(degree, 1e-6), n - 1), same if same == same else 1 / classes,
         min(max(words, 1.0), max(facts.d, 1)),
     )  # fmt: skip

@@ -32,6 +32,9 @@ _OF_A_RECORD = 24  # bytes: where its features and neighbours begin, and its lab
 MEMORY_ERROR, TIME_ERROR = 1.3, 1.5  # factors that the estimates keep on what they were tried on
 NEAR = 4  # times the largest measured size, up to which they keep them
 FAR_ERROR = 2.0  # factor of fitted memory beyond
+# Share of all pairs that reports name in the noisiest runs behind the constants. Beyond it, as at a small loss of a
+# whole record, nothing is said of a phase that depends on them, unless a law was tried there (likely_pairs).
+NOISIEST = 0.15
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Load:
         measured: Largest number of people of the runs behind the constants.
         people: Number of people of the run.
         by_law: Whether the memory follows from a law, which was tried on up to a million people.
+        noisy: Whether reports name a larger share of all pairs than in any measured run: its time is not known.
+        knows_pairs: Whether the memory counts the pairs that so much noise makes.
     """
 
     seconds: Mapping[str, float]
@@ -51,6 +56,13 @@ class Load:
     measured: int
     people: int
     by_law: bool
+    noisy: bool = False
+    knows_pairs: bool = False
+
+    @property
+    def memory_known(self) -> bool:
+        """Whether the memory was tried at such a budget."""
+        return not self.noisy or self.knows_pairs
 
     @property
     def total(self) -> float:
@@ -101,6 +113,7 @@ def expected_load(
     speed: float = 1.0,
     hidden: int = 16,
     heads: int = 0,
+    pairs: float | None = None,
 ) -> Load | None:
     """Return the load of a run; None for a method without constants.
 
@@ -116,6 +129,7 @@ def expected_load(
         speed: CPU time of this machine as a multiple of that of the measured one.
         hidden: Hidden units of the network.
         heads: Attention heads of a ``gat``, else 0.
+        pairs: Pairs that the method holds at once (:mod:`strategies.estimate.likely_pairs`); None if nobody knows.
     """
     known = constants()["methods"].get(method)
     if known is None:
@@ -133,8 +147,17 @@ def expected_load(
     seconds["nulls"] = known.get("nulls", 0.0) * again if nulls else 0.0
     seconds = {name: value * repeats * speed for name, value in seconds.items()}
     sizes = Sizes(
-        n=facts.n, d=facts.features, classes=facts.classes, edges=facts.edges, ones=ones, hidden=hidden, heads=heads
+        n=facts.n, d=facts.features, classes=facts.classes, edges=facts.edges, ones=ones, pairs=pairs or 0.0,
+        hidden=hidden, heads=heads,
     )  # fmt: skip
     law = peak_bytes(method, sizes, nulls=nulls)
     memory = constants()["machine"]["process_bytes"] + of("memory") if law is None else law
-    return Load(seconds, max(memory, held_bytes(facts, ones)), int(known["measured"]), facts.n, law is not None)
+    return Load(
+        seconds, max(memory, held_bytes(facts, ones)), int(known["measured"]), facts.n, law is not None,
+        noisy=is_noisy(facts, ones), knows_pairs=pairs is not None,
+    )  # fmt: skip
+
+
+def is_noisy(facts: GraphFacts, ones: float) -> bool:
+    """Return whether reports name a larger share of all pairs than in any measured run."""
+    return ones - facts.n * facts.mean_degree > NOISIEST * facts.n * facts.n

@@ -2,15 +2,14 @@
 
     methods, options -> one cell a method -> (budgets solved for) -> a sweep's pool -> results
 
-Every method gets the same population, splits and seeds in each repeat. The folder is named
-after them: a comparison that was stopped, or that gets one more method, runs only the
-methods without a result.
+Every method gets the same population, splits and seeds in each repeat. The folder is named after all options
+but the methods: a comparison that was stopped, or that gets one more method, runs only the methods without a
+result. A comparison of other options, or without some of the methods, has a folder of its own.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from curator.methods import Budget, find
 from devices.atomic_files import write_atomically
 from devices.data.population import Population
 from strategies.estimate.fits import check_fits
+from strategies.experiments.cells_folder import has_all_of
 from strategies.experiments.failures import Failures
 from strategies.experiments.match_budgets import guarantee_before, match
 from strategies.experiments.shared_question import differences, share, taken_over
@@ -28,12 +28,14 @@ from strategies.experiments.sweep_file import Cell
 from strategies.outputs.html import html_of_comparison
 from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
+from strategies.results.folder import read_result
 from strategies.results.levels import level_named
 from strategies.runs.set_up import set_up
 from strategies.setup.fingerprint import config_hash, hashed_options
-from strategies.setup.options import GNNS, RunOptions
+from strategies.setup.option_spec import MODEL
+from strategies.setup.options import RunOptions
+from strategies.setup.read_options import check_any_reads, read_alone
 from strategies.setup.run_setup import load_population
-from strategies.setup.settings import parameters_of
 
 FORMAT = 1
 
@@ -99,8 +101,7 @@ def compare(
 
     Args:
         methods: Names, in the order of display.
-        options: Options of every method; ``settings``, ``gnn`` and ``public_features`` go to the methods that have
-            them.
+        options: Options of every method. A method that does not read one runs without it.
         matching: (level, loss) that shall hold for every method that can have it.
         same_reports: Whether methods that ask the same question read the reports of one collection.
         engine, workers, ray_address, track: As in :func:`strategies.experiments.sweep.run_sweep`.
@@ -108,7 +109,7 @@ def compare(
 
     Raises:
         ValueError: one line, with nothing written: unknown methods, options that no method
-            has, folders that cannot be used, no method that can run, or no two methods that ask the same.
+            reads, folders that cannot be used, no method that can run, or no two methods that ask the same.
     """
     if options.state is not None:
         raise ValueError(f"--state {options.state} with compare: each method needs people of its own")
@@ -117,8 +118,6 @@ def compare(
     cells = cells_of(methods, options, taken_over(methods) if same_reports else {})
     for cell in cells:
         check_fits(cell.options)
-    if options.public_features:
-        cells = _with_features_of_their_own(cells)
     made = sharing = None
     if matching is not None:
         progress("matching", 0.0)
@@ -126,12 +125,14 @@ def compare(
     if same_reports:
         progress("comparing the questions", None)
         cells, sharing = share(cells, load_population(cells[0].options))
-    folder = options.out / _name(options)
-    swept = run_sweep(cells, folder, engine=engine, workers=workers, ray_address=ray_address, progress=progress,
-                      track=track)  # fmt: skip
+    swept = run_sweep(
+        cells, options.out / _name(options, matching, same_reports=same_reports), goes_on=has_all_of, engine=engine,
+        workers=workers, ray_address=ray_address, progress=progress, track=track,
+    )  # fmt: skip
+    folder = swept.folder
     failed = dict(swept.failures)
     folders = [row["folder"] for row in swept.rows if row["status"] != "failed"]
-    records = [json.loads((folder / name / "result.json").read_text()) for name in folders]
+    records = [read_result(folder / name / "result.json") for name in folders]
     done = {record["method"]: folder / name for record, name in zip(records, folders, strict=True)}
     paired = None if sharing is None else differences(sharing, done)
     document = {
@@ -148,10 +149,10 @@ def compare(
 
 
 def cells_of(methods: Sequence[str], options: RunOptions, taken: Mapping[str, Mapping[str, str]]) -> list[Cell]:
-    """Return one cell a method: the options that it has, and the parameters that it takes over.
+    """Return one cell a method: the options that it reads, and the parameters that it takes over.
 
     Raises:
-        ValueError: one line, for an unknown method, one that is named twice, or a parameter that none has.
+        ValueError: one line, for an unknown method, one that is named twice, or an option that none reads.
     """
     if not methods:
         raise ValueError("compare needs at least one METHOD (see `ldpsim methods`)")
@@ -159,34 +160,17 @@ def cells_of(methods: Sequence[str], options: RunOptions, taken: Mapping[str, Ma
         find(name)
         if name in methods[:place]:
             raise ValueError(f"{name} is named twice: a comparison has each method once")
-    own = {name: parameters_of(find(name)) for name in methods}
-    for key in options.settings:
-        if key not in set().union(*own.values()):
-            raise ValueError(f"--set {key}: none of {', '.join(methods)} has such a parameter")
-    cells = []
+    cells, reasons = [], {}
     for name in methods:
-        given = {key: value for key, value in options.settings.items() if key in own[name]}
-        kept = {**taken.get(name, {}), **given}
-        gnn = options.gnn if find(name).default_gnn in GNNS else None
+        taken_here = {key: value for key, value in taken.get(name, {}).items() if key not in options.settings}
         # A question that is taken over comes with the share that its own method has.
-        share = Budget.feature_share if options.feature_share is None and kept != given else options.feature_share
-        own_options = replace(options, method=name, settings=kept, gnn=gnn, feature_share=share)
-        cells.append(Cell(replace(own_options, engine="local", workers=None, ray_address=None, out=None), name))
+        share = Budget.feature_share if options.feature_share is None and taken_here else options.feature_share
+        given = replace(options, method=name, settings={**taken_here, **options.settings}, feature_share=share,
+                        engine="local", workers=None, ray_address=None, out=None)  # fmt: skip
+        own, reasons[name] = read_alone(given)
+        cells.append(Cell(own, name))
+    check_any_reads(options, reasons)
     return cells
-
-
-def _with_features_of_their_own(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells; a method that is about private features keeps them private.
-
-    A method that cannot be asked either way keeps its options, and its run says why.
-    """
-    population = load_population(cells[0].options)
-    made = []
-    for cell in cells:
-        private = Cell(replace(cell.options, public_features=False), cell.label)
-        fits = can_be_asked(cell.options, population) or not can_be_asked(private.options, population)
-        made.append(cell if fits else private)
-    return made
 
 
 def can_be_asked(options: RunOptions, population: Population) -> bool:
@@ -224,7 +208,11 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
     return made, Match(level, target, unmatched, tuple(of_reports))
 
 
-def _name(options: RunOptions) -> str:
-    people = hashed_options(options, lambda spec: spec.people)
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(options.dataset).stem or "data")
-    return f"compare-{plain}-{config_hash(people)}"
+def _name(options: RunOptions, matching: tuple[str, float] | None = None, *, same_reports: bool = False) -> str:
+    """Return the name of the folder, with a hash over everything that one comparison shows and another does not.
+
+    The reference and the null models change no result, and so no ``config_hash``; they stand in the table.
+    """
+    given = hashed_options(options, lambda spec: spec.hashed != "never" or spec.panel == MODEL)
+    shown = {**given, "method": None, "match": matching, "same_reports": same_reports}
+    return f"compare-{run_folder.name_of_data(options.dataset)}-{config_hash(shown)}"

@@ -21,7 +21,7 @@ from strategies.setup.feature_share import CHOSEN
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
 
-OF_A_PERSON = ("user", "node")  # levels of a whole record, with all its attributes
+_NAMES = {"adjacency": "edges", "features": "features"}
 _EXACT = 1e-9  # relative
 _PATIENCE = 12  # evaluations after which 0.1 % below is close enough: an accountant takes seconds
 _DOUBLINGS = 60
@@ -45,14 +45,13 @@ class Matched:
 
 
 def guarantee_before(setup: RunSetup) -> Guarantee:
-    """Return what a run will guarantee, before anybody is asked; ValueError for parameters that do not fit."""
-    return run_of(setup.method, setup.options.task).guarantee_before(setup, setup.repeats[0].split)
+    """Return what a run will guarantee, before anybody is asked; ValueError for parameters that do not fit.
 
-
-def guarantee_of_reports(setup: RunSetup) -> Guarantee:
-    """Return the guarantee of what people report, as if their public features were unknown."""
-    questions = run_of(setup.method).questions(setup, setup.repeats[0].split, "before")
-    return setup.method.guarantee(setup.population.facts, questions, replace(setup.budget, public_features=False))
+    It is over all collections that the run will really make, and of one where the others stand for other ones.
+    """
+    run, repeats = run_of(setup.method, setup.options.task), setup.repeats
+    asked = repeats if setup.asks_again else repeats[:1]
+    return run.guarantee_of(setup, [run.released_before(setup, repeat.split) for repeat in asked])
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,12 @@ class Accounts:
     Args:
         set_up: Checks options and makes the set-up of a run.
         before: Guarantee of a run, before anybody is asked.
-        of_reports: Guarantee of what people report, as if their public features were unknown.
+        public: Attributes that may be public in a record: then the loss of its private rest is made equal.
     """
 
     set_up: Callable[[RunOptions], RunSetup]
     before: Callable[[RunSetup], Guarantee] = guarantee_before
-    of_reports: Callable[[RunSetup], Guarantee] = guarantee_of_reports
+    public: frozenset[str] = frozenset({"features"})
 
 
 def match(options: RunOptions, population: Population, level: str, target: float) -> Matched:
@@ -93,18 +92,17 @@ def match_by(accounts: Accounts, options: RunOptions, level: str, target: float)
     method = setup.method
     knob, start = ("lambda_", method.lambda_) if isinstance(method, LabelAnswers) else ("epsilon", setup.budget.epsilon)
 
-    def at(value: float, make: Callable[[RunSetup], Guarantee] = accounts.before) -> dict[str, Any]:
-        return held(make(_with(setup, knob, value)).to_dict()["holds"], level)
+    def at(value: float) -> dict[str, Any]:
+        return held(accounts.before(_with(setup, knob, value)).to_dict()["holds"], level)
 
-    first, make, note = at(start), accounts.before, ""
+    first, of, note = at(start), "value", ""
     if first["status"] != "bounded":
-        # Public features leave the whole person unprotected. Then the loss of all that is reported is made equal.
-        make = accounts.of_reports
-        reported = at(start, make) if setup.budget.public_features and level in OF_A_PERSON else first
-        if reported["status"] != "bounded":
+        # What is public leaves the whole person unprotected. Then the loss of all that is reported is made equal.
+        if first["private_value"] is None or not accounts.public.issuperset(first["public"]):
             return Matched(options, None, _unbounded(first, level))
-        note = f"its features are public, and nothing protects them; what holds for all that is reported is {target:g}"
-    found = _solve(lambda value: float(at(value, make)["value"]), start, target)
+        of, names = "private_value", " and ".join(_NAMES[name] for name in first["public"])
+        note = f"its {names} are public, and nothing protects them; what holds for all that is reported is {target:g}"
+    found = _solve(lambda value: float(at(value)[of]), start, target)
     if isinstance(found, str):
         return Matched(options, first["value"], found)
     value, loss = found

@@ -14,20 +14,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from curator.methods import Method, find
-from curator.methods.federated.fedavg import Federated
-from curator.methods.federated.silos import Silos
-from curator.methods.owner.owner import OwnerMethod
+from curator.methods import find
 from strategies.experiments.compare import can_be_asked, cells_of
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import load_population
 
-_OTHERS: tuple[tuple[type[Method], tuple[str, ...]], ...] = (
-    (OwnerMethod, ("privgnn", "pate-m", "b1")),
-    (Silos, ("silo-fedavg-gcn", "silo-fedgcn", "raw")),
-    (Federated, ("fedavg-mlp", "dp-fedavg", "hogs", "raw")),
-    (Method, ("hogs", "sbp", "vote", "raw")),
-)
+_IN_ROUNDS = ("fedavg-mlp", "dp-fedavg", "hogs", "raw")
+_OTHERS = {
+    "owner": ("privgnn", "pate-m", "b1"),
+    "silos": ("silo-fedavg-gcn", "silo-fedgcn", "raw"),
+    "devices": _IN_ROUNDS,
+    "alone": _IN_ROUNDS,
+    "curator": ("hogs", "sbp", "vote", "raw"),
+}  # by the method's `trained_by`
 _FEW = 60  # people on whom options are tried; nobody is asked
 
 
@@ -38,7 +37,7 @@ def methods_to_compare(options: RunOptions) -> list[str]:
         options: Options of the run, which fitted its method.
     """
     own = find(options.method)
-    others = next(names for kind, names in _OTHERS if issubclass(own, kind))
+    others = _OTHERS[own.trained_by]
     names = [options.method, *(name for name in others if name != options.method)]
     tried = replace(
         options, clients=None, split="random", label_rate=None, state=None, from_reports=None, save_reports=False,
@@ -47,9 +46,7 @@ def methods_to_compare(options: RunOptions) -> list[str]:
     people = load_population(RunOptions(dataset="generated", clients=_FEW))
     kept = []
     for cell in cells_of(names, tried, {}):
-        one_report = not issubclass(find(cell.label), (OwnerMethod, Federated))
-        private = replace(cell.options, public_features=False)
-        fits = can_be_asked(cell.options, people) or can_be_asked(private, people)
-        if cell.label == options.method or not one_report or fits:
+        one_report = find(cell.label).trained_by == "curator"
+        if cell.label == options.method or not one_report or can_be_asked(cell.options, people):
             kept.append(cell.label)
     return kept

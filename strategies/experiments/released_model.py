@@ -24,7 +24,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ from curator.pairs.ranking import auc_between
 from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
 from devices.facts import IntArray, Split
+from strategies.experiments.compare import cells_of
 from strategies.people.owned_graph import sparse_features
 from strategies.progress import Progress, quiet
 from strategies.results.outcome import Outcome
@@ -93,8 +94,8 @@ def audit_released(options: ReleasedOptions, *, progress: Progress = quiet) -> l
     """Return the rows of all methods; a ValueError of one line for options that do not fit."""
     effort = Effort(confidence=options.confidence, rows=len(LEVELS) * len(options.methods), seed=options.seed)
     rows: list[InferenceRow] = []
-    for number, name in enumerate(options.methods):
-        run = _options(options, name)
+    cells = cells_of(options.methods, _options(options), {})
+    for number, run in enumerate(cell.options for cell in cells):
         people = load_population(run)
 
         def tell(share: float, before: int = number) -> None:
@@ -255,9 +256,9 @@ def _threshold(options: RunOptions, people: Population, effort: Effort) -> Infer
     )  # fmt: skip
 
 
-def _options(asked: ReleasedOptions, method: str) -> RunOptions:
+def _options(asked: ReleasedOptions) -> RunOptions:
     clients = asked.clients or (120 if asked.dataset.startswith(GENERATED) else None)
-    return RunOptions(method=method, dataset=asked.dataset, clients=clients, epsilon=asked.epsilon, seed=asked.seed,
+    return RunOptions(dataset=asked.dataset, clients=clients, epsilon=asked.epsilon, seed=asked.seed,
                       settings=asked.settings, reference=False, nulls=False, device="cpu", engine="local",
                       out=None)  # fmt: skip
 
@@ -286,8 +287,7 @@ def _published(outcome: Outcome, setup: RunSetup, people: Population) -> np.ndar
             scores = model.output(model.activate(model.pre_activation(), training=False))
             return np.asarray(torch.log_softmax(scores.double(), dim=1).numpy())
     if isinstance(model, TwoLayers):
-        assert isinstance(setup.method, Federated)
-        return log_probabilities(model, setup.method, people)
+        return log_probabilities(model, cast(Federated, setup.method), people)
     predictions = outcome.predictions
     if predictions is None:
         raise ValueError(f"{setup.method.name} publishes no single model")

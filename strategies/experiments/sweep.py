@@ -7,25 +7,25 @@ interrupted cell continues in its folder; devices that answered before repeat th
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from devices import datasets
-from devices.atomic_files import exclusive_lock
 from strategies.engines.collect import choose
 from strategies.engines.pool import Pool, on_ray, processes
 from strategies.engines.usage import forget_peak
 from strategies.estimate.expected import tell_expected
 from strategies.estimate.fits import check_fits
+from strategies.experiments.cells_folder import GoesOn, anything, hold_cells
 from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
 from strategies.experiments.sweep_table import SweepRow, failed_row, row_of, write_tables
-from strategies.progress import Progress, noted_if_interrupted, quiet
+from strategies.progress import Progress, noted_if_interrupted, quiet, warn
 from strategies.results import folder as run_folder
+from strategies.results.folder import read_result
 from strategies.results.paired import read_scores
 from strategies.setup.options import RunOptions, check_ray_address
 from strategies.tracking.targets import check_targets
@@ -59,6 +59,7 @@ def run_sweep(
     cells: Sequence[Cell],
     folder: Path,
     *,
+    goes_on: GoesOn = anything,
     engine: str = "auto",
     workers: int | None = None,
     ray_address: str | None = None,
@@ -70,6 +71,8 @@ def run_sweep(
     Args:
         cells: In canonical order (:func:`strategies.experiments.sweep_file.read_sweep`).
         folder: The sweep's folder; created if it is missing.
+        goes_on: Whether these cells go on with those that a folder was made for. If not, the folder is left as it
+            is, and the first numbered one beside it is taken (:mod:`strategies.experiments.cells_folder`).
         engine: ``local`` (processes of this machine) or ``ray``; ``auto`` is ``ray`` if an
             address is given. The collection inside a cell is always local.
         workers: Number of cells at a time; None for one per core.
@@ -97,8 +100,10 @@ def run_sweep(
         on_ray(workers, ray_address) if over_ray else processes(workers) as pool,
     ):
         digests = _check(cells, pool, progress)
-        run_folder.prepare(folder)
-        with _locked(folder):
+        by_label = {cell.label: digest if isinstance(digest, str) else None
+                    for cell, digest in zip(cells, digests, strict=True)}  # fmt: skip
+        with hold_cells(folder, by_label, goes_on) as held:
+            folder = held
             outcomes |= _earlier(cells, digests, folder)
             found = sum(isinstance(outcome, str) for outcome in outcomes.values())
             tasks = [
@@ -196,25 +201,20 @@ def _people(options: RunOptions) -> tuple[Any, ...]:
     return options.dataset, options.data_dir, options.clients, options.seeds_of(0).population if drawn else None
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock the folder. The system releases the lock when this process ends."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(exclusive_lock(folder, wait=False))
-        except BlockingIOError:
-            raise ValueError(f"{folder}: another sweep or comparison is using this folder") from None
-        yield
-
-
 def results_in(folder: Path) -> Results:
-    """Return (folder name, record) of the results below a folder, by config hash."""
+    """Return (folder name, record) of the results below a folder, by config hash.
+
+    A folder with another name than a run gives is a copy, or somebody's own: it is left out, with a warning.
+    """
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for path in sorted(folder.glob("*/result.json")):
         # An unreadable result is ignored: the cell runs again, in another folder.
         with suppress(OSError, ValueError, KeyError, TypeError):
-            record = json.loads(path.read_text())
-            found.setdefault(record["config_hash"], []).append((path.parent.name, record))
+            record = read_result(path)
+            if run_folder.is_name_of(path.parent.name, record["config_hash"]):
+                found.setdefault(record["config_hash"], []).append((path.parent.name, record))
+            else:
+                warn(f"{path.parent} has not the name of its run: it counts as a copy, and its result is not used")
     return found
 
 
@@ -242,5 +242,5 @@ def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], folder: Pat
 def _row(place: int, cell: Cell, digest: str | Failed, outcome: str | Failed, folder: Path) -> SweepRow:
     if isinstance(outcome, Failed):
         return failed_row(place + 1, cell.options, digest if isinstance(digest, str) else None, outcome.line)
-    record = json.loads((folder / outcome / "result.json").read_text())
+    record = read_result(folder / outcome / "result.json")
     return row_of(place + 1, record, outcome)

@@ -17,13 +17,17 @@
 Keys are the fields of :class:`strategies.RunOptions`. The order of the cells is canonical:
 first the grid, with its keys in the order of the fields (the last key varies fastest, values
 as listed), then ``cells`` as written. Nothing is written to disk.
+
+A cell runs without an option of ``fixed`` or ``grid`` that its method does not read: ``raw`` above has no epsilon and
+no tau, so its nine cells of a seed are one. An option that no cell reads is refused, as is one of ``cells`` that this
+cell does not read.
 """
 
 from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +37,7 @@ from curator.names import nearest
 from devices import datasets
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
+from strategies.setup.read_options import read_alone
 
 TABLES = ("fixed", "grid", "cells")
 # Options of the whole sweep: the command line has them.
@@ -58,6 +63,17 @@ class Cell:
     track: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Written:
+    """A cell as it is written: ``own`` are the keys that distinguish it, ``given`` all, ``alone`` one of [[cells]]."""
+
+    options: RunOptions
+    label: str
+    own: Mapping[str, Any]
+    given: frozenset[str]
+    alone: bool
+
+
 def read_sweep(path: Path) -> tuple[Cell, ...]:
     """Return the cells of a sweep file, in canonical order; each option's ``out`` is None.
 
@@ -71,14 +87,12 @@ def read_sweep(path: Path) -> tuple[Cell, ...]:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f"{path}: {reason}") from None
     try:
-        cells = tuple(_distinct(_cells(document)))
-        _check_settings(cells)
-        return cells
+        return tuple(_read_by_some(list(_distinct(_cells(document)))))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _cells(document: Mapping[str, Any]) -> Iterator[Cell]:
+def _cells(document: Mapping[str, Any]) -> Iterator[_Written]:
     for key in document:
         if key not in TABLES:
             raise ValueError(f"{key}: a sweep file has the tables [fixed], [grid] and [[cells]]{nearest(key, TABLES)}")
@@ -142,7 +156,7 @@ def _place(key: str) -> tuple[int, str]:
     return list(_OPTIONS).index(key.partition(".")[0]), key
 
 
-def _cell(where: str, fixed: Mapping[str, Any], own: Mapping[str, Any]) -> Cell:
+def _cell(where: str, fixed: Mapping[str, Any], own: Mapping[str, Any]) -> _Written:
     given = {**fixed, **own}
     values: dict[str, Any] = {"out": None, "engine": "local"}
     for key in sorted(given, key=_place):
@@ -160,7 +174,27 @@ def _cell(where: str, fixed: Mapping[str, Any], own: Mapping[str, Any]) -> Cell:
             raise ValueError(f"unknown dataset {options.dataset!r}{nearest(options.dataset, datasets.names())}")
     except ValueError as error:
         raise ValueError(f"{label}: {error}") from None
-    return Cell(options, label)
+    written = {key: own[key] for key in sorted(own, key=_place)}
+    return _Written(options, label, written, frozenset(given), where != "[grid]")
+
+
+def _read_by_some(cells: Sequence[_Written]) -> Iterator[Cell]:
+    """Yield the cells with the options that they read; cells that this makes equal are one."""
+    read, reasons = set[str](), dict[str, str]()
+    made: dict[str, Cell] = {}
+    for cell in cells:
+        options, unread = read_alone(cell.options)
+        for key, reason in unread.items():
+            if cell.alone and key in cell.own:
+                raise ValueError(f"{cell.label}: {key}: {reason}")
+            reasons.setdefault(key, reason)
+        read |= cell.given - unread.keys()
+        label = ", ".join(f"{key}={_shown(value)}" for key, value in cell.own.items() if key not in unread)
+        made.setdefault(repr(options), Cell(options, label or cell.label))
+    for key, reason in reasons.items():
+        if key not in read:
+            raise ValueError(f"{key}: no cell reads it ({reason})")
+    yield from made.values()
 
 
 def _typed(where: str, key: str, given: Any) -> Any:
@@ -191,28 +225,11 @@ def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _distinct(cells: Iterator[Cell]) -> Iterator[Cell]:
-    index: dict[str, Cell] = {}
+def _distinct(cells: Iterator[_Written]) -> Iterator[_Written]:
+    index: dict[str, _Written] = {}
     for cell in cells:
         # Equal values of different types (3 and 3.0) have become the same option.
         same = index.setdefault(repr(cell.options), cell)
         if same is not cell:
             raise ValueError(f"the same cell is listed twice ({same.label} and {cell.label})")
         yield cell
-
-
-def _check_settings(cells: tuple[Cell, ...]) -> None:
-    """Refuse a key that is a parameter of none of the methods it is given to.
-
-    One that only some of them have is the others' failure, cell by cell.
-    """
-    given: dict[str, set[str]] = {}
-    for cell in cells:
-        for key in cell.options.settings:
-            given.setdefault(key, set()).add(cell.options.method)
-    for key, methods in given.items():
-        from strategies.setup.settings import TRAINING, parameters_of
-
-        known = TRAINING.union(*(parameters_of(find(name)) for name in methods))
-        if key not in known:
-            raise ValueError(f"settings.{key}: {', '.join(sorted(methods))} has no such parameter{nearest(key, known)}")

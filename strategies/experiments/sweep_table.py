@@ -26,12 +26,13 @@ _SEEDS = tuple(declared(Seeds))
 _FIRST = (
     "cell", "status", "method", "dataset", "gnn", "nodes", "edges", "features", "classes", *_OPTIONS,
     *(f"{name}_seed" for name in _SEEDS), "config_hash", "test", "val", "macro_f1", "std", "nonprivate_test",
-    "nonprivate_test_own_settings", *COLUMNS, "trust", "claimed", "holds", "collections",
+    "nonprivate_test_own_settings", *COLUMNS, "trust", "claimed", "holds", "collections", "searched",
     "asked", "answered", "refused", "silent", "failed", "rounds", "messages", "downlink_bytes", "uplink_bytes",
     "downlink_bytes_per_device", "uplink_bytes_per_device", "edge_precision", "edge_recall", "edges_kept",
     "feature_mae", "aggregate_mae", *MEASURED,
 )  # fmt: skip
 _LAST = ("folder", "error")
+_OF_A_LEVEL = ("", "_status", "_delta", "_of_one")
 
 
 def failed_row(number: int, options: RunOptions, digest: str | None, line: str) -> SweepRow:
@@ -75,6 +76,7 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> SweepRow:
         "trust": privacy["trust"],
         "claimed": privacy["claimed"]["value"],
         "collections": privacy["collections"],
+        "searched": privacy["searched"],
         # A retry counts as replayed, so the sum does not depend on interruptions.
         "answered": devices["reported"] + devices["replayed"],
         **{name: devices[name] for name in ("asked", "refused", "silent", "failed")},
@@ -87,15 +89,16 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> SweepRow:
     }
     for level in LEVELS:
         held = privacy["holds"][level]
+        one = held.get("of_one") or {"value": None}
         row |= {f"holds_{level}": held["value"], f"holds_{level}_status": held["status"],
-                f"holds_{level}_delta": held["delta"]}  # fmt: skip
+                f"holds_{level}_delta": held["delta"], f"holds_{level}_of_one": one["value"]}  # fmt: skip
     return row
 
 
 def columns(rows: Sequence[SweepRow]) -> list[str]:
     """Return the columns of a table: the fixed ones, with the parameters of all cells before the last two."""
-    held = [f"holds_{level}{part}" for level in LEVELS for part in ("", "_status", "_delta")]
-    place = _FIRST.index("holds")  # three columns for each level of guarantee stand there
+    held = [f"holds_{level}{part}" for level in LEVELS for part in _OF_A_LEVEL]
+    place = _FIRST.index("holds")  # four columns for each level of guarantee stand there
     parameters = sorted({name for row in rows for name in row if name.startswith("param_")})
     return [*_FIRST[:place], *held, *_FIRST[place + 1 :], *parameters, *_LAST]
 

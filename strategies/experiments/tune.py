@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from curator.methods import Question, Reference, find
-from curator.methods.owner.owner import OwnerMethod
 from curator.names import nearest
 from strategies.experiments.trial import Trial, gather
 from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from strategies.runs.set_up import set_up
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
+from strategies.setup.read_options import SET, read_alone
 from strategies.setup.run_setup import RunSetup
 from strategies.setup.settings import TRAINING, Settings, resolve
 
@@ -68,9 +68,12 @@ class SearchResult:
 
 
 def built_in(options: RunOptions, query: ValueGrid | None = None) -> tuple[ValueGrid, ...]:
-    """Return the method's own grid, in stages, without parameters that ``--set`` or the query's grid gives."""
+    """Return the method's own grid, in stages, without parameters that the search does not need.
+
+    ``--set`` or the query's grid gives some, and beside others given by ``--set`` nothing reads some.
+    """
     stages = find(options.method).search_grid
-    elsewhere = {*options.settings, *(query or {})}
+    elsewhere = {*options.settings, *(query or {}), *_unread(options, stages)}
     left = ({key: values for key, values in stage.items() if key not in elsewhere} for stage in stages)
     return tuple(stage for stage in left if stage) or ({},)
 
@@ -163,7 +166,7 @@ def _setups(
     """Return the checked set-up of every query."""
     method = find(options.method)
     of_method = {entry.name for entry in fields(method)}  # type: ignore[arg-type]
-    if issubclass(method, OwnerMethod):
+    if method.trained_by == "owner":
         raise ValueError(f"tune {options.method}: its owner sees raw data, and there are no reports to search on")
     for key in query:
         if key != "feature_share" and key not in of_method:
@@ -187,6 +190,8 @@ def _setups(
                                  "parameters that only the curator uses belong to --grid")  # fmt: skip
         setups.append(setup)
         asked.append(questions)
+    for key, reason in _unread(options, stages).items():
+        raise ValueError(f"--grid {key}: {reason}")
     with _named("--grid"):
         for stage in stages:
             for values in _products(stage):
@@ -195,6 +200,20 @@ def _setups(
                     raise ValueError(f"--grid {_words(values)}: changes what people are asked; "
                                      "such parameters belong to --tune-query")  # fmt: skip
     return setups
+
+
+def _unread(options: RunOptions, stages: Sequence[ValueGrid]) -> dict[str, str]:
+    """Return why nothing reads a parameter, for each that nothing reads beside any other values of its stage."""
+    found: dict[str, str] = {}
+    for stage in stages:
+        every = [read_alone(_with_values(options, values))[1] for values in _products(stage)]
+        found |= {key: every[0][SET + key] for key in stage if all(SET + key in unread for unread in every)}
+    return found
+
+
+def _with_values(options: RunOptions, values: Values) -> RunOptions:
+    given = {key: value if isinstance(value, str) else repr(value) for key, value in values.items()}
+    return replace(options, settings={**options.settings, **given})
 
 
 @contextmanager
@@ -215,8 +234,7 @@ def _with_query(options: RunOptions, values: Values) -> RunOptions:
 
 
 def _settings(setup: RunSetup, values: Values) -> Settings:
-    given = {key: value if isinstance(value, str) else repr(value) for key, value in values.items()}
-    options = replace(setup.options, settings={**setup.options.settings, **given})
+    options = _with_values(setup.options, values)
     return resolve(options, find(options.method), setup.budget)
 
 

@@ -34,6 +34,7 @@ def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueG
     over = "one collection" if options.repeats == 1 else f"{options.repeats} collections"
     keys = [*options.settings, *(key for key in found.best.query if key != "feature_share"), *found.best.values]
     return {
+        "method": options.method,
         "dataset": options.dataset,
         "gnn": found.settings.training.gnn,
         "split": options.split,
@@ -77,11 +78,15 @@ def read_settings(path: Path) -> tuple[str, list[Setting]]:
 def store(path: Path, setting: Mapping[str, Any]) -> None:
     """Write a setting to a file. It replaces a setting for the same runs, or comes last.
 
+    A setting that names no method, as in ``curator/tuned``, is that of the file's method: it counts as the same one.
+
     Raises:
         ValueError: one line, for a file that cannot be used.
     """
     head, settings = read_settings(path)
-    place = next((i for i, entry in enumerate(settings) if _conditions(entry) == _conditions(setting)), len(settings))
+    own = {"method": setting.get("method")}
+    same = (place for place, entry in enumerate(settings) if own | _conditions(entry) == own | _conditions(setting))
+    place = next(same, len(settings))
     settings[place : place + 1] = [dict(setting)]
     parts = [head] if head else []
     try:

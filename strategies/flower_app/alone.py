@@ -10,6 +10,7 @@ declared for Flower (:mod:`strategies.setup.options`), and these:
     state-dir      folder of the enrolled devices; in a simulation they are enrolled there
     facts          file with what is public (:mod:`strategies.flower_app.deployed`)
     eps-labels     if given, labels are private and asked for
+    settings       parameters of the method and the training, KEY=VALUE with commas between them
     collection     id of an interrupted collection of a deployment, to continue it
     minimum-nodes  number of nodes to wait for (default: one a device)
     timeout        seconds after which a device that has not answered counts as silent
@@ -18,13 +19,14 @@ declared for Flower (:mod:`strategies.setup.options`), and these:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid
 
+from curator.methods import find
 from curator.methods.base import Question
 from devices.client_app import default_state_folder
 from devices.collector import CollectorKey
@@ -33,6 +35,7 @@ from devices.enrolment.state import State, is_enrolled
 from devices.facts import PublicFacts
 from strategies.engines.flower_job import Job
 from strategies.flower_app.deployed import PublicFile, run_deployed
+from strategies.flower_app.given import options_given
 from strategies.flower_app.roster import collection_of, introduce, wait_for_nodes
 from strategies.rounds.collect_once import Collected, run_collection
 from strategies.rounds.stages import Stages
@@ -90,16 +93,9 @@ def default_config() -> dict[str, str | int | float]:
     defaults: dict[str, str | int | float] = dict(OWN_KEYS)
     for spec in declared(RunOptions).values():
         if spec.flower:
-            kind = spec.types[0]
-            empty = kind() if kind in (int, float) else ""
+            empty = "" if str in spec.types or Path in spec.types else spec.types[0]()
             defaults[spec.key] = spec.default if isinstance(spec.default, str) else empty
     return defaults
-
-
-def options_given(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a run that a configuration gives."""
-    flower = [spec for spec in declared(RunOptions).values() if spec.flower]
-    return {spec.name: spec.types[0](config[spec.key]) for spec in flower if config.get(spec.key)}
 
 
 def _simulate(config: Any, state: Path, people: int, collect: Any) -> None:
@@ -113,7 +109,8 @@ def _simulate(config: Any, state: Path, people: int, collect: Any) -> None:
         )
         people = SMALLEST_GENERATED
     given = options_given(config)
-    private = given.get("eps_labels") is not None
+    asks = find(str(given.get("method") or RunOptions.method)).asks_labels  # by itself
+    private = given.get("eps_labels") is not None and not asks
     options = RunOptions(**{"out": state.parent, **given, "dataset": dataset, "clients": people, "engine": "flower",
                             "private_labels": private, "state": state})  # fmt: skip
     result = simulate(options, progress=lambda phase, share: print(f"{phase} ...", flush=True), collect=collect)

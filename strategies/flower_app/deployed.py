@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +31,16 @@ from strategies.rounds.batches import ask_in_batches
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.reading import read_reports
 from strategies.rounds.stages import Stages, at_stage, stages_of
-from strategies.setup.options import Seeds
+from strategies.setup.option_spec import declared
+from strategies.setup.options import AUTO, RunOptions, Seeds
 
 if TYPE_CHECKING:
+    from curator.learning.training import TrainingSettings
     from curator.methods import Method, Question
     from curator.methods.base import Budget
+
+_ELSEWHERE = ("seed", "out", "collector_key")  # read by the app itself
+_OF_DATA = ("dataset", "data_dir", "split")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +106,7 @@ def agreed_policy(
     """Return the policy of a device that answers the question which :func:`run_deployed` asks, once.
 
     Args:
-        config: ``method``, ``epsilon`` and ``eps-labels`` of the run.
+        config: The run's configuration: method, budget and parameters.
         public: What is public.
         on_requery, caps: As in :func:`devices.policy.policy.policy_for`.
         only_this: Whether it accepts this question alone.
@@ -109,39 +114,56 @@ def agreed_policy(
     Raises:
         ValueError: for a method that asks nobody there, or a budget or cap that is not allowed.
     """
-    _, method, budget = _method_of(config, public)
-    questions = _questions(method, public, public.split(0), budget, "any")
+    method, budget, _ = _method_of(config, public)
+    questions = _questions(method, public, public.split(0), budget, "any", config)
     queries = [question.query for question in questions]
     return policy_for(queries, public.facts, on_requery=on_requery, caps=caps, only_these=only_this)
 
 
-def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[type[Method], Method, Budget]:
+def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, Budget, TrainingSettings]:
+    """Return the method, the budget and the training; ValueError of one line for what a deployment does not read."""
+    from curator.learning.training import TrainingSettings
     from curator.methods import Reference, find
-    from curator.methods.base import Budget
+    from strategies.flower_app.given import options_given
+    from strategies.setup.feature_share import divided
+    from strategies.setup.read_options import check_read
+    from strategies.setup.run_setup import budget_of
+    from strategies.setup.settings import TRAINING, resolve
 
     kind = find(str(config.get("method") or "hogs"))
-    method = kind.from_settings({})
-    if isinstance(method, Reference):
+    if issubclass(kind, Reference):
         raise ValueError(f"--method {kind.name}: a reference asks nobody and needs raw data")
     if kind.public_features:
         raise ValueError(f"--method {kind.name}: its features are public, and the file of public facts holds none")
     if kind.public_graph:
         raise ValueError(f"--method {kind.name}: its graph is public, and the file of public facts holds no edges")
-    budget = Budget(private_labels=not np.any(public.labels >= 0))
-    if config.get("epsilon"):
-        budget = replace(budget, epsilon=float(config["epsilon"]))
-    if config.get("eps-labels"):
-        budget = replace(budget, eps_labels=float(config["eps-labels"]))
-    return kind, method, budget
+    given = {name: value for name, value in options_given(config).items() if name not in _ELSEWHERE}
+    options = RunOptions(**{**given, "reference": False, "private_labels": not np.any(public.labels >= 0)})
+    for name in _OF_DATA:
+        spec = declared(RunOptions)[name]
+        if spec.is_given(value := getattr(options, name)):
+            raise ValueError(f"{spec.said(value)}: a deployment does not read it; its people are those of the facts")
+    budget = budget_of(options, public_features=False)
+    settings = resolve(options, kind, budget)
+    check_read(options, settings.method)
+    if options.feature_share == AUTO:
+        budget, settings = divided(options, settings, budget, public.facts, len(public.split(0).train))
+    chosen = {key: getattr(settings.training, key) for key in options.settings if key in TRAINING}
+    return settings.method, budget, TrainingSettings(gnn=settings.training.gnn, **chosen)
 
 
 def _questions(
-    method: Method, public: PublicFile, split: Split, budget: Budget, collection: str
+    method: Method, public: PublicFile, split: Split, budget: Budget, collection: str, config: Mapping[str, Any]
 ) -> tuple[Question, ...]:
     from strategies.setup.sampler import chosen_sampler, drawn_by
 
     facts = public.facts
-    return drawn_by(method.questions(facts, split, budget, collection), chosen_sampler(None, method, facts.n))
+    questions = method.questions(facts, split, budget, collection)
+    if not questions:
+        raise ValueError(
+            f"--method {method.name}: a deployment asks each device for one report, and this method asks for none"
+        )
+    return drawn_by(questions, chosen_sampler(int(config.get("sampler") or 0) or None, method, facts.n))
 
 
 def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, collect: Callable[..., Collected]) -> Path:
@@ -158,16 +180,15 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
         ValueError: for a mistake of the user, in one line.
         Refused: if no device reported.
     """
-    from curator.learning.training import TrainingSettings
     from strategies.runs.simulate import Refused
 
     seeds = Seeds.derive(int(config.get("seed") or 0))
-    kind, method, budget = _method_of(config, public)
+    method, budget, training = _method_of(config, public)
     split = public.split(seeds.split)
     collection = str(config.get("collection") or uuid.uuid4().hex)
-    questions = _questions(method, public, split, budget, collection)
+    questions = _questions(method, public, split, budget, collection, config)
     print(f"collection {collection}: to go on with it, --run-config 'collection=\"{collection}\"'", flush=True)
-    folder = out / f"{kind.name}-{collection}"
+    folder = out / f"{method.name}-{collection}"
     stages = Stages(method, public.facts, folder)
     known = PublicKnowledge(public.facts, split, public.labels)
 
@@ -187,13 +208,12 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
     reports = read_reports(public.facts, questions, collected)
     reports.save(folder / "reports")
     graph = method.reconstruct(reports, known)
-    settings = TrainingSettings(gnn=kind.default_gnn)
-    trained = method.train(graph, settings=settings, classes=public.facts.classes, seed=seeds.training, device="auto")
+    trained = method.train(graph, settings=training, classes=public.facts.classes, seed=seeds.training, device="auto")
     run_folder.write_model(folder, trained.model.state_dict())
     np.save(folder / "predictions.npy", trained.predictions, allow_pickle=False)
     guarantee = method.guarantee(public.facts, questions, budget)
     summary = {
-        "method": kind.name,
+        "method": method.name,
         "collection": collection,
         "devices": {**counts, "refused": sum(collected.refused.values()), "reports_sha256": collected.reports_sha256},
         "privacy": guarantee.to_dict(),

@@ -20,8 +20,9 @@ from flwr.serverapp.strategy import FedAvg
 from devices.atomic_files import write_atomically
 from devices.network import FloatArray
 from devices.training_task import Task
+from strategies.federated.fedavg import EVERYBODY
 from strategies.flower_app.roster import ready_nodes
-from strategies.rounds.fedavg import EVERYBODY, run_rounds
+from strategies.rounds.flower_rounds import run_rounds
 from strategies.rounds.training_grid import TrainingGrid
 
 

@@ -33,13 +33,6 @@ def edge_counts(given: IntArray, kept: int, n: int) -> dict[str, int]:
     }
 
 
-def homophily(population: Population) -> float | None:
-    """Return the share of edges of one class among edges between labelled people, None without any."""
-    ends = population.labels[population.edges]
-    left, right = ends[:, (ends >= 0).all(axis=0)]
-    return float(np.mean(left == right)) if len(left) else None
-
-
 def summarize(
     population: Population, given: IntArray, *, directed: bool | None, found_masks: list[str], range_from: str,
     classes_from: str,
@@ -72,7 +65,7 @@ def summarize(
         "features": facts.d,
         "feature_rate": len(values) / cells if cells else None,
         "feature_values": {"low": ends[0], "high": ends[1]} if cells else None,
-        "homophily": homophily(population),
+        "homophily": population.homophily if np.isfinite(population.homophily) else None,
         "masks": {"found": found_masks, "kept": split is not None},
         "public": {
             "people": facts.n,

@@ -32,6 +32,7 @@ from devices.mechanisms import (
     OneBit,
     OwnFeaturesVote,
     RandomizedResponse,
+    SubsetSelection,
     Window,
 )
 from devices.mechanisms.base import Grouping, Mechanism
@@ -132,6 +133,15 @@ def _far_steps(mechanism: Any, said: Said) -> IntArray:
     return np.where(_high(mechanism, said), LARGEST, -LARGEST)
 
 
+def _subset(mechanism: SubsetSelection, said: Said) -> BoolArray:
+    """bool (categories,): the claimed category and those after it; the true one only where there are too few others."""
+    claimed, own = (mechanism.category(said.value(mechanism, record)) for record in (said.false, said.true))
+    after = [(claimed + step) % mechanism.categories for step in range(mechanism.categories)]
+    report = np.zeros(mechanism.categories, np.bool_)
+    report[sorted(after, key=lambda category: category == own != claimed)[: mechanism.size]] = True
+    return report
+
+
 def _exact(mechanism: Mechanism, said: Said) -> Any:
     return said.value(mechanism)
 
@@ -153,6 +163,7 @@ RESPONSES: Mapping[type[Mechanism], Callable[[Any, Said], Any]] = {
     AnalyticGaussian: _far_steps,
     ClearFeatures: _exact,
     GRR: _exact,
+    SubsetSelection: _subset,
     ClearLabel: _exact,
 }
 

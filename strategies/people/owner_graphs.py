@@ -26,15 +26,21 @@ def public_graph(population: Population, division: Division, *, labelled: bool) 
     return PlainGraph.build(sparse_features(population)[nodes], _inside(population.edges, nodes), labels)
 
 
-def shown_publicly(population: Population, division: Division, nodes: IntArray, labels: IntArray) -> Known:
-    """Return what everybody may know after a release: the public people's graph, and the labels of these nodes."""
+def shown_publicly(
+    population: Population, division: Division, nodes: IntArray, labels: IntArray, *, released: bool
+) -> Known:
+    """Return what everybody may know: the public people's graph, and the labels of these nodes.
+
+    The labels are public, or the owner has ``released`` them from the answers of private people.
+    """
     said = np.full(len(population), -1, np.int64)
     said[nodes] = labels
     public = np.zeros(len(population), np.bool_)
     public[division.public] = True
     edges = population.edges
     features = csr_array(diags_array(public.astype(np.float32)) @ sparse_features(population))
-    return Known(population.facts.classes, said, division, edges[:, public[edges].all(axis=0)], features)
+    return Known(population.facts.classes, said, division, edges[:, public[edges].all(axis=0)], features,
+                 frozenset(("label",) if released else ()))  # fmt: skip
 
 
 def owned_people(population: Population, division: Division, *, trust: Trust = "none") -> OwnedGraph:

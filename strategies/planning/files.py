@@ -3,84 +3,100 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from curator.methods.federated.fedavg import Federated
-from curator.methods.owner.owner import OwnerMethod
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
+from strategies.flower_app.given import as_config
 from strategies.planning.plan import Plan
 from strategies.planning.rows import PlanRow, settings_of
 from strategies.results import folder as run_folder
 from strategies.setup.fingerprint import ldpsim_version
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
+from strategies.setup.read_options import read_alone
 
 PAGE = "plan.html"
+_BY_FACTS = ("private_labels", "label_rate")  # the public labels in the facts say so
+_CARRIED = {"set", *_BY_FACTS, *(spec.name for spec in declared(RunOptions).values() if spec.flower)}
 
 
 def write_files(made: Plan, out: Path) -> tuple[Path, ...]:
-    """Write the files of a plan into a folder of ``out`` and return their paths, plan.json first."""
-    folder = out / f"plan-{made.facts.n}-{made.wishes.level}"
+    """Write the files of a plan into its folder of ``out`` and return their paths, plan.json first.
+
+    The same plan has the same folder; another one does not touch it.
+    """
+    folder = out / f"plan-{made.facts.n}-{made.wishes.level}-{made.digest}"
     run_folder.prepare(folder)
     texts = {"plan.json": json.dumps(made.to_dict(), indent=1) + "\n"}
     if made.choice is not None:
-        texts["deployment.toml"] = deployment(made, made.choice)
+        if not undeployable(made.choice):
+            texts["deployment.toml"] = deployment(made, made.choice)
         texts["registry.yaml"] = "\n".join(_yaml(registry_record(made, made.choice))) + "\n"
-    for old in ("deployment.toml", "registry.yaml", PAGE):  # of an earlier plan in this folder
+    for old in ("deployment.toml", "registry.yaml", PAGE):  # of this plan, made before, perhaps with another choice
         (folder / old).unlink(missing_ok=True)
     for name, text in texts.items():
         write_atomically(folder / name, text)
     return tuple(folder / name for name in texts)
 
 
-def deployment(made: Plan, choice: PlanRow) -> str:
-    """Return the run's configuration for ``flwr run``: public facts, method and budget.
+def undeployable(choice: PlanRow) -> str:
+    """Return why the Flower app cannot ask the question of a choice, in words; empty if it can."""
+    specs, options = declared(RunOptions), choice.options
+    lost = [specs[name].said(value) for name, value in settings_of(options).items() if name not in _CARRIED]
+    return f"its configuration has no key for {' and '.join(lost)}" if lost else ""
 
-    Settings that Flower's configuration has no key for stand in a comment, with the command that rehearses them.
-    """
+
+def deployment(made: Plan, choice: PlanRow) -> str:
+    """Return the run's configuration for ``flwr run``: public facts, method, budget and settings."""
     import tomli_w
 
     options = choice.options
-    keys = {spec.name: spec.key for spec in declared(RunOptions).values() if spec.flower}
-    values: dict[str, Any] = {"method": options.method, "facts": "facts.json"}
-    given = {name: value for name, value in settings_of(options).items() if name != "set"}
-    values |= {keys[name]: value for name, value in given.items() if name in keys}
-    lost = {name: value for name, value in given.items() if name not in keys} | dict(options.settings)
-    if "epsilon" not in keys:
-        lost = {name: value for name, value in lost.items() if name != "epsilon"}
-        values["epsilon"] = options.epsilon if options.epsilon is not None else choice.figures["epsilon"]
-    values.setdefault("epsilon", choice.figures["epsilon"])
+    given = settings_of(options)
+    names = {"settings" if name == "set" else name: value for name, value in given.items() if name not in _BY_FACTS}
+    values: dict[str, Any] = {"method": options.method, "facts": "facts.json", **as_config(options, names)}
+    usual = replace(options, epsilon=choice.figures["epsilon"])
+    if "epsilon" not in read_alone(usual)[1]:
+        values.setdefault("epsilon", usual.epsilon)
     facts = json.dumps({"facts": {"n": made.facts.n, "d": made.facts.features, "classes": made.facts.classes}})
     entry = choice.at_level
     held = "nothing is bounded" if entry["value"] is None else f"{entry['value']:.6g} holds"
     lines = [
         f"# {options.method}, planned for {made.facts.n:,} people: {held} at the level {entry['level']}.",
         "# flwr run APP SUPERLINK --run-config deployment.toml   (docs/deployment.md has the other steps)",
-        f"# facts.json: {facts}, with the public labels",
+        f"# facts.json: {facts}, with the public labels{_rate(options)}",
         f"# rehearsal: {rehearsal(made, options)}",
     ]
-    if isinstance(_method(options), (OwnerMethod, Federated)):
+    if _method(options).trained_by != "curator":
         lines.append("# ldpsim simulates this method; its Flower app deploys methods with one private report.")
-    if lost:
-        lines.append("# not in a deployment's configuration, so at the defaults there: "
-                     + ", ".join(f"{name} = {value}" for name, value in lost.items()))  # fmt: skip
     return "\n".join(lines) + "\n" + tomli_w.dumps(values)
 
 
 def rehearsal(made: Plan, options: RunOptions, people: int = 3000) -> str:
-    """Return the command that simulates the choice on a small generated graph."""
-    words = ["ldpsim run", f"--method {options.method}", f"--clients {min(people, made.facts.n)}"]
+    """Return the command that simulates the choice: on the data of the plan, or on a small generated graph."""
+    words = ["ldpsim run", f"--method {options.method}"]
+    if made.data is None:
+        words.append(f"--clients {min(people, made.facts.n)}")
+    else:
+        given, usual = made.data, RunOptions()
+        words.append(f"--dataset {shlex.quote(given.dataset)}")
+        words += [f"{declared(RunOptions)[name].option} {shlex.quote(str(getattr(given, name)))}"
+                  for name in ("clients", "split", "seed") if getattr(given, name) != getattr(usual, name)]  # fmt: skip
     for name, value in settings_of(options).items():
         if name == "set":
             words += [f"--set {key}={entry}" for key, entry in value.items()]
         else:
             spec = declared(RunOptions)[name]
-            words.append(spec.option if value is True else f"{spec.option} {value:.10g}"
-                         if isinstance(value, float) else f"{spec.option} {value}")  # fmt: skip
+            words.append(f"{spec.option} {value:.10g}" if type(value) is float else spec.said(value))
     return " ".join(words)
+
+
+def _rate(options: RunOptions) -> str:
+    return "" if options.label_rate is None else f" of {options.label_rate:g} of the people"
 
 
 def _method(options: RunOptions) -> Any:
@@ -122,7 +138,7 @@ def registry_record(made: Plan, choice: PlanRow) -> dict[str, Any]:
                 "unprotected_quantities": ", ".join(clear) or "none of the levels that ldpsim accounts for",
             },
             "privacy_loss": {
-                "privacy_unit": _UNITS.get(entry["level"], spec.heading if spec else entry["level"]),
+                "privacy_unit": _UNITS.get(entry["level"], spec.term if spec else entry["level"]),
                 "privacy_unit_description": f"The guarantee is about this change: {spec.changes}." if spec else
                                             "One entry of a person's record changes.",
                 "privacy_parameters": parameters,

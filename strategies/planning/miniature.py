@@ -25,6 +25,7 @@ from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.traffic import miniature
 from strategies.setup.feature_share import CHOSEN
 from strategies.setup.options import RunOptions
+from strategies.setup.read_options import read_alone
 from strategies.setup.run_setup import RunSetup
 
 PEOPLE = 600
@@ -106,4 +107,5 @@ def with_kept_noise(setup: RunSetup, n: int, size: int) -> RunOptions:
     assert one is not None
     chosen = setup.settings.provenance.get("feature_share") == CHOSEN
     share = budget.feature_share if chosen else options.feature_share
-    return replace(options, eps_adjacency=wanted / bit_epsilon(one), feature_share=share)
+    made = replace(options, eps_adjacency=wanted / bit_epsilon(one), feature_share=share)
+    return read_alone(made)[0]  # without epsilon where no part of it is left

@@ -9,32 +9,29 @@ owner or a server releases depends on numbers of people alone, and these are giv
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from curator.methods import find
-from curator.methods.federated.fedavg import Federated
-from curator.methods.owner.owner import LabelAnswers, OwnerMethod
-from curator.privacy.guarantee import Guarantee, Level, private_part
+from curator.methods.owner.owner import LabelAnswers
+from curator.privacy.guarantee import Guarantee
+from curator.privacy.level import Level
 from devices.data.population import Population
 from devices.facts import IntArray, Split
 from devices.mechanisms import round_up
+from devices.query import ATTRIBUTES
 from strategies.estimate.asked import PRIVATE, few_people
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.traffic import miniature
-from strategies.experiments.match_budgets import Accounts, Matched, guarantee_before, guarantee_of_reports, match_by
+from strategies.experiments.match_budgets import Accounts, Matched, guarantee_before, match_by
 from strategies.people.private_and_public import Division
 from strategies.runs.set_up import run_of, set_up
 from strategies.setup.feature_share import CHOSEN, divided
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup, budget_of
 from strategies.setup.settings import TRAINING, resolve
-
-_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +65,8 @@ class OnPaper:
 
     def _set_up(self, options: RunOptions, which: int) -> RunSetup:
         given = replace(
-            options, dataset="generated", clients=None, split="random", state=None, from_reports=None, out=None,
-            save_reports=False, collector_key=None, device="cpu", engine="local",
+            options, dataset="generated", clients=None, repeats=1, split="random", state=None, from_reports=None,
+            out=None, save_reports=False, collector_key=None, device="cpu", engine="local",
         )  # fmt: skip
         kind, few = find(options.method), len(self.people[which]) // 4
         method = kind.from_settings({key: value for key, value in given.settings.items() if key not in TRAINING})
@@ -88,38 +85,24 @@ class OnPaper:
         budget, settings = divided(options, settings, plain, self.facts.public(), labels)
         return replace(setup, budget=budget, settings=settings)
 
+    def match(self, options: RunOptions, level: str, target: float) -> Matched:
+        """Solve for the budget at which the loss that holds at a level is ``target``; as :func:`match`.
+
+        Of a record with a public part it is the loss of the private rest.
+        """
+        return match_by(Accounts(self.set_up, self.guarantee, frozenset(ATTRIBUTES)), options, level, target)
+
     def guarantee(self, setup: RunSetup) -> Guarantee:
         """Return what holds for everybody, of a set-up of :meth:`set_up`."""
-        return self._guarantee(setup, guarantee_before)
-
-    def _of_reports(self, setup: RunSetup) -> Guarantee:
-        return self._guarantee(setup, guarantee_of_reports)
-
-    def match(self, options: RunOptions, level: str, target: float) -> Matched:
-        """Solve for the budget at which the loss that holds at a level is ``target``; as :func:`match`."""
-        found = match_by(Accounts(self.set_up, self.guarantee, self._of_reports), options, level, target)
-        if not found.reason.startswith("unprotected"):
-            return found
-        private = match_by(Accounts(self.set_up, self._private_part, self._of_reports), options, level, target)
-        return found if private.reason else private
-
-    def _private_part(self, setup: RunSetup) -> Guarantee:
-        """Return the guarantee with the private part of a record in place of a record of which a part is public."""
-        whole = self.guarantee(setup)
-        parts = {name: private_part(entry.detail) for name, entry in whole.holds.items()}
-        bounded = {name: Level("bounded", part[1]) for name, part in parts.items() if part is not None}
-        return replace(whole, holds={**whole.holds, **bounded})
-
-    def _guarantee(self, setup: RunSetup, make: Callable[[RunSetup], Guarantee]) -> Guarantee:
         n = self.facts.n
-        if isinstance(setup.method, (OwnerMethod, Federated)):
-            return make(self._in_full(setup))
-        small = make(setup)
+        if setup.method.trained_by != "curator":
+            return guarantee_before(self._in_full(setup))
+        small = guarantee_before(setup)
         if self.sizes[0] == n:
             return small
         people = self.people[1]
         repeat = replace(setup.repeats[0], split=_split_of(setup, people))
-        large = make(replace(setup, population=people, repeats=(repeat,)))
+        large = guarantee_before(replace(setup, population=people, repeats=(repeat,)))
         ahead = (n - self.sizes[0]) / (self.sizes[1] - self.sizes[0])
         holds = {name: _at(small.holds[name], large.holds[name], ahead) for name in small.holds}
         return replace(small, holds=holds)
@@ -148,19 +131,17 @@ def _split_of(setup: RunSetup, people: Population) -> Split:
 
 
 def _at(small: Level, large: Level, ahead: float) -> Level:
-    """Return the level on the line through two sizes; the numbers in its detail lie on lines of their own."""
+    """Return the level on the line through two sizes; each of its figures lies on a line of its own."""
 
-    def on_line(first: float, second: float) -> float:
-        return first if first == second else first + (second - first) * ahead
+    def on_line(first: float | None, second: float | None) -> float | None:
+        return first if first is None or second is None or math.isclose(first, second, rel_tol=1e-12) else \
+            first + (second - first) * ahead  # fmt: skip
 
-    value = small.value
-    if small.value is not None and large.value is not None:
-        value = round_up(on_line(small.value, large.value))
-    texts, numbers = _NUMBER.split(small.detail), _NUMBER.findall(small.detail)
-    others = _NUMBER.findall(large.detail)
-    detail = small.detail
-    if numbers != others and len(numbers) == len(others):
-        shown = [f"{on_line(float(a), float(b)):.10g}" for a, b in zip(numbers, others, strict=True)]
-        detail = "".join(text + number for text, number in zip(texts, [*shown, ""], strict=True))
-    return Level(small.status, value, small.delta if math.isclose(small.delta, large.delta) else
-                 on_line(small.delta, large.delta), detail)  # fmt: skip
+    def rounded(name: str) -> float | None:
+        found = on_line(getattr(small, name), getattr(large, name))
+        return None if found is None else round_up(found)
+
+    sums = {name: rounded(name) for name in ("value", "private_value", "own", "per_list")}
+    deltas = {name: on_line(getattr(small, name), getattr(large, name)) for name in ("delta", "private_delta")}
+    figures = {name: on_line(value, large.figures[name]) for name, value in small.figures.items()}
+    return replace(small, **sums, **deltas, figures=figures)  # type: ignore[arg-type]

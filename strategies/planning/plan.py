@@ -2,7 +2,7 @@
 
     facts, wishes -> a setting a method -> what holds, bytes, seconds, memory -> likely worth -> choice
 
-Nobody is asked and nobody is enrolled. Likely worth comes from runs on made-up people.
+Nobody is asked. Likely worth comes from runs on the data that are given, or on made-up people.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from curator.methods import find
 from curator.methods.owner.owner import LabelAnswers
+from devices.data.population import Population
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.load import constants
 from strategies.estimate.machine import calibration, memory_bytes
@@ -21,11 +22,13 @@ from strategies.planning import miniature as small
 from strategies.planning import worth as worths
 from strategies.planning.listed import LISTED
 from strategies.planning.on_paper import OnPaper
-from strategies.planning.rows import PlanRow, row_of
+from strategies.planning.rows import PlanRow, check_planned, row_of
 from strategies.planning.simulated import GRAPHS, SECONDS, with_worth
 from strategies.planning.wishes import Wishes, chosen, judged, ranked
 from strategies.progress import Progress, quiet
+from strategies.results.folder import name_of_data
 from strategies.results.in_words import NOT_ASKED
+from strategies.setup.fingerprint import config_hash, hashed_options
 from strategies.setup.options import RunOptions
 
 
@@ -38,11 +41,14 @@ class Plan:
         wishes: What was wished for.
         rows: One row a method, in the order of the list.
         failures: Method -> why it has no row: its options do not fit these people.
-        nothing: Accuracy of each null model on the made-up graphs: nobody is asked.
+        nothing: Accuracy of each null model on the data, or on a made-up graph: nobody is asked.
         choice: The row that meets the wishes best; None if there is none.
         why: Reason for the choice, or for none, in a sentence.
-        notes: How worth was simulated: people, sizes (people of each kind of miniature), repeats, runs, seconds,
-            stopped (whether the time ran out); empty without worth.
+        digest: Hash over all that was asked for; plans that differ in it have folders of their own.
+        notes: How worth was found: words, data (their name, None for made-up people), rehearsed (whether runs took all
+            people of the data), people, sizes (people of each kind of miniature), repeats, runs, seconds, stopped
+            (whether the time ran out); empty without worth.
+        data: Options whose people the plan is about; None for people on paper.
     """
 
     facts: GraphFacts
@@ -52,7 +58,14 @@ class Plan:
     nothing: Mapping[str, worths.Worth]
     choice: PlanRow | None
     why: str
+    digest: str
     notes: Mapping[str, Any] = field(default_factory=dict)
+    data: RunOptions | None = None
+
+    @property
+    def data_name(self) -> str | None:
+        """Name of the data that the plan is about, None for people on paper."""
+        return None if self.data is None else name_of_data(self.data.dataset)
 
     @property
     def others(self) -> list[PlanRow]:
@@ -76,7 +89,7 @@ class Plan:
             "choice": None if self.choice is None else self.choice.to_dict(),
             "why": self.why,
             "others": [row.method for row in self.others],
-            "simulation": {"words": worths.WORDS, **self.notes} if self.notes else None,
+            "simulation": dict(self.notes) or None,
         }
 
 
@@ -92,6 +105,7 @@ def make_plan(
     workers: int | None = None,
     seconds: float = SECONDS,
     progress: Progress = quiet,
+    data: Population | None = None,
 ) -> Plan:
     """Plan a collection; nobody is asked.
 
@@ -106,6 +120,7 @@ def make_plan(
         workers: Processes; None for one per core.
         seconds: Longest time to simulate worth; what was not simulated by then has none.
         progress: Told the phase and the share of it that is done.
+        data: The people of the options, whose facts these are; None: they are not there, or other facts are given.
 
     Raises:
         ValueError: one line, for unknown methods, or options that no method has.
@@ -114,6 +129,7 @@ def make_plan(
         raise ValueError(f"--target accuracy={wishes.accuracy:g} with --no-worth: it needs the accuracy")
     if not seconds > 0:
         raise ValueError(f"--worth-seconds {seconds:g}: must be above 0")
+    check_planned(options)
     progress("accounts", 0.0)
     names = list(methods) or list(LISTED)
     paper = OnPaper(facts)
@@ -130,10 +146,14 @@ def make_plan(
     notes: dict[str, Any] = {}
     if worth and rows:
         rows, nothing, notes = with_worth(paper, rows, wishes, speed, people, repeats, workers, seconds,
-                                         progress)  # fmt: skip
+                                         progress, None if data is None else options)  # fmt: skip
     made = [judged(row, wishes) for row in rows.values()]
-    choice, why = chosen(made, wishes, nothing)
-    return Plan(facts, wishes, made, failures, nothing, choice, why, notes)
+    choice, why = chosen(made, wishes, nothing, notes.get("words", ""))
+    asked = {**hashed_options(options, lambda spec: spec.hashed != "never"), "methods": names, "facts": facts.to_dict(),
+             "wishes": vars(wishes), "worth": [people, repeats, seconds] if worth else None,
+             "data": None if data is None else data.digest}  # fmt: skip
+    return Plan(facts, wishes, made, failures, nothing, choice, why, config_hash(asked), notes,
+                None if data is None else options)  # fmt: skip
 
 
 def _fitting(options: RunOptions, facts: GraphFacts) -> RunOptions:

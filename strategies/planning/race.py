@@ -25,14 +25,14 @@ class Race:
 
     Args:
         pool: Workers.
-        graphs: Number of people -> files of made-up graphs, smaller ones first.
+        graphs: Number of people -> files of made-up graphs, smaller ones first; None for the people of the options.
         at_size: Returns the options of a setting among so many people.
         seconds: Time after which no run begins.
         progress: Told the phase and the share of it that is done.
     """
 
     def __init__(
-        self, pool: Pool, graphs: Mapping[int, Sequence[Path]], at_size: Callable[[RunOptions, int], RunOptions],
+        self, pool: Pool, graphs: Mapping[int, Sequence[Path | None]], at_size: Callable[[RunOptions, int], RunOptions],
         seconds: float, progress: Progress,
     ) -> None:  # fmt: skip
         self._pool, self.graphs, self._at_size = pool, graphs, at_size

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from curator.methods import find
 from curator.methods.federated.fedavg import Federated
 from curator.methods.owner.owner import LabelAnswers
-from curator.privacy.guarantee import private_part
+from curator.options import BUDGET, NETWORK
+from curator.privacy.levels import PUBLIC_PARTS
 from strategies.estimate.asked import largest_question, ones_reported, questions_on_paper
 from strategies.estimate.fits import load_of
 from strategies.estimate.load import TIME_ERROR, held_bytes
@@ -19,9 +20,14 @@ from strategies.estimate.traffic import expected_traffic, training_traffic
 from strategies.planning.listed import LISTED, Listed
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.worth import Worth
-from strategies.results.in_words import NOT_ASKED, guess, in_short
+from strategies.results.in_words import NOT_ASKED, PrivacyInWords, guess, privacy_in_words
 from strategies.results.levels import held
+from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
+
+SETTING = BUDGET | NETWORK | {"label_rate", "sampler"}  # options that make a row's setting, beside settings
+_PEOPLE = frozenset({"dataset", "clients", "data_dir", "split", "seed", "seeds"})
+_OF_THE_PLAN = frozenset({"method", "settings", "repeats", "workers", "reference", "nulls", "force", "device", "out"})
 
 
 @dataclass(frozen=True)
@@ -70,21 +76,19 @@ class PlanRow:
         return float(self.at_level["value"]) if self.at_level.get("value") is not None else math.inf
 
     @property
-    def unprotected(self) -> list[str]:
-        """Levels at which nothing is protected.
-
-        Not the label's, since some labels are public to every method, and not that of the plan where the value is
-        that of the private part of a record.
-        """
-        holds = self.figures["holds"]
-        left_out = {"label", self.at_level["level"] if self.private_only else ""}
-        return [name.replace("_", " ") for name, entry in holds.items()
-                if entry["status"] == "unprotected" and name not in left_out]  # fmt: skip
+    def findings(self) -> tuple[PrivacyInWords, ...]:
+        """Privacy at its levels by the rule of a run's verdict; no attack is measured."""
+        return privacy_in_words({"privacy": {"holds": self.figures["holds"]}, "reconstruction": {}})
 
     @property
-    def in_words(self) -> str:
-        """Privacy of its levels in one line, by the rule of a run's verdict; no attack is measured."""
-        return in_short({"privacy": {"holds": self.figures["holds"]}, "reconstruction": {}})
+    def not_protected(self) -> str:
+        """Subjects without protection, each with its word; empty if there are none."""
+        return _said(found for found in self.findings if found.tone == "bad")
+
+    @property
+    def protected(self) -> str:
+        """Protected subjects, each with its word; empty if there are none."""
+        return _said(found for found in self.findings if found.tone in ("good", "open"))
 
     @property
     def meets(self) -> bool:
@@ -111,12 +115,22 @@ class PlanRow:
         }
 
 
+def _said(findings: Iterable[PrivacyInWords]) -> str:
+    return "; ".join(f"{found.subject}: {found.word}" for found in findings)
+
+
+def check_planned(options: RunOptions) -> None:
+    """Refuse an option that a plan does not read (ValueError of one line)."""
+    for name, spec in declared(RunOptions).items():
+        if name not in SETTING | _PEOPLE | _OF_THE_PLAN and spec.is_given(value := getattr(options, name)):
+            raise ValueError(f"{spec.said(value)}: a plan does not read it; give it to `ldpsim run`")
+
+
 def settings_of(options: RunOptions) -> dict[str, Any]:
     """Return the options that make the setting, without those at their default."""
-    names = ("epsilon", "eps_adjacency", "eps_features", "eps_labels", "feature_share", "public_features",
-             "private_labels", "reporting", "gnn", "label_rate")  # fmt: skip
-    usual = RunOptions()
-    given = {name: getattr(options, name) for name in names if getattr(options, name) != getattr(usual, name)}
+    specs = declared(RunOptions)
+    given = {name: getattr(options, name) for name in specs if name in SETTING and getattr(options, name) !=
+             specs[name].default}  # fmt: skip
     return {**given, **({"set": dict(options.settings)} if options.settings else {})}
 
 
@@ -129,11 +143,13 @@ def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Pla
     setup, facts = paper.set_up(options), paper.facts
     guarantee = paper.guarantee(setup).to_dict()
     asked = questions_on_paper(setup.method, facts.public(), setup.budget, options.label_rate, options.sampler)
-    if isinstance(setup.method, Federated):
-        traffic = training_traffic(setup.method, facts, setup.settings.training.hidden)
+    if setup.method.in_rounds:
+        traffic = training_traffic(cast(Federated, setup.method), facts, setup.settings.training.hidden)
     else:
         traffic = expected_traffic(asked, facts)
     load = load_of(replace(options, clients=facts.n), facts, speed=speed)
+    timed = None if load is None or load.noisy else load
+    load = None if load is None or not load.memory_known else load
     room = memory_bytes()
     needed = held_bytes(facts, ones_reported(asked, facts.n, facts.mean_degree)) if load is None else load.memory_bytes
     machines = max(1, math.ceil(needed / room)) if load is not None or needed > room else None
@@ -145,21 +161,21 @@ def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Pla
         "bytes": {"down": traffic.down, "up": traffic.up, "asked": traffic.asked,
                   "in_all": traffic.each * traffic.asked * facts.n, "rounds": traffic.rounds},
         "question_bytes": largest_question(asked, facts.n),
-        "seconds": None if load is None else load.total,
-        "seconds_by_phase": None if load is None else dict(load.seconds),
-        "seconds_per_device": None if load is None else load.seconds["collect"] / facts.n,
-        "seconds_factor": None if load is None or load.extrapolated else TIME_ERROR,
+        "seconds": None if timed is None else timed.total,
+        "seconds_by_phase": None if timed is None else dict(timed.seconds),
+        "seconds_per_device": None if timed is None else timed.seconds["collect"] / facts.n,
+        "seconds_factor": None if timed is None or timed.extrapolated else TIME_ERROR,
         "memory_bytes": None if load is None else load.memory_bytes,
         "memory_factor": None if load is None else load.memory_error,
-        "measured_up_to": None if load is None else load.measured,
+        "measured_up_to": None if timed is None else timed.measured,
         "fits": None if machines is None else machines == 1,
         "machines": machines,
     }  # fmt: skip
     own = "central_node" if guarantee["trust"] == "trusted curator" and level in ("user", "node") else level
     entry, public = held(guarantee["holds"], own), ""
-    part = private_part(entry["detail"]) if entry["status"] == "unprotected" else None
-    if part is not None:
-        public, entry = part[0], {**entry, "value": part[1]}
+    if entry["private_value"] is not None:
+        public = " and ".join(PUBLIC_PARTS[name] for name in entry["public"])
+        entry |= {"value": entry["private_value"], "delta": entry["private_delta"]}
     entry = {**entry, "level": own}
     if entry["value"] is not None:
         entry["best_guess"] = guess(entry["value"], entry["delta"])

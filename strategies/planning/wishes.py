@@ -10,7 +10,7 @@ from devices.query import MAX_BYTES
 from strategies.estimate.fits import in_gib
 from strategies.estimate.machine import memory_bytes
 from strategies.planning.rows import PlanRow
-from strategies.planning.worth import NEEDED, WORDS, Worth
+from strategies.planning.worth import MADE_UP, NEEDED, Worth
 from strategies.results.in_words import NOT_ASKED, guess
 from strategies.results.levels import level_named
 
@@ -37,10 +37,7 @@ class Wishes:
     max_attack: float | None = None
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "level", level_named(self.level))
-        except ValueError as error:
-            raise ValueError(str(error).replace("--match", "--level")) from None
+        object.__setattr__(self, "level", level_named(self.level, "--level"))
         if self.accuracy is not None and not 0 < self.accuracy <= 1:
             raise ValueError(f"--target accuracy={self.accuracy:g}: must be a share, above 0 and at most 1")
         if self.holds is not None and not 0 < self.holds < math.inf:
@@ -97,16 +94,16 @@ def missed_on_paper(row: PlanRow, wishes: Wishes) -> list[str]:
 
 
 def chosen(
-    rows: Sequence[PlanRow], wishes: Wishes, nothing: Mapping[str, Worth]
+    rows: Sequence[PlanRow], wishes: Wishes, nothing: Mapping[str, Worth], words: str = MADE_UP
 ) -> tuple[PlanRow | None, str]:  # fmt: skip
-    """Return the row that meets the wishes best, and the reason in a sentence."""
+    """Return the row that meets the wishes best, and the reason in a sentence; ``words`` say where worth is from."""
     good = ranked(rows, wishes)
     if not good:
         return None, _why_none(rows, nothing)
     level, worth = wishes.level.replace("_", " "), good[0].worth
     if worth is None:
         return good[0], f"the least loss at the level {level}, then the fewest bytes; worth was not simulated"
-    seen = f"likely {100 * worth.test:.0f} %, {100 * worth.low:.0f} to {100 * worth.high:.0f} ({WORDS})"
+    seen = f"likely {100 * worth.test:.0f} %, {100 * worth.low:.0f} to {100 * worth.high:.0f} ({words})"
     if wishes.accuracy is not None:
         free = [name + (f" where {NEEDED[name]} are public" if name in NEEDED else "")
                 for name, found in nothing.items() if found.test >= wishes.accuracy]  # fmt: skip

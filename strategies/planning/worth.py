@@ -1,8 +1,9 @@
-"""Likely worth of a plan's settings: each is run in miniature, on made-up people.
+"""Likely worth of a plan's settings: each is rehearsed on the data that are there, or run in miniature.
 
-    facts -> small made-up graphs -> runs with the noise of the full size -> test accuracy, with an interval
+    data                                  -> runs of all people                      -> test accuracy
+    facts -> small made-up graphs         -> runs with the noise of the full size    -> test accuracy, with an interval
 
-It is an estimate for graphs that ``generated`` can make: simulated, not measured on anybody's people.
+A miniature is an estimate for graphs that ``generated`` can make: simulated, not measured on anybody's people.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from scipy.stats import t as student
 
 from strategies.setup.options import RunOptions
 
-WORDS = "simulated, not measured on your people"
+MADE_UP = "simulated, not measured on your people"
 # What has to be public for a null model
 NEEDED = {"features alone": "features and labels", "graph alone": "links and labels"}
 # Accuracy by which miniatures were at most too high and too low where they were tried (docs/commands/plan.md), for each
@@ -68,24 +69,30 @@ def run_trial(options: RunOptions) -> float | str:
     return "nobody was scored" if found is None else float(found)
 
 
-def nothing_trial(task: tuple[Path, float | None]) -> dict[str, Worth]:
-    """Return the accuracy of each null model on a made-up graph (a worker's task): nobody is asked for anything.
+def nothing_trial(task: tuple[Path | RunOptions, float | None]) -> dict[str, Worth]:
+    """Return the accuracy of each null model on a graph (a worker's task): nobody is asked for anything.
 
     Args:
-        task: File of the graph, and the share of people whose labels are known; None for half of them.
+        task: File of a made-up graph, or the options of a run whose people, split and seeds are taken; and the share
+            of people whose labels are known, None for half of them.
     """
     from curator.nulls.known import known_from_graph
     from curator.nulls.models import chance, features_alone, graph_alone
     from devices import datasets
     from devices.data.splits import make_split
     from strategies.people.owned_graph import own
+    from strategies.setup.run_setup import load_population
 
-    path, label_rate = task
-    people = datasets.load(str(path))
-    split = make_split("random", people, 0, label_rate)
+    given, label_rate = task
+    if isinstance(given, RunOptions):
+        people, seeds, rule = load_population(given), given.seeds_of(0), given.split
+        split, training = make_split(rule, people, seeds.split, label_rate), seeds.training
+    else:
+        people, training = datasets.load(str(given)), 0
+        split = make_split("random", people, 0, label_rate)
     known = known_from_graph(own(people, split, trust="none"), ("adjacency", "features", "label"))
     truth = people.labels[split.test]
-    found = {"chance": np.full(len(people), chance(known)), "features alone": features_alone(known, seed=0),
+    found = {"chance": np.full(len(people), chance(known)), "features alone": features_alone(known, seed=training),
              "graph alone": graph_alone(known)}  # fmt: skip
     return {
         name: _of_test_people(classes[split.test] == truth, len(people))
@@ -105,12 +112,22 @@ def _least_variance(test: float, people: int) -> float:
     return test * (1 - test) / (_TESTED * people) + _BETWEEN_GRAPHS**2
 
 
-def trial_of(options: RunOptions, graph: Path, seed: int) -> RunOptions:
-    """Return a run on a made-up graph; nothing is written, and neither nulls nor a reference are taken."""
+def trial_of(options: RunOptions, graph: Path | None, seed: int) -> RunOptions:
+    """Return a run on a made-up graph, or on the people of the options; neither nulls nor a reference are taken.
+
+    Args:
+        options: Options of the run.
+        graph: File of the made-up graph; None for the people of the options: with seed 0 it is the run of the options.
+        seed: Number of the run.
+    """
+    people: dict[str, Any] = {"dataset": str(graph), "seed": seed, "seeds": {}, "clients": None, "split": "random"}
+    if graph is None:
+        # Another split and other noise, but the same sample of people.
+        own = {**options.seeds, "population": options.seeds_of(0).population} if seed else options.seeds
+        people = {"seed": options.seed + seed, "seeds": own}
     return replace(
-        options, dataset=str(graph), seed=seed, seeds={}, clients=None, split="random", state=None, from_reports=None,
-        out=None, save_reports=False, repeats=1, engine="local", workers=None, ray_address=None, device="cpu",
-        nulls=False, reference=False, collector_key=None, force=True,
+        options, **people, state=None, from_reports=None, out=None, save_reports=False, repeats=1, engine="local",
+        workers=None, ray_address=None, device="cpu", nulls=False, reference=False, collector_key=None, force=True,
     )  # fmt: skip
 
 

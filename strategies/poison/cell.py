@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from curator.methods.federated.fedavg import Federated
-from curator.methods.federated.private import DPFedAvg
 from curator.methods.federated.silos import Silos
 from curator.reports.question import Question
 from curator.reports.reports import Reports
@@ -81,15 +79,17 @@ def plan_of(cell: PoisonCell, setup: RunSetup, liars: IntArray) -> LyingPlan | N
     return LyingPlan(
         ATTACKS[cell.attack], cell.lie, cell.goal, cell.asked.knowledge, setup.population, liars,
         targets_of(cell, setup), cell.asked.target_class, cell.asked.fakes,
-        setup.repeats[cell.number].seeds.split, method.clip if isinstance(method, DPFedAvg) else None,
+        setup.repeats[cell.number].seeds.split, method.server_clip(),
     )  # fmt: skip
 
 
 def silos_of(cell: PoisonCell, setup: RunSetup, plan: LyingPlan | None) -> LyingPlan | None:
     """Return the lies of the silos: where the attack is one of a party, the same share of the silos lies."""
-    if plan is None or plan.attack.name != "same-direction" or not isinstance(setup.method, Silos):
+    if plan is None or plan.attack.name != "same-direction" or setup.method.trained_by != "silos":
         return None
-    return replace(plan, liars=draw(setup.method.silos, cell.share, setup.repeats[cell.number].seeds.split))
+    return replace(
+        plan, liars=draw(cast(Silos, setup.method).silos, cell.share, setup.repeats[cell.number].seeds.split)
+    )
 
 
 def run_cell(cell: PoisonCell) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def flagged_in(outcome: Outcome) -> list[int] | None:
 
 def _edges(cell: PoisonCell, setup: RunSetup, outcome: Outcome, liars: IntArray) -> dict[str, Any]:
     """Return the measures of the reconstructed graph; for share 0 those of the liars of every share."""
-    if outcome.graph is None or setup.method.knows_graph() or isinstance(setup.method, Federated):
+    if outcome.graph is None or setup.method.knows_graph() or setup.method.in_rounds:
         return {}
     people, targets, edges = setup.population, targets_of(cell, setup), outcome.graph.edge_index
     shares = cell.asked.shares if cell.attack == NONE else (cell.share,)
@@ -176,7 +176,7 @@ def _reports(
     liars: IntArray,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the measures of the reports as they came; those of a collection in batches are not taken."""
-    if len(heard) != 1 or isinstance(setup.method, Federated):
+    if len(heard) != 1 or setup.method.in_rounds:
         return {}
     questions, collected = heard[0]
     if any(len(question.query.plan) > 1 for question in questions):

@@ -9,9 +9,6 @@ from pathlib import Path
 
 from curator.defences import ALL, DEFENCES
 from curator.methods import find
-from curator.methods.federated.fedavg import Federated
-from curator.methods.federated.silos import Silos
-from curator.methods.owner.owner import OwnerMethod
 from curator.names import nearest
 from curator.reports.question import Question
 from devices.facts import Split
@@ -21,6 +18,7 @@ from strategies.liars.plan import GOALS, KNOWLEDGE, LIES, Attack
 from strategies.runs.set_up import run_of
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
+from strategies.setup.read_options import read_alone
 from strategies.setup.run_setup import RunSetup
 
 NONE = "none"
@@ -146,9 +144,8 @@ def fitting(setup: RunSetup, split: Split) -> list[Attack]:
     questions: Sequence[Question] = run.questions(setup, split, "fit")
     asked = [mechanism for question in questions for stage in question.query.plan for ask in stage
              for mechanism in ask.mechanisms]  # fmt: skip
-    trained = isinstance(method, Federated)
     return [attack for attack in ATTACKS.values()
-            if any(map(attack.fits, asked)) or (attack.trains and trained)]  # fmt: skip
+            if any(map(attack.fits, asked)) or (attack.trains and method.in_rounds)]  # fmt: skip
 
 
 def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack]) -> Iterator[PoisonCell]:
@@ -163,8 +160,8 @@ def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack])
         raise ValueError(f"--attack {', '.join(asked.attacks) or 'all'}: fits no report of {options.method} "
                          f"(these do: {names})")  # fmt: skip
     method = find(options.method)
-    edges = not issubclass(method, Federated) and not method.public_graph
-    raw = issubclass(method, (Silos, OwnerMethod))  # a record in clear: an input lie is a response at once
+    edges = not method.in_rounds and not method.public_graph
+    raw = method.trained_by in ("silos", "owner")  # a record in clear: an input lie is a response at once
     for number, share, defence in product(range(options.repeats), asked.shares, asked.defences):
         made = with_defence(options, defence, asked.false_alarm)
         if not share:
@@ -182,17 +179,15 @@ def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack])
 
 
 def with_defence(options: RunOptions, defence: str, false_alarm: float) -> RunOptions:
-    """Return the options with a defence in force."""
-    return replace(options, defence=defence, false_alarm=false_alarm)
+    """Return the options with a defence in force; without one there is no false alarm."""
+    return options if defence == NONE else replace(options, defence=defence, false_alarm=false_alarm)
 
 
 def budgets(asked: PoisonOptions, method: str) -> list[RunOptions]:
     """Return the options of a method at each budget; a method whose answers have no budget runs once."""
     options = replace(asked.runs[method], out=None)
-    kind = find(method)
-    if not asked.epsilons or not kind.mechanisms:
-        return [options]
-    return [replace(options, epsilon=epsilon) for epsilon in asked.epsilons]
+    several = [replace(options, epsilon=epsilon) for epsilon in asked.epsilons]
+    return several if several and "epsilon" not in read_alone(several[0])[1] else [options]
 
 
 def paths(out: Path) -> Path:

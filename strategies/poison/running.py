@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,8 @@ from strategies.poison.options import PoisonCell, PoisonOptions, budgets, cells_
 from strategies.poison.rows import breakdown, rows_of
 from strategies.progress import Progress, noted_if_interrupted, quiet
 from strategies.results import folder as run_folder
-from strategies.setup.fingerprint import configuration
+from strategies.setup.fingerprint import config_hash, configuration, ldpsim_version
+from strategies.setup.run_setup import load_population
 
 SCHEMA = 1
 
@@ -128,5 +128,6 @@ def settings_of(asked: PoisonOptions) -> dict[str, Any]:
 
 
 def digest_of(asked: PoisonOptions) -> str:
-    """Return 12 hex digits over all settings."""
-    return hashlib.sha256(json.dumps(settings_of(asked), sort_keys=True).encode()).hexdigest()[:12]
+    """Return a hash over all settings, the version and the people: finished cells of others do not count as these."""
+    people = load_population(asked.run).digest
+    return config_hash({**settings_of(asked), "people": people, "ldpsim": ldpsim_version()})

@@ -4,7 +4,7 @@
 config.toml and log.txt, and the devices unless ``--state`` names another folder. A run holds the
 lock of its folder. A folder without a result and without a lock belongs to an interrupted run: the
 same command continues in it. A folder with a result, or with a lock, is not changed: the next
-number is taken.
+number is taken. A copy of such a folder is not changed either (:func:`origin_of`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from curator.privacy.older import level_of_before
 from devices.atomic_files import exclusive_lock, write_atomically
+from devices.mechanisms.base import round_up
+from strategies.progress import warn
 from strategies.setup.disk_space import naming_full_disk
+from strategies.setup.fingerprint import SCHEMA
 
 COMPARISON = "compare.json"  # summary in the folder of a comparison
 log = logging.getLogger("ldpsim")
@@ -41,12 +45,19 @@ def hold_folder(
         ValueError: if it cannot be written.
     """
     base = name_of(method=method, dataset=dataset, digest=digest, seed=seed)
+    passed = dict[bytes, Path]()
     with ExitStack() as stack:
         for name in itertools.chain([base], (f"{base}-{number}" for number in itertools.count(2))):
+            origin = origin_of(out / name)
+            if origin in passed:
+                warn(f"{out / name} is a copy of {passed[origin]}; no run goes on in it")
+                continue
             made = tuple(path for path in (out / name, *(out / name).parents) if not path.exists())
             if _take(out / name, stack):
                 yield out / name, made
                 return
+            if (origin := origin_of(out / name)) is not None:
+                passed[origin] = out / name
 
 
 def _take(folder: Path, stack: ExitStack) -> bool:
@@ -76,6 +87,28 @@ def name_of(*, method: str, dataset: str, digest: str, seed: int) -> str:
 def name_of_data(dataset: str) -> str:
     """Return the name of a data set as part of a file name; of a file the name without its folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", Path(dataset).stem if "/" in dataset else dataset)
+
+
+def is_name_of(name: str, digest: str) -> bool:
+    """Return whether a run with this config hash may have given its folder this name; a copy usually has another.
+
+    >>> is_name_of("raw-cora-0a1b-0-2", "0a1b"), is_name_of("raw-cora-0a1b-0.bak", "0a1b")
+    (True, False)
+    """
+    return re.search(rf"-{re.escape(digest)}-\d+(-\d+)?\Z", name) is not None
+
+
+def origin_of(folder: Path) -> bytes | None:
+    """Return what the folder of one run and all copies of it share; None if nobody can say.
+
+    It is the first line of the log, with the time at which the run began; without a log it is the result, with the
+    seconds that the run took.
+    """
+    for name in ("log.txt", "result.json"):
+        with suppress(OSError), (folder / name).open("rb") as file:
+            if found := file.readline() if name == "log.txt" else file.read():
+                return found
+    return None
 
 
 def prepare(folder: Path) -> None:
@@ -118,6 +151,44 @@ def _toml(values: Mapping[str, Any]) -> dict[str, Any]:
 def write_result(folder: Path, record: Mapping[str, Any]) -> None:
     """Write result.json, whole or not at all."""
     write_atomically(folder / "result.json", text_of(record))
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Return the content of a result.json in the form of today.
+
+    Raises:
+        OSError, ValueError: for a file that cannot be read, or is no JSON object.
+    """
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(record, dict):
+        raise ValueError(f"{path.name} is no JSON object")
+    return upgraded(record)
+
+
+def upgraded(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a result of schema 1 in the form of schema 2; any other as it is.
+
+    Schema 1 had figures of levels in a sentence, and the loss of one repeat under the number of all collections.
+    A record that lacks these parts is returned with its new number only: who reads it names what is missing.
+    """
+    if type(record.get("schema")) is not int or record["schema"] != 1:
+        return record
+    made = {**record, "schema": SCHEMA}
+    with suppress(KeyError, TypeError, ValueError, AttributeError):
+        privacy, config = record["privacy"], record["config"]
+        tests = (record.get("links") or record["accuracy"])["per_repeat"]
+        repeats = len(tests) if record["devices"]["asked"] else 1
+        again = (config.get("seeds") or {}).get("noise", 0) is None
+        holds = {name: level_of_before(entry, repeats, again=again).to_dict()
+                 for name, entry in privacy["holds"].items()}  # fmt: skip
+        life = {name: {part: value if value is None else round_up(repeats * value) for part, value in entry.items()}
+                if isinstance(entry, Mapping) else entry
+                for name, entry in privacy["lifetime_per_device"].items()}  # fmt: skip
+        stands_for = None if repeats == 1 else "again" if again else "instead"
+        searched = max(int(privacy["collections"]) - max(len(tests), 1), 0)
+        made["privacy"] = {**privacy, "holds": holds, "collections": repeats, "repeats": stands_for,
+                           "searched": searched, "lifetime_per_device": life}  # fmt: skip
+    return made
 
 
 def text_of(record: Mapping[str, Any]) -> str:

@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from curator.privacy.guarantee import private_part
-from curator.privacy.levels import LEVELS, LevelSpec
+from curator.privacy.levels import LEVELS, PUBLIC_PARTS, LevelSpec
 from strategies.results.numbers import epsilon as shown
 
 NOT_HIDDEN, IN_CLEAR, NOT_ASKED = "not hidden", "in clear", "not asked"
@@ -127,14 +126,14 @@ def privacy_in_words(record: Mapping[str, Any]) -> tuple[PrivacyInWords, ...]:
     Raises:
         ValueError: for an unknown status of a level.
     """
-    said = {level: _level(record, level, spec) for level, spec in LEVELS.items() if spec.subject}
+    said = {level: _level(record, level, spec) for level, spec in LEVELS.items() if spec.spoken}
     found = _together({level: found for level, found in said.items()
                        if found[0] != NOT_ASKED or LEVELS[level].attribute is not None})  # fmt: skip
     return tuple(replace(each, subject=EVERYTHING) for each in found) if len(found) == 1 else found
 
 
 def in_short(record: Mapping[str, Any]) -> str:
-    """Return one line: a friendship, all that a person reports, and a person in an owner's data.
+    """Return one line: a relationship, a person, and a person in owned data.
 
     A level that was not asked is left out, unless none was. What is public is named where the rest is hidden.
     """
@@ -143,14 +142,19 @@ def in_short(record: Mapping[str, Any]) -> str:
         return f"{findings[0].subject}: {findings[0].word}"
     for found in findings:
         said = f"{_percent(edges[0])} recovered" if edges is not None and found.word == NOT_HIDDEN else ""
-        said = said or "; ".join(part for part in found.detail.split("; ") if part.startswith(_NOT_COUNTED))
-        short.update({level: (found.word, found.tone, said) for level in found.levels if level in _SHORT})
+        for level in found.levels:
+            if level in _SHORT:
+                counts = found.word not in (PROTECTIONS[-1].word, IN_CLEAR, NOT_ASKED)
+                public = _not_counted(record, record["privacy"]["holds"][level], LEVELS[level]) if counts else []
+                named = _NOT_COUNTED + " and ".join(public) if public else ""
+                short[level] = (found.word, found.tone, said or named)
     asked = {level: said for level, said in short.items() if said[0] != NOT_ASKED} or short
     return "; ".join(found.text for found in _together({level: asked[level] for level in _SHORT if level in asked}))
 
 
 _SHORT = ("relationship", "user", "central_node")
 _NOT_COUNTED = "not counted: the public "
+_PUBLIC = {("label",): "public for training and validation"}
 
 
 def _together(said: Mapping[str, tuple[str, str, str]]) -> tuple[PrivacyInWords, ...]:
@@ -164,26 +168,32 @@ def _together(said: Mapping[str, tuple[str, str, str]]) -> tuple[PrivacyInWords,
     )
 
 
+def _not_counted(record: Mapping[str, Any], entry: Mapping[str, Any], spec: LevelSpec) -> list[str]:
+    """Return what is public of a record and left out of the figure of its private part."""
+    if spec.unit not in ("record", "node"):
+        return []
+    named = [" and ".join(PUBLIC_PARTS[name] for name in entry["public"])] if entry["private_value"] is not None else []
+    return named + (["label"] if record["privacy"]["holds"]["label"]["status"] == "unprotected" else [])
+
+
 def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str, str, str]:
     """Return word, tone and detail of a level."""
     entry = record["privacy"]["holds"][level]
     status, epsilon, delta, detail = (entry[part] for part in ("status", "value", "delta", "detail"))
-    public = []
-    if spec.unit in ("record", "node"):
-        part = private_part(detail or "") if status == "unprotected" else None
-        if part is not None:  # the word is that of the private part
-            status, (named, epsilon) = "bounded", part
-            public.append(named)
-        if record["privacy"]["holds"]["label"]["status"] == "unprotected":
-            public.append("class")
+    public = _not_counted(record, entry, spec)
+    if entry["private_value"] is not None:  # the word is that of the private part
+        status, epsilon, delta = "bounded", entry["private_value"], entry["private_delta"]
     if status == "unprotected":
-        return IN_CLEAR, "bad", detail or ""
+        return IN_CLEAR, "bad", _PUBLIC.get(tuple(entry["public"]), "public") if entry["public"] else detail or ""
     if status == "bounded":
         found = protection(epsilon, delta or 0.0)
         word, tone, reasons = found.word, found.tone, list[str]()
         if found is not PROTECTIONS[-1]:
-            reasons.append(_at_most(guess(epsilon, delta or 0.0)))
+            reasons.append(_best_guess(guess(epsilon, delta or 0.0)))
             reasons += [_NOT_COUNTED + " and ".join(public)] if public else []
+        one = entry.get("of_one")
+        if one is not None and (alone := protection(one["value"], one["delta"])) is not found:
+            reasons.append(f"of one of {one['of']}: {alone.word}, {_best_guess(guess(one['value'], one['delta']))}")
     elif status == "not asked":
         word, tone, reasons = NOT_ASKED, "", []
     else:
@@ -192,15 +202,15 @@ def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str,
     if edges is not None:
         recall, precision = (_percent(share) for share in edges)
         recovery = "recovered" if min(edges) >= FOUND else "found"
-        shares = f"{recall} of the friendships {recovery}, {precision} of the guesses right"
+        shares = f"{recall} {recovery}, precision {precision}"
         if recovery == "recovered":
             return NOT_HIDDEN, "bad", shares
         reasons.append(shares)
     return word, tone, "; ".join(reasons)
 
 
-def _at_most(chance: float) -> str:
-    return f"at most {math.ceil(round(chance * 1000, 6)) / 10:g} % of the guesses right"
+def _best_guess(chance: float) -> str:
+    return f"best guess {math.ceil(round(chance * 1000, 6)) / 10:g} %"
 
 
 def _percent(share: float) -> str:

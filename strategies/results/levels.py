@@ -10,8 +10,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS, MERGED
 
+_NOTHING = Level("not asked").to_dict()
 CLOSE = 0.01  # relative: equal losses may be this far below the target if they come in steps
 
 
@@ -24,7 +26,7 @@ def compared_levels() -> dict[str, tuple[str, ...]]:
 
 
 def shown_levels(most: int | None = None) -> dict[str, tuple[str, str]]:
-    """Return heading and sentence of the levels that comparisons show, by name.
+    """Return term and sentence of the levels that comparisons show, by name.
 
     Args:
         most: Number of levels; those of the first ranks stay. None for all.
@@ -32,10 +34,19 @@ def shown_levels(most: int | None = None) -> dict[str, tuple[str, str]]:
     ranks = {name: LEVELS[parts[0]].rank for name, parts in compared_levels().items()}
     kept = {name for _, name in sorted((rank, name) for name, rank in ranks.items() if rank is not None)[:most]}
     specs = {name: LEVELS[parts[0]] for name, parts in compared_levels().items() if name in kept}
-    return {name: MERGED.get(name, (spec.heading, spec.changes)) for name, spec in specs.items()}
+    return {name: MERGED.get(name, (spec.term, spec.changes)) for name, spec in specs.items()}
 
 
-def level_named(text: str) -> str:
+def level_term(level: str) -> str:
+    """Return the name of a compared level as people read it.
+
+    >>> level_term("bit"), level_term("node")
+    ('a bit', 'a person as others report it')
+    """
+    return MERGED[level][0] if level in MERGED else LEVELS[compared_levels()[level][0]].term
+
+
+def level_named(text: str, option: str = "--match") -> str:
     """Return the level of this name; ``central-node`` is ``central_node``.
 
     Raises:
@@ -43,12 +54,12 @@ def level_named(text: str) -> str:
     """
     name = text.strip().lower().replace("-", "_")
     if name not in compared_levels():
-        raise ValueError(f"--match {text}: the level must be one of {', '.join(compared_levels())}")
+        raise ValueError(f"{option} {text}: the level must be one of {', '.join(compared_levels())}")
     return name
 
 
 def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
-    """Return the guarantee at a level, as ``{status, value, delta, detail}``.
+    """Return the guarantee at a level, with the fields of :class:`~curator.privacy.level.Level`.
 
     One unprotected part makes the level unprotected; parts that were not asked lose nothing.
     ``value`` is None unless the status is ``bounded``.
@@ -72,6 +83,8 @@ def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
         if status == "bounded" and not (_is_number(value) and 0 <= value < math.inf):
             raise ValueError(f"privacy.holds.{part}: a bounded level needs a finite value of 0 or more")
         found = {
+            **_NOTHING,
+            **entry,
             "status": status,
             "value": float(value) if status == "bounded" else None,
             "delta": float(entry["delta"]) if _is_number(entry.get("delta")) else 0.0,
@@ -81,6 +94,12 @@ def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
             worst = found
     assert worst is not None
     return worst
+
+
+def compared_loss(entry: Mapping[str, Any]) -> float:
+    """Return the loss by which a bounded level is compared: that of one collection, if nobody will make the others."""
+    one = entry.get("of_one")
+    return float(entry["value"] if one is None else one["value"])
 
 
 def _badness(entry: Mapping[str, Any]) -> float:

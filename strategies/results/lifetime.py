@@ -69,10 +69,10 @@ class TrainingAnswers:
         return int(self.counts.max(initial=0))
 
 
-def nothing_known(*, complete: bool) -> dict[str, Any]:
-    """Return the figures for a run without ledgers (no device, or reports kept from before)."""
-    value = 0.0 if complete else None
-    return {**{name: {"max": value, "mean": value} for name in ledger_levels()}, "complete": complete}
+def nothing_known(*, complete: bool) -> Losses:
+    """Return the losses for a run without ledgers (no device, or reports kept from before)."""
+    value = np.full(1, 0.0 if complete else math.inf)
+    return Losses(dict.fromkeys(ledger_levels(), value), dict.fromkeys(ledger_levels(), np.zeros(1)), complete)
 
 
 def lifetime(state: State) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def lifetime(state: State) -> dict[str, Any]:
     ``complete`` is False if a ledger could not be read whole, so that more may have been released
     than is known.
     """
-    return read_ledgers(state, None)[0]
+    return read_ledgers(state, None)[0].figures()
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +102,21 @@ class Losses:
     deltas: Mapping[str, FloatArray] = field(repr=False)
     complete: bool
 
+    def __add__(self, other: Losses) -> Losses:
+        """Return the losses of the same people by the ledgers of both."""
+        levels = {name: losses + other.levels[name] for name, losses in self.levels.items()}
+        deltas = {name: sums + other.deltas[name] for name, sums in self.deltas.items()}
+        return Losses(levels, deltas, self.complete and other.complete)
+
     def figures(self) -> dict[str, Any]:
         """Return ``{LEVEL: {max, mean}, complete}``."""
         known = {name: extremes(self.levels[name], self.deltas[name]) for name in self.levels}
         return {**known, "complete": self.complete}
 
 
-def read_ledgers(state: State, collection: str | None) -> tuple[dict[str, Any], TrainingAnswers]:
-    """Return :func:`lifetime` and the answers of one training, in one pass over the ledgers."""
-    losses, answers = read_shards(state, state.shards, collection)
-    return losses.figures(), answers
+def read_ledgers(state: State, collection: str | None) -> tuple[Losses, TrainingAnswers]:
+    """Return the losses of all devices and the answers of one training, in one pass over the ledgers."""
+    return read_shards(state, state.shards, collection)
 
 
 def read_shards(state: State, shards: Iterable[int], collection: str | None = None) -> tuple[Losses, TrainingAnswers]:

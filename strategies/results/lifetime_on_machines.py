@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from strategies.engines.ray_session import RaySession
 from strategies.results.lifetime import Losses, ledger_levels, read_shards
 
 
-def lifetime_on_machines(state: PlacedState, *, workers: int | None, address: str | None) -> dict[str, Any]:
-    """Return what :func:`strategies.results.lifetime.lifetime` returns; the devices are not asked.
+def lifetime_on_machines(state: PlacedState, *, workers: int | None, address: str | None) -> Losses:
+    """Return the losses of all devices; they are not asked.
 
     ``complete`` is False where a shard is on no machine of the cluster, or was enrolled anew after a loss.
     """
@@ -50,7 +50,7 @@ def lifetime_on_machines(state: PlacedState, *, workers: int | None, address: st
                 for name in specs:
                     total.levels[name][devices] += part.levels[name]
                     total.deltas[name][devices] += part.deltas[name]
-    return {**total.figures(), "complete": complete}
+    return replace(total, complete=complete)
 
 
 def losses_of_part(folder: Path, shards: list[int]) -> tuple[IntArray, Losses]:

@@ -12,6 +12,7 @@ from curator.graph import Graph
 from curator.nulls.known import Known
 from curator.privacy.guarantee import Guarantee
 from curator.reports.reports import Reports
+from strategies.results.lifetime import Losses
 from strategies.rounds.collect_once import Collected
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Outcome:
     Args:
         guarantee: The claim, and the guarantee that holds for the answers that were given.
         seconds: ``collect``, ``reconstruct`` and ``train``.
+        released: What the guarantee is computed from (:meth:`strategies.runs.run.Run.guarantee_of`).
         predictions: int64 (n,), everybody's class, -1 for people without one (for links: a score of each held-out
             pair); None without a single network.
         accuracy: Given without a single network; else it follows from ``predictions``.
@@ -48,6 +50,7 @@ class Outcome:
 
     guarantee: Guarantee
     seconds: Mapping[str, float]
+    released: Any = field(default=(), repr=False)
     predictions: Predictions | None = field(default=None, repr=False)
     accuracy: Mapping[str, float | None] | None = None
     model: nn.Module | None = field(default=None, repr=False)
@@ -56,7 +59,7 @@ class Outcome:
     known: Known | None = field(default=None, repr=False)
     reports: Reports | None = field(default=None, repr=False)
     graph: Graph | None = field(default=None, repr=False)
-    lifetime: Mapping[str, Any] | None = field(default=None, repr=False)
+    lifetime: Losses | None = field(default=None, repr=False)
     phases: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
     extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
@@ -87,6 +90,8 @@ class Repeat:
             was not trained.
         reference_own: The same, with the reference's own settings.
         nulls: Scores of the null models, by name (:mod:`strategies.runs.nulls`); empty if they were not taken.
+        ask_nobody: Names of those that tell what public data alone give
+            (:func:`strategies.results.shown_nulls.asks_nobody`).
         null_seconds: Duration of the null models.
         lifetime: Losses of the devices' lifetime, from their ledgers.
         seeded: Whether the devices' secrets come from a seed; None if nobody was asked.
@@ -98,6 +103,20 @@ class Repeat:
     reference: float | None
     reference_own: float | None
     nulls: Mapping[str, Score]
+    ask_nobody: tuple[str, ...]
     null_seconds: float
-    lifetime: Mapping[str, Any]
+    lifetime: Losses
     seeded: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Spent:
+    """Privacy that all collections of a run cost the people.
+
+    Args:
+        guarantee: The guarantee over these collections.
+        lifetime: Losses by the ledgers of all collections.
+    """
+
+    guarantee: Guarantee
+    lifetime: Losses

@@ -1,4 +1,4 @@
-"""Content of result.json (schema 1), made from the repeats of a run."""
+"""Content of result.json (schema 2), made from the repeats of a run."""
 
 from __future__ import annotations
 
@@ -15,23 +15,33 @@ from strategies.engines import collect as engines
 from strategies.engines.usage import peak_rss
 from strategies.results.averages import mean, spread
 from strategies.results.evaluation import mean_degrees
-from strategies.results.outcome import Repeat
+from strategies.results.outcome import Repeat, Spent
 from strategies.results.verdict import nulls_of, verdict_of
 from strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
 from strategies.setup.options import LINKS
 from strategies.setup.run_setup import RepeatSetup, RunSetup
 
+# What a repeat stands for: one more collection of the same people, or another one that nobody will make.
+AGAIN, INSTEAD = "again", "instead"
 PHASES = ("collect", "reconstruct", "train")  # of the duration of a repeat
 
 
-def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float]) -> dict[str, Any]:
-    """Return the record of a run."""
+def assemble(
+    setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float], spent: Spent
+) -> dict[str, Any]:  # fmt: skip
+    """Return the record of a run.
+
+    Args:
+        setup: The run.
+        repeats: Its repeats.
+        seconds: Durations of the parts that are outside repeats.
+        spent: Privacy that the repeats cost together.
+    """
     options, population, settings = setup.options, setup.population, setup.settings
     first, last = setup.repeats[0], repeats[-1]
     asked = last.seeded is not None
     engine = engines.choose(options.engine, options.ray_address) if asked else options.engine
-    collections = len(repeats) + settings.collections
-    parts = last.outcome.guarantee.to_dict()
+    parts = spent.guarantee.to_dict()
     return {
         "schema": SCHEMA,
         "ldpsim_version": ldpsim_version(),
@@ -64,8 +74,10 @@ def assemble(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, f
             "trust": settings.method.trust,
             "claimed": parts["claimed"],
             "holds": parts["holds"],
-            "collections": collections,
-            "lifetime_per_device": last.lifetime,
+            "collections": parts["collections"],
+            "repeats": None if parts["collections"] == 1 else AGAIN if setup.asks_again else INSTEAD,
+            "searched": settings.collections,
+            "lifetime_per_device": spent.lifetime.figures(),
             "why_they_differ": parts["why_they_differ"],
         },
         "communication": _communication(repeats),

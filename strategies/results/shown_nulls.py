@@ -7,16 +7,18 @@ Results of earlier versions, and runs with ``--no-nulls``, have none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 NOT_TAKEN = "not taken"
+FEW = "few repeats"  # a word for the intervals of a verdict
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
 COMMON_NEIGHBOURS, PAGERANK = "common_neighbours", "pagerank"  # of links
 
 Nulls = Mapping[str, Mapping[str, Any]]
+_Interval = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,13 @@ class NullSpec:
         heading: Name in a table.
         words: Explanation, as the end of a sentence.
         subject: Its results, as the beginning of a sentence (plural).
+        reads: Attributes that it reads.
     """
 
     heading: str
     words: str
-    subject: str = ""
+    subject: str
+    reads: tuple[str, ...] = ()
 
     @property
     def attribute(self) -> str | None:
@@ -41,16 +45,21 @@ class NullSpec:
 
 
 NULLS = {
-    CHANCE: NullSpec("chance", "always the largest class"),
+    CHANCE: NullSpec("chance", "always the largest class", "guesses of the largest class"),
     GRAPH_ALONE: NullSpec(
-        "graph alone", "labels spread over the curator's graph", "labels spread over the graph alone"
+        "graph alone", "labels spread over the curator's graph", "labels spread over the graph alone",
+        ("adjacency", "label"),
     ),
     COMMON_NEIGHBOURS: NullSpec(
-        "common neighbours", "number of neighbours that two people share", "numbers of common neighbours"
+        "common neighbours", "number of neighbours that two people share", "numbers of common neighbours",
+        ("adjacency",),
     ),
-    PAGERANK: NullSpec("pagerank", "PageRank of one person, seen from the other", "PageRank scores of the graph alone"),
+    PAGERANK: NullSpec(
+        "pagerank", "PageRank of one person, seen from the other", "PageRank scores of the graph alone", ("adjacency",)
+    ),
     FEATURES_ALONE: NullSpec(
-        "features alone", "no graph, the features that the curator has", "predictions from features alone"
+        "features alone", "no graph, the features that the curator has", "predictions from features alone",
+        ("features", "label"),
     ),
     f"{SHUFFLED}features": NullSpec(
         "shuffled features", "the same run with somebody else's features", "results with features of other people"
@@ -64,14 +73,38 @@ NULLS = {
     f"{SHUFFLED}all": NullSpec(
         "shuffled all", "the same run with somebody else's data throughout", "results with private data of other people"
     ),
-}
+}  # fmt: skip
 
-_OF_LINKS = NullSpec("chance", "any order of the pairs")
+_OF_LINKS = {
+    CHANCE: NullSpec("chance", "any order of the pairs", "scores in any order"),
+    # It learns from the known edges which features go together.
+    FEATURES_ALONE: replace(NULLS[FEATURES_ALONE], reads=("adjacency", "features")),
+}
 
 
 def spec_of(name: str, *, links: bool) -> NullSpec:
-    """Return the words of a null model; chance has other words in the task of links."""
-    return _OF_LINKS if links and name == CHANCE else NULLS[name]
+    """Return what is said of a null model; some differ in the task of links."""
+    return _OF_LINKS.get(name, NULLS[name]) if links else NULLS[name]
+
+
+def asks_nobody(name: str, reported: Collection[str], *, links: bool = False) -> bool:
+    """Return whether a null model tells what public data alone give, so that it asks nobody in effect.
+
+    It does if it reads no attribute that anybody reports. The method on shuffled data does too, where *all* private
+    attributes are those of other people: its answers do not depend on who gives them (docs/concepts.md). With one
+    attribute shuffled, the others are still those of the people.
+
+    Args:
+        name: A key of :data:`NULLS`.
+        reported: Attributes that the curator has from answers.
+        links: Whether it is a model of the task of links.
+
+    >>> asks_nobody("features_alone", ["adjacency"]), asks_nobody("graph_alone", ["adjacency"])
+    (True, False)
+    """
+    if name.startswith(SHUFFLED):
+        return name == f"{SHUFFLED}all"
+    return not set(spec_of(name, links=links).reads) & set(reported)
 
 
 # Standing of a method among its null models: words, and whether that is good, open or bad.
@@ -94,10 +127,21 @@ def nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def verdict_of(record: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the verdict of a result with its ``standing``, a key of :data:`STANDINGS`; None without null models."""
-    found = record.get("verdict")
+    """Return text, ``margin``, ``over_chance``, ``best_null``, ``standing`` and more; None without null models.
+
+    ``over`` has the difference to each null model, by its name, and ``tail`` the tail of each that the margin is
+    corrected for (:class:`strategies.results.averages.Margin`); results of earlier versions have neither. The standing
+    is a key of :data:`STANDINGS`. In results of earlier versions chance was no null model of the margin; where it is
+    the best one, the margin is that over chance.
+    """
+    found, nulls = record.get("verdict"), nulls_of(record)
     if not found:
         return None
+    best = found.get("best_null") or best_null(nulls)
+    if best != CHANCE and best_null(nulls) == CHANCE and found.get("over_chance"):
+        best = CHANCE
+        found = {**found, "best_null": CHANCE, "margin": found["over_chance"], "above_nulls": found["above_chance"]}
+        found["text"] = words_of_verdict(found, links=bool(record.get("links")))
     margin = found.get("margin")
     if found["above_chance"] is False:
         standing = "chance"
@@ -107,33 +151,112 @@ def verdict_of(record: Mapping[str, Any]) -> dict[str, Any] | None:
         standing = "above"
     else:
         standing = "below" if margin["high"] < 0 else "even"
-    return {"text": found["text"], "margin": margin, "standing": standing}
+    over = {CHANCE: found.get("over_chance"), **(found.get("over") or {}),
+            **{SHUFFLED + attribute: each for attribute, each in (found.get("bought") or {}).items()}}  # fmt: skip
+    return {"text": found["text"], "margin": margin, "over_chance": found.get("over_chance"), "best_null": best,
+            "over": {name: each for name, each in over.items() if each}, "standing": standing,
+            "tail": (found.get("interval") or {}).get("tail_of_each_null")}  # fmt: skip
+
+
+_BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data together"}
+
+
+def words_of_verdict(found: Mapping[str, Any], *, links: bool) -> str:
+    """Return the verdict in sentences, from its other fields.
+
+    Args:
+        found: ``over_chance``, ``margin``, ``best_null``, ``bought`` and ``interval`` of the section ``verdict``.
+        links: Whether the task is that of links.
+    """
+    said = [*_sentences(found["over_chance"], found["best_null"], found["margin"], found["bought"], links=links)]
+    interval = found.get("interval")
+    if said and interval and interval["of"] == FEW:
+        said.append(f"These are few repeats ({interval['repeats']}), so the intervals are wide.")
+    return " ".join(said)
+
+
+def _sentences(
+    over_chance: _Interval | None, best: str | None, margin: _Interval | None, bought: Mapping[str, _Interval | None],
+    *, links: bool,
+) -> Iterator[str]:  # fmt: skip
+    if over_chance is not None:
+        if over_chance["high"] < 0:
+            blind = "a random order" if links else "always the largest class"
+            yield f"The method is below chance: {blind} is {_points(over_chance, -1)} better."
+        else:
+            how = "above" if over_chance["low"] > 0 else "not measurably above"
+            yield f"The method is {how} chance: {_points(over_chance)}."
+    if margin is not None and best == CHANCE:
+        yield "No null model is better than chance."
+    elif margin is not None and best is not None:
+        name = NULLS[best].subject
+        if margin["high"] < 0:
+            yield f"A null model beats it: {name} are {_range(margin, -1)} better."
+        else:
+            how = "above" if margin["low"] > 0 else "not measurably above"
+            yield f"It is {how} the best null model, {name}: {_range(margin)}."
+    start = "On these people the"
+    for attribute, each in bought.items():
+        if each is None or (attribute == "all" and len(bought) == 2):
+            continue  # all is the one attribute
+        what = "data" if len(bought) == 1 else _BOUGHT[attribute]
+        yield f"{start} private {what} {_bought(each)}."
+        start = "The"
+
+
+def _bought(found: _Interval) -> str:
+    if found["high"] < 0:
+        return f"cost {_points(found, -1)}"
+    return f"bought {_points(found)}{'' if found['low'] > 0 else ': nothing measurable'}"
+
+
+def _range(found: _Interval, sign: int = 1) -> str:
+    """Return points of accuracy and both ends of their 95 % interval, which may lie unevenly around them."""
+    ends = sorted(sign * found[end] for end in ("low", "high"))
+    value, low, high = (f"{round(100 * each, 1) + 0.0:.1f}" for each in (sign * found["value"], *ends))
+    return f"{value} ({low} to {high}) points"
+
+
+def _points(found: _Interval, sign: int = 1) -> str:
+    """Return points of accuracy and half the width of their 95 % interval."""
+    return f"{100 * sign * found['value']:.1f} +- {50 * (found['high'] - found['low']):.1f} points"
 
 
 def best_null(nulls: Nulls) -> str | None:
-    """Return the name of the best null model; chance counts only where it is the only one."""
-    return max(nulls, key=lambda name: (name != CHANCE, nulls[name]["test"]), default=None)
-
-
-# Null models that read one kind of data, by the level at which a result says whether these data are public.
-_PUBLIC_DATA = {"relationship": (GRAPH_ALONE, COMMON_NEIGHBOURS, PAGERANK), "bit_feature": (FEATURES_ALONE,)}
+    """Return the name of the best null model, chance among them; of equally good ones the first of :data:`NULLS`."""
+    return max((name for name in NULLS if name in nulls), key=lambda name: nulls[name]["test"], default=None)
 
 
 def asking_nobody(record: Mapping[str, Any]) -> str | None:
-    """Return the best null model that reads public data alone, so that no device has to be asked.
+    """Return the best null model that asks nobody (:func:`ask_nobody`): what a run that asks people has to be above."""
+    nulls = nulls_of(record)
+    return best_null({name: nulls[name] for name in ask_nobody(record)})
 
-    Without public labels that is chance. None if the run itself asked nobody, or has no null models.
+
+def ask_nobody(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the null models that tell what public data alone give (:func:`asks_nobody`).
+
+    There is none if the run itself asked nobody, or has no null models.
     """
-    from curator.privacy.guarantee import PUBLIC  # it imports numpy, and `ldpsim --help` needs the names above
-
-    nulls, holds = nulls_of(record), record["privacy"]["holds"]
+    nulls = nulls_of(record)
     if CHANCE not in nulls or not record["devices"]["asked"]:
-        return None
-    free = [CHANCE]
+        return ()
+    given = (record.get("verdict") or {}).get("ask_nobody")
+    names = _ask_nobody_in_old(record, nulls) if given is None else given
+    return tuple(name for name in nulls if name in names)
+
+
+def _ask_nobody_in_old(record: Mapping[str, Any], nulls: Nulls) -> list[str]:
+    """Return the null models that ask nobody, of a result without a list of them: its levels say what was public."""
+    holds = record["privacy"]["holds"]
+    public = {attribute for attribute, level in _LEVEL_OF.items() if holds[level]["public"]}
     if holds["label"]["status"] != "bounded":
-        free += [name for level, names in _PUBLIC_DATA.items() if holds[level]["detail"].endswith(PUBLIC)
-                 for name in names if name in nulls]  # fmt: skip
-    return max(free, key=lambda name: float(nulls[name]["test"]))
+        public.add("label")
+    reported = {*_LEVEL_OF, "label"} - public
+    return [name for name in nulls if asks_nobody(name, reported, links=bool(record.get("links")))]
+
+
+_LEVEL_OF = {"adjacency": "relationship", "features": "bit_feature"}
 
 
 def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from strategies.results.averages import Interval, gain, mean, spread
+from strategies.results.averages import Interval, few, gain, margin, mean, spread
 from strategies.results.outcome import Repeat, Score
 from strategies.results.shown_nulls import (
     CHANCE,
     COMMON_NEIGHBOURS,
     FEATURES_ALONE,
+    FEW,
     GRAPH_ALONE,
-    NULLS,
     PAGERANK,
     SHUFFLED,
+    words_of_verdict,
 )
-
-_BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data together"}
 
 
 def nulls_of(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
@@ -38,27 +37,35 @@ def nulls_of(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
 def verdict_of(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     """Return the section ``verdict``; None if no null model was taken.
 
-    ``over_chance``, ``margin`` and the entries of ``bought`` are differences of test accuracy
-    with their 95 % interval (:func:`strategies.results.averages.gain`). ``margin`` is over the
-    best null model by mean test accuracy, ``bought`` over the same method on shuffled data.
+    ``over_chance``, ``margin`` and the entries of ``over`` and ``bought`` are differences of test accuracy with their
+    95 % interval (:func:`strategies.results.averages.gain`). ``margin`` is over the best null model by mean test
+    accuracy, chance among them; its interval is corrected for this choice (:func:`strategies.results.averages.margin`).
+    ``over`` has each null model but chance and those in ``bought``, which are the same method on shuffled data.
+    ``interval`` says how the intervals were made, ``ask_nobody`` which null models tell what public data alone give.
     """
     scores = _scores(repeats)
     if CHANCE not in scores:
         return None
     own = [repeat.score for repeat in repeats]
-    over_chance = gain(own, scores[CHANCE])
-    best = _best(scores)
-    margin = None if best is None else gain(own, scores[best])
-    bought = {attribute: gain(own, scores[SHUFFLED + attribute]) for attribute in _shuffled(scores)}
-    return {
-        "above_chance": _above(over_chance),
-        "above_nulls": _above(margin),
-        "over_chance": _plain(over_chance),
-        "margin": _plain(margin),
-        "best_null": None if margin is None else best,
-        "bought": {attribute: _plain(found) for attribute, found in bought.items()},
-        "text": " ".join(_sentences(over_chance, best, margin, bought, links=_of_links(scores))),
+    over = {name: gain(own, found) for name, found in scores.items()}
+    best = margin(own, scores)
+    over_best = None if best is None else best.interval
+    section = {
+        "above_chance": _above(over[CHANCE]),
+        "above_nulls": _above(over_best),
+        "over_chance": _plain(over[CHANCE]),
+        "margin": _plain(over_best),
+        "best_null": best and best.best,
+        "over": {name: _plain(found) for name, found in over.items() if name != CHANCE and SHUFFLED not in name},
+        "bought": {attribute: _plain(over[SHUFFLED + attribute]) for attribute in _shuffled(scores)},
+        "interval": {
+            "of": "one repeat" if len(own) == 1 else FEW if few(len(own)) else "repeats",
+            "repeats": len(own),
+            "tail_of_each_null": None if best is None else best.upper_tail,
+        },
+        "ask_nobody": [name for name in scores if all(name in repeat.ask_nobody for repeat in repeats)],
     }
+    return {**section, "text": words_of_verdict(section, links=_of_links(scores))}
 
 
 def _scores(repeats: Sequence[Repeat]) -> dict[str, list[Score]]:
@@ -84,54 +91,9 @@ def _figures(scores: Sequence[Score] | None) -> dict[str, float | None] | None:
     return {"test": mean(tests), "std": spread(tests)}
 
 
-def _best(scores: dict[str, list[Score]]) -> str | None:
-    """Return the null model with the highest mean test accuracy; chance is none of them."""
-    tests = {name: mean([score.test for score in found]) for name, found in scores.items() if name != CHANCE}
-    known = {name: test for name, test in tests.items() if test is not None}
-    return max(known, key=lambda name: known[name]) if known else None
-
-
 def _above(found: Interval | None) -> bool | None:
     return None if found is None else found.low > 0
 
 
 def _plain(found: Interval | None) -> dict[str, float] | None:
     return None if found is None else asdict(found)
-
-
-def _sentences(
-    over_chance: Interval | None, best: str | None, margin: Interval | None, bought: Mapping[str, Interval | None],
-    *, links: bool,
-) -> Iterator[str]:  # fmt: skip
-    if over_chance is not None:
-        if over_chance.high < 0:
-            blind = "a random order" if links else "always the largest class"
-            yield f"The method is below chance: {blind} is {_points(over_chance, -1)} better."
-        else:
-            how = "above" if over_chance.low > 0 else "not measurably above"
-            yield f"The method is {how} chance: {_points(over_chance)}."
-    if margin is not None and best is not None:
-        name = NULLS[best].subject
-        if margin.high < 0:
-            yield f"A null model beats it: {name} are {_points(margin, -1)} better."
-        else:
-            how = "above" if margin.low > 0 else "not measurably above"
-            yield f"It is {how} the best null model, {name}: {_points(margin)}."
-    start = "On these people the"
-    for attribute, found in bought.items():
-        if found is None or (attribute == "all" and len(bought) == 2):
-            continue  # all is the one attribute
-        what = "data" if len(bought) == 1 else _BOUGHT[attribute]
-        yield f"{start} private {what} {_bought(found)}."
-        start = "The"
-
-
-def _bought(found: Interval) -> str:
-    if found.high < 0:
-        return f"cost {_points(found, -1)}"
-    return f"bought {_points(found)}{'' if found.low > 0 else ': nothing measurable'}"
-
-
-def _points(found: Interval, sign: int = 1) -> str:
-    """Return points of accuracy and half the width of their 95 % interval."""
-    return f"{100 * sign * found.value:.1f} +- {50 * (found.high - found.low):.1f} points"

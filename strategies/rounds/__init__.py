@@ -1,1 +1,1 @@
-"""Rounds of messages under Flower's `Strategy.start`, one strategy a file."""
+"""Rounds of messages: collections of reports, and trainings under Flower's `Strategy.start`."""

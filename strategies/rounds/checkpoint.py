@@ -26,13 +26,11 @@ from typing import Any
 
 import numpy as np
 from flwr.serverapp.strategy import Strategy
-from flwr.serverapp.strategy.fedopt import FedOpt
 
 from devices.atomic_files import write_atomically
 from devices.network import FloatArray
-from strategies.rounds.dp_fedavg import AdaptiveClipping
-from strategies.rounds.ego_fedavg import EgoFedAvg
-from strategies.rounds.fedavg import Best, run_rounds
+from strategies.rounds.flower_rounds import Best, run_rounds
+from strategies.rounds.server_state import restore_state, state_of
 from strategies.rounds.training_grid import RoundTally, TrainingGrid
 
 FORMAT = 1
@@ -157,33 +155,6 @@ def remove_checkpoints(folder: Path) -> None:
         path.unlink()
 
 
-def server_state(strategy: Strategy) -> dict[str, np.ndarray]:
-    """Return the state that a strategy carries from one round to the next, as arrays."""
-    found: dict[str, np.ndarray] = {}
-    if isinstance(strategy, EgoFedAvg):
-        found |= strategy.state()
-    if isinstance(strategy, AdaptiveClipping):
-        found["clipping_norm"] = np.array(strategy.clipping_norm)
-    inner = getattr(strategy, "strategy", strategy)
-    if isinstance(inner, FedOpt):
-        for name in ("m_t", "v_t"):
-            found |= {f"{name}.{key}": value for key, value in (getattr(inner, name) or {}).items()}
-    return found
-
-
-def restore_server(strategy: Strategy, state: Mapping[str, np.ndarray]) -> None:
-    """Set the state of a new strategy to what :func:`server_state` returned."""
-    if isinstance(strategy, EgoFedAvg) and state:
-        strategy.restore(state)
-    if isinstance(strategy, AdaptiveClipping) and "clipping_norm" in state:
-        strategy.clipping_norm = float(state["clipping_norm"])
-    inner = getattr(strategy, "strategy", strategy)
-    if isinstance(inner, FedOpt):
-        for name in ("m_t", "v_t"):
-            kept = {key.removeprefix(f"{name}."): value for key, value in state.items() if key.startswith(f"{name}.")}
-            setattr(inner, name, kept or None)
-
-
 def finished_rounds(folder: Path) -> int:
     """Return the number of rounds in the checkpoints of a folder, of all repeats; 0 where none can be read."""
     done = 0
@@ -209,7 +180,7 @@ def run_kept_rounds(
         kept: The checkpoint.
         after: Called after every round that is run here, with the global weights.
     """
-    restore_server(strategy, start.server)
+    restore_state(strategy, start.server)
     grid.go_on(start.done, start.tally)
     if start.randomness is not None:
         random.setstate(start.randomness[0])
@@ -219,7 +190,7 @@ def run_kept_rounds(
         if number > start.done:
             kept.add_model(weights)
         # Saved before the first message of a round: every round that is asked has a checkpoint to return to.
-        kept.save(replace(start, weights=weights, done=number, tally=grid.tally, server=server_state(strategy),
+        kept.save(replace(start, weights=weights, done=number, tally=grid.tally, server=state_of(strategy),
                           randomness=None))  # fmt: skip
         if number > start.done:
             after(number, weights)

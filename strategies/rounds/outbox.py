@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -16,7 +17,11 @@ Planned = tuple[RecordDict, str, IntArray]  # content and type of a message, or 
 
 
 class Outbox:
-    """Messages of a round, once; their number is known.
+    """Messages of a round, which may be read any number of times; their number is known.
+
+    Flower's ``HttpGrid`` reads the messages twice: first it gives each one its id, then it sends them. So
+    reading keeps the messages, and gives the same ones again. A million messages to one device each take
+    0.9 GiB, so a grid that reads them one time only says so (:meth:`once`).
 
     Args:
         plan: What is sent. A message to many devices goes to the node of the first one.
@@ -28,11 +33,33 @@ class Outbox:
         self._plan, self._nodes, self._group = plan, nodes, group
         self.batches: dict[str, tuple[int, IntArray]] = {}  # node and devices of each message to many, until its reply
         self._sent_to = 0
+        self._kept: list[Message] | None = []  # None: they were given away
+        self._new = self._make()
 
     def __len__(self) -> int:
         return sum(1 if kind == REPORTS_TYPE else len(devices) for _, kind, devices in self._plan)
 
     def __iter__(self) -> Iterator[Message]:
+        for place in itertools.count():
+            kept = self._messages()
+            if place == len(kept):
+                kept.extend(itertools.islice(self._new, 1))
+            if place == len(kept):
+                return
+            yield kept[place]
+
+    def once(self) -> Iterator[Message]:
+        """Yield the messages and keep none of them; nobody can read them afterwards (RuntimeError)."""
+        kept, self._kept = self._messages(), None
+        yield from kept
+        yield from self._new
+
+    def _messages(self) -> list[Message]:
+        if self._kept is None:
+            raise RuntimeError("the messages of this round were read once, and are not kept")
+        return self._kept
+
+    def _make(self) -> Iterator[Message]:
         for place, (content, kind, devices) in enumerate(self._plan):
             if kind == REPORTS_TYPE:
                 first = int(devices[0])

@@ -9,27 +9,32 @@ its ledger counts both answers, and the guarantee is computed from the ledgers.
 
 from __future__ import annotations
 
-import math
 import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
 
 from curator.learning.training import TrainingSettings
 from curator.methods import Question
 from curator.methods.federated.fedavg import Federated
-from curator.methods.federated.private import DPFedAvg, LDPFedAvg
 from curator.nulls.known import Known, known_from_graph
 from curator.observer import watched
 from curator.privacy.guarantee import Guarantee
+from curator.privacy.level import Level
 from devices.facts import Split
+from devices.mechanisms.base import Loss
 from devices.policy.policy import Mode, Policy, policy_for_training
-from devices.training_task import GaussianUpdate, Task
+from devices.training_task import UNPROTECTED, GaussianUpdate, Task
 from strategies.engines import collect as engines
 from strategies.people.owned_graph import own
-from strategies.results.lifetime import read_ledgers
+from strategies.results.lifetime import TrainingAnswers, read_ledgers
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import CheckpointFile
-from strategies.rounds.fedavg import seeded
+from strategies.rounds.flower_rounds import seeded
 from strategies.runs.federated_network import TwoLayers, predict
-from strategies.runs.federated_training import Training
+from strategies.runs.federated_training import Trained, Training
 from strategies.runs.run import Refused, Run, Scene
 from strategies.setup.checks import check_federated_run
 from strategies.setup.run_setup import RunSetup
@@ -45,13 +50,32 @@ class InRounds(Run):
         """Check options, method and people against one another."""
         check_federated_run(setup.options, setup.settings, setup.population, setup.repeats[0].split)
 
-    def guarantee_before(self, setup: RunSetup, split: Split) -> Guarantee:
-        """Return the guarantee if every round is answered."""
-        method, people = setup.method, len(split.train)
-        if not isinstance(method, DPFedAvg):
-            return super().guarantee_before(setup, split)
+    def released_before(self, setup: RunSetup, split: Split) -> Trained | None:
+        """Return the release if every round is answered; None where it does not depend on who trains."""
+        method = cast(Federated, setup.method)
+        if not method.central_noise:
+            return None
         # The more people train, the better the noise on a trained model hides each of them.
-        return method.guarantee_after(people, method.rounds, method.multiplier(people, setup.budget))
+        answers = TrainingAnswers(np.full(len(setup.population), method.answers), UNPROTECTED, complete=True)
+        return Trained(len(split.train), method.rounds, answers)
+
+    def guarantee_of(self, setup: RunSetup, released: Sequence[Any]) -> Guarantee:
+        """Return the guarantee of the models of a server, or of the updates of each device, in all trainings."""
+        method, facts, times = cast(Federated, setup.method), setup.population.facts, len(released)
+        if None in released:
+            return method.guarantee(facts, (), setup.budget, collections=times).over(times)
+        trained: Sequence[Trained] = released
+        models, losses = sum(one.models for one in trained), [one.answers.loss for one in trained]
+        most = int(np.sum([one.answers.counts for one in trained], axis=0).max(initial=0))
+        largest = Loss(*(max(getattr(loss, name) for loss in losses) for name in ("bit", "vector", "delta")))
+        each = [
+            method.guarantee_of_training(
+                facts, setup.budget, people=people, models=models, answers=most, loss=largest
+            )
+            for people in sorted({one.people for one in trained})
+        ]  # fmt: skip
+        found = max(each, key=lambda guarantee: guarantee.holds["central_node"].value or 0.0).over(times)
+        return found if all(one.known for one in trained) else _unknown(found)
 
     def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
         """Return the reference's own settings twice: a device's learning rate is that of another optimiser."""
@@ -63,9 +87,7 @@ class FederatedRun(InRounds):
 
     def policy(self, setup: RunSetup, questions: tuple[Question, ...]) -> Policy | None:
         """Return a policy that allows all answers of the rounds."""
-        method = setup.method
-        assert isinstance(method, Federated)
-        answers = method.answers if isinstance(method, LDPFedAvg) else math.ceil(method.rounds * method.fraction)
+        answers = cast(Federated, setup.method).answers
         task = task_of(setup, "policy")
         return policy_for_training(task, setup.population.facts, answers=answers, caps=setup.options.caps)
 
@@ -77,8 +99,8 @@ class FederatedRun(InRounds):
             Refused: if no device took part and at least one refused.
             RunFailed: if no device answered.
         """
-        setup, state, method = scene.setup, scene.state, scene.setup.method
-        assert isinstance(method, Federated) and state is not None
+        setup, state, method = scene.setup, scene.state, cast(Federated, scene.setup.method)
+        assert state is not None
         task = task_of(setup, scene.collection)
         before = read_ledgers(state, scene.collection)[1].total if scene.resumed else 0
         state.close()  # the rounds open the ledgers in processes of their own
@@ -97,7 +119,7 @@ class FederatedRun(InRounds):
         seconds = time.perf_counter() - started
         tally = training.grid.tally
         lifetime, answers = read_ledgers(state, scene.collection)
-        guarantee = training.guarantee(tally.rounds_answered, answers)
+        released = training.released(tally.rounds_answered, answers)
         collected = tally.collected(seconds)
         collected.reports = {0: kept.digest.digest()}
         section = {
@@ -111,7 +133,8 @@ class FederatedRun(InRounds):
             **training.notes,
         }
         return Outcome(
-            guarantee=guarantee,
+            guarantee=self.guarantee_of(setup, [released]),
+            released=released,
             seconds=phase_seconds(training.exchange_seconds, seconds - training.exchange_seconds),
             predictions=predict(weights, task, setup.population),
             known=label_counts(scene),
@@ -121,6 +144,13 @@ class FederatedRun(InRounds):
             phases={name: phase.to_dict() for name, phase in tally.phases.items()},
             extra={"federated": section, **training.defences.section()},
         )
+
+
+def _unknown(guarantee: Guarantee) -> Guarantee:
+    """Return a guarantee that bounds nothing: some ledger does not say what its devices lost."""
+    open_ = Level("unprotected", reason="a ledger could not be read whole, or holds an answer without noise")
+    holds = {name: open_ if level.status == "bounded" else level for name, level in guarantee.holds.items()}
+    return replace(guarantee, holds=holds)
 
 
 def label_counts(scene: Scene) -> Known | None:
@@ -143,11 +173,8 @@ def phase_seconds(collect: float, train: float) -> dict[str, float]:
 
 def task_of(setup: RunSetup, collection: str) -> Task:
     """Return the task of a federated method's devices."""
-    method, facts, training = setup.method, setup.population.facts, setup.settings.training
-    assert isinstance(method, Federated)
-    noise = None
-    if isinstance(method, LDPFedAvg):
-        epsilon, delta = method.each(facts, setup.budget)
-        noise = GaussianUpdate.from_epsilon(epsilon, clip=method.clip, delta=delta)
+    method, facts, training = cast(Federated, setup.method), setup.population.facts, setup.settings.training
+    wanted = method.update_noise(facts, setup.budget)
+    noise = None if wanted is None else GaussianUpdate.from_epsilon(wanted[0], clip=wanted[1], delta=wanted[2])
     return Task(collection, method.sees, facts.d, training.hidden, facts.classes, float(training.lr),
                 method.local_steps, scaling=method.scaling, noise=noise)  # fmt: skip

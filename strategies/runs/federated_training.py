@@ -7,30 +7,43 @@ import math
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from curator.methods.federated.fedavg import FedAvgGNN, Federated, FedGCN
-from curator.methods.federated.private import DPFedAvg, LDPFedAvg
-from curator.privacy.guarantee import Guarantee, Level
+from curator.methods.federated.fedavg import Federated
 from devices.federated.wire import weights_record
 from devices.network import FloatArray
 from devices.training_task import Task
+from strategies.federated.making import TrainingPlan, strategy_for
 from strategies.results.lifetime import TrainingAnswers
 from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
-from strategies.rounds.dp_fedavg import private
-from strategies.rounds.ego_fedavg import EgoFedAvg
 from strategies.rounds.feature_sums import exchange_sums
-from strategies.rounds.fedavg import strategy_for
 from strategies.rounds.training_grid import TrainingGrid, draw_nodes
 from strategies.runs.run import Refused, RunFailed, Scene
 from strategies.setup.round_defences import round_defences
 
 log = logging.getLogger("ldpsim")
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Figures from which the guarantee of a training is computed.
+
+    Args:
+        people: Number of training devices.
+        models: Number of models that the server released.
+        answers: Answers of the devices.
+        known: Whether the ledgers say what every answer under noise lost.
+    """
+
+    people: int
+    models: int
+    answers: TrainingAnswers
+    known: bool = True
 
 
 class Training:
@@ -48,8 +61,7 @@ class Training:
     """
 
     def __init__(self, scene: Scene, task: Task, inner: Grid, kept: CheckpointFile, before: int) -> None:
-        setup, method = scene.setup, scene.setup.method
-        assert isinstance(method, Federated)
+        setup, method = scene.setup, cast(Federated, scene.setup.method)
         self.setup, self.method, self.task, self.tell = setup, method, task, scene.tell
         self.split, self.seeds = scene.split, scene.seeds
         self.nodes = [device + 1 for device in range(len(setup.population))]
@@ -67,7 +79,7 @@ class Training:
     def _start(self, found: Standing | None) -> Standing:
         """Return the state of the checkpoint, or a new one."""
         start = found or Standing(self.task.shape.initial(self.seeds.training))
-        if found is None and self.before and isinstance(self.method, DPFedAvg):
+        if found is None and self.before and self.method.central_noise:
             raise ValueError(
                 f"{self.method.name}: its devices gave {self.before:,} answers in a run that was stopped, and its "
                 "checkpoint is gone; how many noisy models were made is not known: enrol new devices with another "
@@ -78,7 +90,7 @@ class Training:
             # round was begun and not finished. It is asked again.
             start.again, start.lost = start.again + 1, self.before - start.tally.heard
             start.attempt = self.before  # the ledgers only grow, so no other start had this number
-            if isinstance(self.method, DPFedAvg):
+            if self.method.central_noise:
                 # The server's noise may have been added to the lost round, and its model handed to
                 # the devices that judge it. The same noise on other replies (a device was silent
                 # once) would give the difference of two means without any noise. So the random
@@ -94,14 +106,14 @@ class Training:
         return start
 
     def sample(self, number: int) -> Sequence[int]:
-        """Return the training devices of a round: drawn without replacement, or in turns for ldp-fedavg."""
+        """Return the training devices of a round: drawn without replacement, or in turns."""
         nodes = (self.split.train + 1).tolist()
-        if isinstance(self.method, LDPFedAvg):
+        if self.method.takes_turns:
             turns = round(1 / self.method.fraction)
             order = np.random.default_rng(self.seeds.training).permutation(nodes)
             return sorted(order[(number - 1) % turns :: turns].tolist())
         seed = [self.seeds.training, number]
-        if self.start.again and number == self.start.done + 1 and isinstance(self.method, DPFedAvg):
+        if self.start.again and number == self.start.done + 1 and self.method.central_noise:
             seed.append(self.start.again)
         return draw_nodes(nodes, self.method.fraction, seed)
 
@@ -110,31 +122,26 @@ class Training:
         return (self.split.val + 1).tolist() if every and number % every == 0 else ()
 
     def strategy(self) -> Strategy:
-        """Return Flower's strategy for the method."""
-        strategy = strategy_for(self.method)
-        if not isinstance(self.method, DPFedAvg):
-            return strategy
-        people = len(self.split.train)
-        multiplier = self.method.multiplier(people, self.setup.budget)
-        sample = self.method.asked(people).sample
-        self.notes["noise_multiplier"] = multiplier
-        return private(strategy, self.method, multiplier=multiplier, sample=sample)
+        """Return the strategy of the method."""
+        budget, people = self.setup.budget, len(self.split.train)
+        self.notes |= self.method.notes(people, budget)
+        return strategy_for(self.method, TrainingPlan(self.task, budget, self.nodes, people, self.seeds.training))
 
     def run(self) -> FloatArray:
         """Run everything and return the weights."""
         task, start = self.task.to_bytes(), self.start
         started = time.perf_counter()
-        if not self.resumed and isinstance(self.method, FedGCN):
+        if not self.resumed and self.method.sees == "sums":
             self.tell("exchange", None)
             everybody = np.concatenate([self.split.train, self.split.val if self.method.evaluate_every else []])
             exchange_sums(self.grid, self.task, self.nodes, np.sort(everybody).astype(np.int64) + 1)
             self._check()
         strategy = self.strategy()
-        if isinstance(self.method, FedAvgGNN):
+        subscribe = getattr(strategy, "subscribe", None)  # an exchange before the first round
+        if subscribe is not None:
             self.tell("exchange", None)
-            strategy = EgoFedAvg(self.nodes, self.task.hidden, task)
             if not self.resumed:
-                strategy.subscribe(self.grid, weights_record(start.weights))
+                subscribe(self.grid, weights_record(start.weights))
                 self._check()
         if not self.resumed:
             start.tally = self.grid.tally
@@ -160,8 +167,8 @@ class Training:
         gave = f"; before a stop they gave {self.before:,} answers" if self.before else ""
         return Refused(f"refused: none of {len(tally.asked):,} devices takes part ({told}{gave})")
 
-    def guarantee(self, rounds: int, answers: TrainingAnswers) -> Guarantee:
-        """Return the guarantee for the answered rounds and the answers in the ledgers.
+    def released(self, rounds: int, answers: TrainingAnswers) -> Trained:
+        """Return what was released in the answered rounds, and the answers in the ledgers.
 
         Raises:
             Refused: if no round was answered, and devices refused.
@@ -171,19 +178,5 @@ class Training:
             if self.grid.tally.refused:
                 raise self._refused()
             raise RunFailed(f"none of {len(self.grid.tally.asked):,} devices answered in {self.method.rounds} rounds")
-        method, setup = self.method, self.setup
-        if isinstance(method, DPFedAvg):
-            return method.guarantee_after(len(self.split.train), rounds + self.start.again,
-                                          self.notes["noise_multiplier"])  # fmt: skip
-        if isinstance(method, LDPFedAvg):
-            each = answers.loss
-            found = method.guarantee_of(each.vector, each.delta, answers.most, setup.budget.epsilon)
-            return found if answers.complete and math.isfinite(each.vector) else _unknown(found)
-        return method.guarantee(setup.population.facts, (), setup.budget)
-
-
-def _unknown(guarantee: Guarantee) -> Guarantee:
-    """Return a guarantee that bounds nothing: some ledger does not say what its devices lost."""
-    open_ = Level("unprotected", detail="a ledger could not be read whole, or holds an answer without noise")
-    holds = {name: open_ if level.status == "bounded" else level for name, level in guarantee.holds.items()}
-    return replace(guarantee, holds=holds)
+        known = self.task.noise is None or (answers.complete and math.isfinite(answers.loss.vector))
+        return Trained(len(self.split.train), rounds + self.start.again, answers, known)

@@ -52,7 +52,8 @@ class IsolatedRun(InRounds):
                     if value is not None:
                         scores[name].append(value)
         return Outcome(
-            guarantee=setup.method.guarantee(population.facts, (), setup.budget),
+            guarantee=self.guarantee_of(setup, [None]),
+            released=None,
             seconds=phase_seconds(0.0, time.perf_counter() - started),
             accuracy={name: float(np.mean(found)) if found else None for name, found in scores.items()},
             known=label_counts(scene),

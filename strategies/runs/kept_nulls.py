@@ -47,8 +47,9 @@ def kept(
 def _digest(known: Known, settings: tuple[Any, ...]) -> str:
     features = known.features
     rows = (features.indptr, features.indices, features.data) if issparse(features) else (features,)
-    state = hashlib.sha256(repr((known.classes, settings)).encode())
-    for array in (known.labels, known.split.train, known.split.val, known.edges, *rows):
+    state = hashlib.sha256(repr((known.classes, known.taught_by_validation, settings)).encode())
+    named = () if known.named is None else (known.named,)
+    for array in (known.labels, known.split.train, known.split.val, known.edges, *rows, *named):
         if array is not None:
             whole = np.ascontiguousarray(array)
             state.update(f"{whole.dtype.str}{whole.shape}".encode())

@@ -6,7 +6,8 @@ devices -> reports -> defences -> graph -> network
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from curator.methods import Method, Question, Reference
 from curator.methods.base import Graph
 from curator.nulls.known import Known, known_from_graph, known_from_reports
 from curator.observer import watched
+from curator.reports.question import keys_of
 from curator.reports.reports import Reports
 from curator.reports.silenced import silenced
 from devices.facts import Split
@@ -25,6 +27,7 @@ from strategies.results import evaluation
 from strategies.results.outcome import Outcome, Predictions
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.kept_reports import read
+from strategies.rounds.stages import stages_of
 from strategies.runs.asking import gather_reports, public_knowledge
 from strategies.runs.run import ALL, Others, Run, Scene
 from strategies.setup.run_setup import RunSetup
@@ -55,6 +58,26 @@ class OneReportRun(Run):
         if isinstance(setup.method, Reference) or setup.options.from_reports is not None:
             return ()
         return setup.questions(split, collection)
+
+    def fresh(self, setup: RunSetup, outcomes: Sequence[Outcome]) -> list[int]:
+        """Return the repeats with reports of their own.
+
+        The same question about the same lists under the same noise seed gives the same reports; kept reports are those
+        of one collection. A later stage may ask differently, so a question of several stages counts every time.
+        """
+        first: dict[Any, int] = {}
+        for number, outcome in enumerate(outcomes):
+            repeat, kept = setup.repeats[number], setup.options.from_reports is not None
+            stages = stages_of(outcome.released) if outcome.released else 0
+            own = repeat.seeds.noise is None or repeat.links is not None or stages > 1
+            noise = "kept" if kept else ("own", number) if own else repeat.seeds.noise
+            first.setdefault((noise, keys_of(outcome.released)), number)
+        return list(first.values())
+
+    def attains(self, setup: RunSetup, fresh: Sequence[int]) -> bool:
+        """Return whether each repeat has noise of its own: who was asked what is counted person by person."""
+        seeds = [setup.repeats[number].seeds.noise for number in fresh]
+        return None in seeds or len(set(seeds)) == len(seeds)
 
     def without_graph(self, method: Method) -> str:
         """Return why the method has no graph of its own: it reads the true records, or rebuilds none."""
@@ -90,7 +113,8 @@ class OneReportRun(Run):
         with watched(scene.watch):
             trained = self.train(scene, graph)
         return Outcome(
-            guarantee=method.guarantee(population.facts, questions, setup.budget),
+            guarantee=self.guarantee_of(setup, [questions]),
+            released=questions,
             seconds={**seconds, "train": trained.seconds},
             predictions=trained.predictions,
             model=trained.model,
@@ -186,7 +210,8 @@ class OneReportRun(Run):
         setup = scene.setup
         if reports is not None:
             public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
-            return known_from_reports(reports, public)
+            found = known_from_reports(reports, public)
+            return replace(found, taught_by_validation=setup.method.learns_from_validation())
         assert isinstance(setup.method, Reference)
         return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.reads)
 

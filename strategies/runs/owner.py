@@ -9,9 +9,11 @@ and with the finished chunks of teachers.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import secrets
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,13 +67,21 @@ class OwnerRun(Run):
         assert isinstance(split, Division)
         return () if isinstance(setup.method, Baseline) else (Question(hand_over(collection), split.private),)
 
-    def guarantee_before(self, setup: RunSetup, split: Split) -> Guarantee:
-        """Return the guarantee of the labels that will be released."""
-        method, facts = setup.method, setup.population.facts
+    def released_before(self, setup: RunSetup, split: Split) -> Account | None:
+        """Return the account of the labels that will be released; None of a baseline."""
+        method = setup.method
         assert isinstance(split, Division)
-        if isinstance(method, LabelAnswers):
-            return method.guarantee_of(method.account(len(split.private), facts.classes))
-        return method.guarantee(facts, (), setup.budget)
+        return method.account(len(split.private), setup.population.facts.classes) \
+            if isinstance(method, LabelAnswers) else None  # fmt: skip
+
+    def guarantee_of(self, setup: RunSetup, released: Sequence[Account | None]) -> Guarantee:
+        """Return the guarantee of releases of labels; a division that varies is taken to keep a person private."""
+        method = setup.method
+        accounts = [account for account in released if account is not None]
+        if not accounts:
+            return method.guarantee(setup.population.facts, (), setup.budget)
+        assert isinstance(method, LabelAnswers)
+        return method.guarantee_of(max(accounts, key=lambda account: account.holds.label or math.inf), len(accounts))
 
     def work(self, scene: Scene) -> Outcome:
         """Collect the records, train teachers or count votes, release labels, train the student."""
@@ -80,12 +90,13 @@ class OwnerRun(Run):
         population, classes = setup.population, setup.population.facts.classes
         seconds = dict.fromkeys(("collect", "reconstruct"), 0.0)
         collected = Collected()
+        cost: Account | None
         extra: dict[str, Any] = {}
         told = division.asked, population.labels[division.asked]
         if isinstance(method, Baseline):
             scene.tell("train", None)
             student = self._baseline(scene, method, setup.settings.training)
-            guarantee = method.guarantee(population.facts, (), setup.budget)
+            cost = None
         else:
             assert isinstance(method, LabelAnswers)
             scene.tell("collect", None)
@@ -101,15 +112,16 @@ class OwnerRun(Run):
                 settings = sage_settings(setup.settings.training)
                 student = train_network(public, nodes, labels, classes, settings, seed=scene.seeds.training)
             told = division.public[nodes], labels
-            guarantee, extra = method.guarantee_of(cost), {"teachers": section}
+            extra = {"teachers": section}
             seconds["reconstruct"] = time.perf_counter() - started - student.seconds
         return Outcome(
-            guarantee=guarantee,
+            guarantee=self.guarantee_of(setup, [cost]),
+            released=cost,
             seconds={**seconds, "train": student.seconds},
             predictions=_everybody(student, population, division),
             model=Sage(student.trained),
             collected=collected,
-            known=shown_publicly(population, division, *told) if setup.options.nulls else None,
+            known=shown_publicly(population, division, *told, released=bool(extra)) if setup.options.nulls else None,
             extra=extra,
         )
 

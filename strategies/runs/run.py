@@ -7,10 +7,11 @@ of run makes the questions and does the work between enrolment and score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from curator.nulls.known import Known
 from curator.nulls.models import chance, features_alone, graph_alone
 from curator.observer import Observer
 from curator.privacy.guarantee import Guarantee
+from curator.reports.question import keys_of
 from devices.data.link_split import LinkSplit
 from devices.data.population import Population
 from devices.data.splits import make_split
@@ -29,6 +31,7 @@ from devices.policy.policy import Mode, Policy, policy_for
 from devices.query import ATTRIBUTES
 from strategies.engines.grids import Around
 from strategies.people.owned_graph import own
+from strategies.people.private_and_public import Division
 from strategies.progress import Progress
 from strategies.results import evaluation
 from strategies.results.outcome import Outcome, Predictions, Score
@@ -142,8 +145,34 @@ class Run:
 
     def guarantee_before(self, setup: RunSetup, split: Split) -> Guarantee:
         """Return the guarantee before anybody is asked; ValueError for parameters that do not fit."""
-        questions = self.questions(setup, split, "before")
-        return setup.method.guarantee(setup.population.facts, questions, setup.budget)
+        return self.guarantee_of(setup, [self.released_before(setup, split)])
+
+    def released_before(self, setup: RunSetup, split: Split) -> Any:
+        """Return the release of one collection (as :meth:`guarantee_of` takes it) if everybody answers."""
+        return self.questions(setup, split, "before")
+
+    def guarantee_of(self, setup: RunSetup, released: Sequence[Any]) -> Guarantee:
+        """Return the guarantee of collections that ask the same people, each with fresh noise.
+
+        Args:
+            setup: The run.
+            released: Of each collection, what its guarantee is computed from: its questions, unless a kind of run
+                overrides this method.
+        """
+        method, facts, times = setup.method, setup.population.facts, len(released)
+        if len({keys_of(questions) for questions in released}) == 1:
+            return method.guarantee(facts, released[0], setup.budget, collections=times).over(times)
+        together = [question for questions in released for question in questions]
+        return method.guarantee(facts, together, setup.budget).over(times)
+
+    def attains(self, setup: RunSetup, fresh: Sequence[int]) -> bool:
+        """Return whether some person is in all of these repeats, so that the sum of their losses can be attained."""
+        divisions = [setup.repeats[number].split for number in fresh]
+        return all(np.array_equal(np.sort(_inside(each)), np.sort(_inside(divisions[0]))) for each in divisions)
+
+    def fresh(self, setup: RunSetup, outcomes: Sequence[Outcome]) -> list[int]:
+        """Return the repeats that released something of their own, in rising order: all of them, unless overridden."""
+        return list(range(len(outcomes)))
 
     def without_graph(self, method: Method) -> str:
         """Return in one sentence why a run of the method reconstructs no graph; empty if it does."""
@@ -217,6 +246,11 @@ def without_noise(setup: RunSetup, split: Split, seed: int, settings: TrainingSe
         device=setup.options.device,
     )
     return trained.predictions
+
+
+def _inside(split: Split) -> IntArray:
+    """Return the people whose records a training or an owner reads."""
+    return split.private if isinstance(split, Division) else split.train
 
 
 ALL = "all"  # all private attributes are shuffled

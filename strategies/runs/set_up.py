@@ -8,9 +8,6 @@ from pathlib import Path
 
 from curator.learning.training import choose_device
 from curator.methods import Method, find
-from curator.methods.federated.fedavg import Federated, Isolate
-from curator.methods.federated.silos import Silos
-from curator.methods.owner.owner import OwnerMethod
 from devices.collector import CollectorKey
 from devices.data.link_split import split_links
 from devices.data.population import Population
@@ -34,6 +31,7 @@ from strategies.runs.silos import SiloRun
 from strategies.setup.feature_share import divided
 from strategies.setup.fingerprint import config_hash, hashed_parameters
 from strategies.setup.options import LINKS, NODES, RunOptions
+from strategies.setup.read_options import check_read
 from strategies.setup.run_setup import (
     Collect,
     RepeatSetup,
@@ -46,19 +44,19 @@ from strategies.setup.run_setup import (
 )
 from strategies.setup.settings import resolve
 
-_KINDS: tuple[tuple[type[Method], Run], ...] = (
-    (OwnerMethod, OwnerRun()),
-    (Silos, SiloRun()),
-    (Isolate, IsolatedRun()),
-    (Federated, FederatedRun()),
-    (Method, OneReportRun()),
-)
+# by the method's ``trained_by``
+_KINDS: dict[str, Run] = {
+    "owner": OwnerRun(), "silos": SiloRun(), "alone": IsolatedRun(), "devices": FederatedRun(),
+    "curator": OneReportRun(),
+}  # fmt: skip
 _LINK_RUN = LinkRun()
 
 
 def run_of(method: Method, task: str = NODES) -> Run:
-    """Return the kind of run that a method and a task need."""
-    return _LINK_RUN if task == LINKS else next(run for kind, run in _KINDS if isinstance(method, kind))
+    """Return the kind of run that a method and a task need; ValueError for a method that names another trainer."""
+    if method.trained_by not in _KINDS:
+        raise ValueError(f"{method.name}: trained_by={method.trained_by!r} is none of {', '.join(_KINDS)}")
+    return _LINK_RUN if task == LINKS else _KINDS[method.trained_by]
 
 
 def set_up(options: RunOptions, collect: Collect | None = None, *, population: Population | None = None) -> RunSetup:
@@ -73,6 +71,9 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
         ValueError: one line, for options that do not fit, or folders and data that cannot be used.
     """
     method = find(options.method)
+    budget = budget_of(options, public_features=options.public_features or method.public_features)
+    settings = resolve(options, method, budget)
+    check_read(options, settings.method)
     collector = None if options.collector_key is None else CollectorKey.load(options.collector_key)
     if population is None:
         check_fits(options)
@@ -82,9 +83,7 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
             facts = measured(population)
             check_fits(options, facts)
             tell_expected([options], facts)
-    budget = budget_of(options, public_features=options.public_features or method.public_features)
     choose_device(options.device)
-    settings = resolve(options, method, budget)
     run = run_of(settings.method, options.task)
     repeats = tuple(
         RepeatSetup(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,12 +25,13 @@ from devices.policy.policy import Mode
 from devices.raw_record import hand_over, read_record
 from strategies.engines import collect as engines
 from strategies.engines.grids import SiloGrid
+from strategies.federated.making import TrainingPlan, strategy_for
 from strategies.people.owned_graph import joined
 from strategies.people.silos import divide_into_silos
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import Standing, run_kept_rounds
 from strategies.rounds.feature_sums import exchange_silo_sums
-from strategies.rounds.fedavg import seeded, strategy_for
+from strategies.rounds.flower_rounds import seeded
 from strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes
 from strategies.runs.asking import ask_devices
 from strategies.runs.federated import InRounds, checkpoint_of, label_counts, phase_seconds
@@ -52,10 +53,9 @@ class SiloRun(InRounds):
     def work(self, scene: Scene) -> Outcome:
         """Collect the records, store them in silos and run the rounds."""
         setup, split, tell, seeds = scene.setup, scene.split, scene.tell, scene.seeds
-        population, method, training = setup.population, setup.method, setup.settings.training
-        assert isinstance(method, Silos)
+        population, method, training = setup.population, cast(Silos, setup.method), setup.settings.training
         tell("collect", None)
-        questions, collected = ask_devices(scene)
+        _, collected = ask_devices(scene)
         member_of = divide_into_silos(population, method, seeds.split)
         rooms = scene.place("silos")
         silos = _settle(collected.answers, member_of, split, rooms, method)
@@ -91,8 +91,9 @@ class SiloRun(InRounds):
             if found is None:
                 start.tally = grid.tally
 
+            plan = TrainingPlan(task, setup.budget, nodes, len(learners), seeds.training)
             weights = run_kept_rounds(
-                strategy_for(method), grid, start, task.to_bytes(), rounds=method.rounds, kept=kept,
+                strategy_for(method, plan), grid, start, task.to_bytes(), rounds=method.rounds, kept=kept,
                 after=lambda number, _: tell("rounds", number / method.rounds),
             )  # fmt: skip
         if not grid.tally.rounds_answered:
@@ -111,7 +112,8 @@ class SiloRun(InRounds):
             "per_silo": {name: _per_silo(phase, method.silos) for name, phase in between.items()},
         }
         return Outcome(
-            guarantee=method.guarantee(population.facts, questions, setup.budget),
+            guarantee=self.guarantee_of(setup, [None]),
+            released=None,
             seconds=phase_seconds(collected.seconds + exchanged, seconds - exchanged),
             predictions=_predict(silos, rooms, task, weights, len(population)),
             known=label_counts(scene),

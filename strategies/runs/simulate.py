@@ -29,11 +29,12 @@ from strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_in
 from strategies.results import folder as run_folder
 from strategies.results.figures import figures
 from strategies.results.interrupted import kept_of, may_have_answered
-from strategies.results.lifetime import lifetime, nothing_known
+from strategies.results.lifetime import Losses, nothing_known, read_ledgers
 from strategies.results.lifetime_on_machines import lifetime_on_machines
-from strategies.results.outcome import Repeat, Score
+from strategies.results.outcome import Repeat, Score, Spent
 from strategies.results.paired import SharedScores, write_scores
 from strategies.results.record import assemble
+from strategies.results.shown_nulls import asks_nobody
 from strategies.rounds.checkpoint import remove_checkpoints
 from strategies.runs.nulls import null_models
 from strategies.runs.run import Refused, RunFailed, Scene
@@ -151,7 +152,7 @@ def simulate(
             metrics.repeat(number, repeats[-1].accuracy)
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
         seconds |= {"total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
-        record = assemble(setup, repeats, seconds)
+        record = assemble(setup, repeats, seconds, _spent(setup, repeats))
         if options.out is not None:
             model = repeats[-1].outcome.model
             if model is not None:
@@ -240,6 +241,7 @@ def _repeat(scene: Scene, shared: Path | None, *, keep_graph: bool) -> Repeat:
     if setup.options.nulls:
         scene.tell("nulls", None)
         nulls = {name: run.score(scene, predictions) for name, predictions in null_models(scene, outcome, shared)}
+    reported = () if outcome.known is None else outcome.known.reported
     return Repeat(
         outcome=replace(outcome, known=None, reports=None),
         accuracy=accuracy,
@@ -247,16 +249,30 @@ def _repeat(scene: Scene, shared: Path | None, *, keep_graph: bool) -> Repeat:
         reference=references[0],
         reference_own=references[1],
         nulls=nulls,
+        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported, links=scene.links is not None)),
         null_seconds=time.perf_counter() - started,
         lifetime=known,
         seeded=None if state is None else bool(state.head["simulation_seeded"]),
     )
 
 
-def _lifetime(state: State, options: RunOptions) -> dict[str, Any]:
+def _lifetime(state: State, options: RunOptions) -> Losses:
     if isinstance(state, PlacedState):
         return lifetime_on_machines(state, workers=options.workers, address=options.ray_address)
-    return lifetime(state)
+    return read_ledgers(state, None)[0]
+
+
+def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> Spent:
+    """Return what all collections of a run cost the people together, who were the same in each repeat."""
+    run, outcomes = run_of(setup.method, setup.options.task), [repeat.outcome for repeat in repeats]
+    fresh = run.fresh(setup, outcomes)
+    guarantee = run.guarantee_of(setup, [outcomes[number].released for number in fresh])
+    if not run.attains(setup, fresh):
+        guarantee = guarantee.as_bound()
+    if len(fresh) > 1 and not setup.asks_again:
+        guarantee = guarantee.beside(run.guarantee_of(setup, [outcomes[fresh[0]].released]))
+    written = [repeats[number].lifetime for number in fresh]
+    return Spent(guarantee, sum(written[1:], start=written[0]))
 
 
 def _homes(options: RunOptions, folder: Path) -> list[Path]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from curator.learning.training import choose_device
 from curator.methods.federated.fedavg import Federated
-from curator.methods.federated.silos import Silos
 from curator.methods.owner.owner import OwnerMethod, sage_settings
 from curator.methods.owner.privgnn import PrivGnn
 from devices.data.population import Population
 from devices.facts import Split
 from strategies.people.private_and_public import Division
-from strategies.rounds.fedavg import strategy_for
 from strategies.setup.options import RunOptions
 from strategies.setup.settings import Settings
 
@@ -22,7 +22,6 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
         ValueError: one line, if they do not fit.
     """
     method = settings.method
-    assert isinstance(method, Federated)
     if options.from_reports is not None or options.save_reports:
         raise ValueError(f"--save-reports and --from-reports: {method.name} is trained in rounds, not on reports")
     if options.collector_key is not None:
@@ -38,9 +37,7 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
         )
     if not len(split.train):
         raise ValueError(f"{population.name}: nobody is left to train")
-    if isinstance(method, Silos):
-        method.check_people(len(population))
-    strategy_for(method)
+    cast(Federated, method).check_people(len(population))
 
 
 def check_owner_run(options: RunOptions, settings: Settings, population: Population, division: Division) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -16,7 +16,8 @@ from strategies.setup.options import RunOptions
 from strategies.setup.sampler import chosen_sampler
 from strategies.setup.settings import Settings
 
-SCHEMA = 1  # of result.json
+SCHEMA = 2  # of result.json
+_HASHED_FORM = 1  # of the hashed parameters; another number would give every run another hash
 
 
 def config_hash(parameters: Mapping[str, Any]) -> str:
@@ -50,6 +51,16 @@ def hashed_options(options: RunOptions, wanted: Callable[[OptionSpec], bool]) ->
     }
 
 
+def hashed_budget(budget: Budget) -> dict[str, Any]:
+    """Return the budget in the form that goes into a hash: as stored hashes have it, and new fields that differ."""
+    found = asdict(budget)
+    late = (entry for entry in fields(budget) if entry.metadata.get("hashed") != "always")
+    for entry in late:
+        if found[entry.name] == entry.default:
+            del found[entry.name]
+    return found
+
+
 def hashed_parameters(
     options: RunOptions, population: Population, settings: Settings, budget: Budget
 ) -> dict[str, Any]:
@@ -61,10 +72,10 @@ def hashed_parameters(
         chosen["own_split"] = [hashlib.sha256(nodes.tobytes()).hexdigest() for nodes in (parts.train, parts.val)]
     return {
         **chosen,
-        "budget": asdict(budget),
+        "budget": hashed_budget(budget),
         "parameters": settings.parameters(),
         "seeds": options.seeds_of(0).to_dict(),
         "sampler": chosen_sampler(options.sampler, settings.method, len(population)),
         "ldpsim": ldpsim_version(),
-        "schema": SCHEMA,
+        "schema": _HASHED_FORM,
     }

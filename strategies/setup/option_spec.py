@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 POPULATION, BUDGET, MODEL = "Population", "Budget", "Model"
 REPETITION, RUNNING, DEVICES, OUTPUT = "Repetition", "Running", "Devices", "Output"
 
+READERS = Path(__file__).with_name("readers.toml")  # option -> the methods that read it, in words
 Allows = Callable[[Any], bool]
+Unread = Callable[[Any, Any], str]
 # always: the value as given. unless default: left out of the hash at its default, so that older hashes
 # stay valid; the form for every new option. in force: what follows from it is hashed instead (the data's
 # digest, the budget, the parameters, the four seeds). never: it cannot change the result.
@@ -41,8 +44,10 @@ class OptionSpec:
         column: Whether a sweep's table has a column for it.
         label: Word for it in a report's row labels; empty for the name.
         personal: Whether it is the reader's own business: no row label and no shell command says it.
-        people: Whether two comparisons that differ in it are about different people.
         flower: Whether the Flower app reads it from the run's configuration.
+        idle: Values beside the default that ask for nothing.
+        unread: Returns why nothing reads it, of the other options and the method; empty if something does.
+        excludes: Options that nothing reads beside it, and why.
         name, kind, default: Of the field; :func:`declared` fills them in.
     """
 
@@ -61,8 +66,10 @@ class OptionSpec:
     column: bool = True
     label: str = ""
     personal: bool = False
-    people: bool = False
     flower: bool = False
+    idle: tuple[Any, ...] = ()
+    unread: Unread | None = None
+    excludes: tuple[frozenset[str], str] = (frozenset(), "")
     name: str = ""
     kind: Any = None
     default: Any = None
@@ -99,6 +106,18 @@ class OptionSpec:
         """Whether the value is a mapping."""
         return get_origin(self.kind) is Mapping
 
+    def is_given(self, value: Any) -> bool:
+        """Return whether a value asks for something."""
+        return value != self.default and value not in self.idle
+
+    def said(self, value: Any) -> str:
+        """Return the option with a value as a message names it."""
+        if isinstance(value, bool):
+            return self.option
+        if self.is_table:
+            return " ".join(f"{self.option} {key}={entry}" for key, entry in value.items())
+        return f"{self.option} {value:g}" if isinstance(value, float) else f"{self.option} {value}"
+
     def check(self, value: Any) -> None:
         """Check a value.
 
@@ -107,11 +126,10 @@ class OptionSpec:
         """
         if value is None:
             return
-        shown = f"{value:g}" if isinstance(value, float) else value
         if self.values and value not in self.values:
-            raise ValueError(f"{self.option} {shown}: must be one of {', '.join(self.values)}")
+            raise ValueError(f"{self.said(value)}: must be one of {', '.join(self.values)}")
         if self.allows is not None and not self.allows(value):
-            raise ValueError(f"{self.option} {shown}: {self.must}")
+            raise ValueError(f"{self.said(value)}: {self.must}")
 
 
 def option(default: Any = MISSING, help: str = "", panel: str = "", metavar: str = "", **more: Any) -> Any:

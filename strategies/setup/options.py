@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from curator import options as o
+from strategies.setup import unread
 from strategies.setup.option_spec import (
     BUDGET,
     DEVICES,
@@ -105,12 +107,12 @@ class RunOptions:
     )  # fmt: skip
     dataset: str = option(
         "generated", "A data set (see `ldpsim datasets`) or your own .npz.", POPULATION, "NAME|FILE",
-        common=True, hashed="in force", column=False, people=True, flower=True,
+        common=True, hashed="in force", column=False, flower=True,
     )  # fmt: skip
     clients: int | None = option(
         None, "Number of devices; of real data a random sample.", POPULATION, "N", shown="all; generated: 3000",
         common=True, allows=lambda n: 4 <= n <= _most_people(), hashed="in force", column=False,
-        must="at least 4 devices are needed, at most 2^31 - 1 are possible", people=True,
+        must="at least 4 devices are needed, at most 2^31 - 1 are possible",
     )  # fmt: skip
     data_dir: Path | None = option(
         None, "Folder of the raw data.", POPULATION, "DIR", envvar="LDPSIM_DATA", hashed="never", personal=True,
@@ -118,28 +120,33 @@ class RunOptions:
     )  # fmt: skip
     split: str = option(
         "random", "Division into training, validation and test.", POPULATION, values=("random", "split42", "file"),
-        hashed="always", people=True, flower=True,
+        hashed="always", flower=True,
     )  # fmt: skip
     label_rate: float | None = option(
-        None, "Share of the training nodes that keep their label.", POPULATION, "R", shown="all",
-        allows=lambda rate: 0 < rate <= 1, must="must be above 0 and at most 1", hashed="always", people=True,
+        None, "Training people whose label is known, as a share of all people.", POPULATION, "R", shown="all",
+        allows=lambda rate: 0 < rate <= 1, must="must be above 0 and at most 1", hashed="always",
     )  # fmt: skip
     epsilon: float | None = option(
         None, "Total budget, in the method's own sense.", BUDGET, "X", common=True, shown=_OWN, label="ε",
         flower=True, allows=lambda epsilon: 0 < epsilon <= MOST_EPSILON,
         must=f"the total budget must be a number above 0 and at most {MOST_EPSILON:,.0f}", hashed="in force",
+        unread=unread.epsilon,
     )  # fmt: skip
     eps_adjacency: float | None = option(
-        None, "Budget of one entry of a neighbour list.", BUDGET, "X", label="ε edges", **_PART
+        None, "Budget of one entry of a neighbour list.", BUDGET, "X", label="ε edges", flower=True, **_PART
     )
     eps_features: float | None = option(
-        None, "Budget of the features, in the method's own sense.", BUDGET, "X", label="ε features", **_PART
+        None, "Budget of the features, in the method's own sense.", BUDGET, "X", label="ε features", flower=True,
+        unread=unread.eps_features, **_PART,
+    )  # fmt: skip
+    eps_labels: float | None = option(
+        None, "Budget of the label.", BUDGET, "X", label="ε labels", flower=True, unread=unread.eps_labels, **_PART
     )
-    eps_labels: float | None = option(None, "Budget of the label.", BUDGET, "X", label="ε labels", flower=True, **_PART)
     feature_share: float | str | None = option(
         None, "Share of epsilon for the features; 0: they are not asked.", BUDGET, "S|auto", shown=_OWN,
         allows=lambda share: share == AUTO or (not isinstance(share, str) and 0 <= share < 1),
-        must="must be auto, or a number of 0 or more and below 1", hashed="in force",
+        must="must be auto, or a number of 0 or more and below 1", hashed="in force", unread=unread.feature_share,
+        flower=True,
     )  # fmt: skip
     public_features: bool = option(
         False, "Features are public; all of epsilon goes to the adjacency.", BUDGET, hashed="in force"
@@ -148,21 +155,31 @@ class RunOptions:
         False, "Ask for labels under noise, or take them as public.", BUDGET,
         flag="--private-labels/--public-labels", hashed="in force",
     )  # fmt: skip
+    label_mechanism: str = option(
+        "grr", "Mechanism of a label report: grr, subset_selection, or one of another package.", BUDGET, "NAME",
+        hashed="in force", label="labels by", unread=unread.label_mechanism, flower=True,
+    )  # fmt: skip
     reporting: str = option(
-        "both", "Whether both ends of a pair report it.", BUDGET, values=("both", "one-end"), hashed="in force"
+        "both",
+        "Whether both ends of a pair report it.",
+        BUDGET,
+        values=("both", "one-end"),
+        hashed="in force",
+        flower=True,
     )
     task: str = option(
         NODES,
         "Predict people's classes, or links held out.",
         MODEL,
         values=(NODES, LINKS),
-        people=True,
     )
-    gnn: str | None = option(None, "The network.", MODEL, values=GNNS, shown=_OWN, hashed="in force", column=False)
+    gnn: str | None = option(
+        None, "The network.", MODEL, values=GNNS, shown=_OWN, hashed="in force", column=False, flower=True
+    )
     tuned: bool = option(False, "Take the stored hyper-parameters for this method and data.", MODEL, hashed="in force")
     settings: Mapping[str, str] = option(
         {}, "A parameter of the method or the training.", MODEL, "KEY=VALUE", flag="--set", hashed="in force",
-        column=False,
+        column=False, flower=True,
     )  # fmt: skip
     device: str = option(
         "auto", "Where the network trains.", MODEL, values=("auto", "cpu", "cuda"), hashed="always", personal=True
@@ -172,7 +189,7 @@ class RunOptions:
     )  # fmt: skip
     false_alarm: float = option(
         1e-3, "Chance that a defence excludes any honest person; it is divided by their number.", MODEL, "P",
-        allows=lambda chance: 0 < chance <= 0.5, must="must be above 0 and at most 0.5",
+        allows=lambda chance: 0 < chance <= 0.5, must="must be above 0 and at most 0.5", unread=unread.false_alarm,
     )  # fmt: skip
     reference: bool = option(
         True, "Do not train the reference without noise.", MODEL, flag="--no-reference", hashed="never", personal=True
@@ -180,22 +197,22 @@ class RunOptions:
     nulls: bool = option(True, "Do not take the null models.", MODEL, flag="--no-nulls", hashed="never", personal=True)
     seed: int = option(
         0, "Number from which the four seeds are derived.", REPETITION, "N", common=True,
-        allows=lambda seed: 0 <= seed < _SEED_BOUND, must=_SEED, hashed="in force", people=True, flower=True,
+        allows=lambda seed: 0 <= seed < _SEED_BOUND, must=_SEED, hashed="in force", flower=True,
     )  # fmt: skip
     seeds: Mapping[str, int | None] = option(
-        {}, "Named seeds that are not derived.", REPETITION, hashed="in force", column=False, people=True
+        {}, "Named seeds that are not derived.", REPETITION, hashed="in force", column=False
     )
     repeats: int = option(
-        1, "Number of repeats, each with new devices.", REPETITION, "N", common=True, hashed="always", people=True,
+        1, "Number of repeats, each with new devices.", REPETITION, "N", common=True, hashed="always",
         **_COUNT,
     )  # fmt: skip
     repeats_vary: str = option(
         "all", "What changes between repeats.", REPETITION, values=("noise", "split", "all"), hashed="always",
-        people=True,
+        unread=unread.repeats_vary,
     )  # fmt: skip
     engine: str = option(
         "auto", "Where the devices run; their reports are the same.", RUNNING,
-        values=("auto", "local", "ray", "flower"), hashed="never", personal=True,
+        values=("auto", "local", "ray", "flower"), hashed="never", personal=True, idle=("local",),
     )  # fmt: skip
     workers: int | None = option(
         None, "Number of processes.", RUNNING, "N", shown="as cores allow", hashed="never", personal=True, **_COUNT
@@ -206,7 +223,7 @@ class RunOptions:
     )
     dropout: float = option(
         0.0, "Share of the devices that never answer.", RUNNING, "P", allows=lambda share: 0 <= share < 1,
-        must="must be 0 or more and below 1", hashed="always", people=True,
+        must="must be 0 or more and below 1", hashed="always",
     )  # fmt: skip
     state: Path | None = option(
         None, "Folder of enrolled devices; in an empty one they are enrolled.", DEVICES, "DIR",
@@ -215,7 +232,7 @@ class RunOptions:
     sampler: int | None = option(
         None, "Version of the sampler of randomised response; both have the same law.", DEVICES, "1|2",
         shown="2 from 100,000 devices on", allows=lambda version: version in (1, 2), must="must be 1 or 2",
-        hashed="in force",
+        hashed="in force", unread=unread.sampler, flower=True,
     )  # fmt: skip
     on_requery: str = option(
         "refuse", "What new devices do when asked again.", DEVICES, values=("refuse", "replay"), hashed="always",
@@ -235,8 +252,9 @@ class RunOptions:
     )  # fmt: skip
     save_reports: bool = option(False, "Keep the reports in the run's folder.", OUTPUT, hashed="never", personal=True)
     from_reports: Path | None = option(
-        None, "Work on kept reports; nobody is asked.", OUTPUT, "DIR", hashed="never", personal=True
-    )
+        None, "Work on kept reports; nobody is asked.", OUTPUT, "DIR", hashed="never", personal=True,
+        excludes=(o.ASKING, "nobody is asked beside --from-reports"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         for spec in declared(type(self)).values():
@@ -247,8 +265,6 @@ class RunOptions:
         check_ray_address(self.engine, self.ray_address)
         if self.state is not None and self.repeats > 1:
             raise ValueError(f"--state with --repeats {self.repeats}: each repeat needs people of its own")
-        if self.state is not None and self.from_reports is not None:
-            raise ValueError("--state with --from-reports: nobody is asked, so no devices are needed")
 
     def _check_tables(self) -> None:
         for name, seed in self.seeds.items():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from curator.defences import DUPLICATES, TRIM
-from curator.methods.federated.private import DPFedAvg
+from curator.methods.federated.fedavg import Federated
 from devices.mechanisms.analytic_gaussian import UNIT
 from devices.training_task import STEPS, GaussianUpdate
 from strategies.rounds.alike import AlikeUpdates
@@ -24,12 +24,14 @@ class RoundDefences:
         names: The defences that ``--defence`` names.
         false_alarm: As given.
         alike: Finds colluders among updates under noise; None: it does not work on this training.
+        no_trim: Reason why there is no robust aggregation.
         trimmed: Robust aggregation; None: it does not work on this training.
     """
 
     names: tuple[str, ...]
     false_alarm: float
     alike: AlikeUpdates | None = field(default=None, repr=False)
+    no_trim: str = ""
     trimmed: TrimmedUpdates | None = field(default=None, repr=False)
 
     @property
@@ -50,7 +52,7 @@ class RoundDefences:
             )  # fmt: skip
         if TRIM in notes:
             notes[TRIM] = (
-                {"not_used": "the server's noise is made for the mean of clipped updates"} if self.trimmed is None
+                {"not_used": self.no_trim} if self.trimmed is None
                 else {"updates": self.trimmed.updates, "clipped_updates": self.trimmed.clipped}
             )  # fmt: skip
         return {"defence": {"names": list(self.names), "flagged": flagged, "false_alarm": self.false_alarm,
@@ -60,7 +62,7 @@ class RoundDefences:
 def round_defences(setup: RunSetup, noise: GaussianUpdate | None = None) -> RoundDefences:
     """Return the defences of a training in rounds.
 
-    dp-fedavg has no trimmed aggregation: a trimmed mean moves by more than the mean that its noise is made for.
+    A method with ``no_trim`` has no trimmed aggregation.
 
     Args:
         setup: The run.
@@ -71,6 +73,7 @@ def round_defences(setup: RunSetup, noise: GaussianUpdate | None = None) -> Roun
     if DUPLICATES in names and noise is not None:
         updates = len(setup.population) * getattr(setup.method, "rounds", 1)
         alike = AlikeUpdates(noise.clip, noise.deviation / UNIT * noise.clip / STEPS, options.false_alarm / updates)
-    if TRIM in names and not isinstance(setup.method, DPFedAvg):
+    why_not = cast(Federated, setup.method).no_trim
+    if TRIM in names and not why_not:
         trimmed = TrimmedUpdates()
-    return RoundDefences(names, options.false_alarm, alike, trimmed)
+    return RoundDefences(names, options.false_alarm, alike, why_not, trimmed)

@@ -77,6 +77,14 @@ class RunSetup:
         return self.settings.method
 
     @property
+    def asks_again(self) -> bool:
+        """Whether its repeats are collections that are really made, one after the other.
+
+        The noise of a seed is that of a simulation: there a repeat stands for a collection that nobody will make.
+        """
+        return self.repeats[0].seeds.noise is None and self.options.from_reports is None
+
+    @property
     def sampler(self) -> int:
         """The newest sampler version in the questions."""
         return chosen_sampler(self.options.sampler, self.method, len(self.population))
@@ -115,6 +123,7 @@ def budget_of(options: RunOptions, *, public_features: bool) -> Budget:
         public_features=public_features,
         private_labels=options.private_labels,
         reporting="one-end" if options.reporting == "one-end" else "both",
+        label_mechanism=options.label_mechanism,
     )
 
 

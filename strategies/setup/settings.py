@@ -84,11 +84,9 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
         if key not in TRAINING | _defaults(method).keys():
             known = sorted(TRAINING | _defaults(method).keys())
             raise ValueError(f"--set {key}: no such parameter{nearest(key, known)} (there are {', '.join(known)})")
-    for key in ("gat_heads", "gat_loops", "gat_weights"):
-        if key in values and gnn != "gat":
-            raise ValueError(f"--set {key}: a {gnn} has no attention heads (--gnn gat)")
-    if "selection" in values and (links or not method.common_selection):
-        raise ValueError(f"--set selection: {options.method} chooses its epoch by a rule of its own")
+    for key in values:
+        if key in TRAINING and (reason := unfit_training(key, method, gnn, links=links)):
+            raise ValueError(f"--set {key}: {reason}")
     made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})
     chosen = {key: _number(key, value) for key, value in values.items() if key in TRAINING}
     if links:
@@ -100,9 +98,13 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     return Settings(made, training, reference, provenance, collections, share)
 
 
-def parameters_of(method: type[Method]) -> set[str]:
-    """Return the names of all parameters that ``--set`` takes for a method."""
-    return {*_defaults(method), *(TRAINING if method.common_selection else TRAINING - {"selection"})}
+def unfit_training(key: str, method: type[Method], gnn: str, *, links: bool = False) -> str:
+    """Return why no training of a method has this setting with a network; empty if one has."""
+    if key.startswith("gat_") and gnn != "gat":
+        return f"a {gnn} has no attention heads (--gnn gat)"
+    if key == "selection" and (links or not method.common_selection):
+        return f"{method.name} chooses its epoch by a rule of its own"
+    return ""
 
 
 def _defaults(method: type[Method]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from strategies.engines.grids import LocalGrid
 from strategies.engines.pool import processes
 from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from strategies.setup.options import Seeds
+from strategies.stress.cost import tell_cost
 from strategies.stress.grids import UnguardedGrid
 from strategies.stress.options import StressOptions, StressResult, adversaries
 from strategies.stress.protections import PINNED, REAL, UnguardedApp
@@ -95,6 +96,7 @@ def stress(options: StressOptions, *, progress: Progress = quiet) -> StressResul
     question(population, options.epsilon_bit)
     Truth.of(population)
     cases = _cases(options)
+    tell_cost(population.facts, len(cases), milestones(options.asks), options.workers)
     rows: list[dict[str, Any]] = []
     answers: dict[str, dict[str, int]] = {}
     for case, (found, counted) in zip(cases, _all(cases, population, progress), strict=True):

@@ -135,9 +135,11 @@ class Tally:
     def _read(self, attribute: str, mechanism: Mechanism, device: int, report: Any) -> None:
         """Add one mechanism's report; one without evidence about single values adds nothing."""
         skip = device if attribute == "adjacency" and mechanism.reporting == "both" else None
-        if attribute == "label":
-            if mechanism.weight is not None:
-                self.labels.add(device, int(report), mechanism.weight)
+        if attribute == "label" and mechanism.weight is not None:
+            self.labels.add(device, int(report), mechanism.weight)
+        elif attribute == "label":
+            if (likelihood := mechanism.evidence(report)) is not None:
+                self.labels.add_evidence(device, likelihood)
         elif mechanism.weight is not None:
             self.bits[attribute].add(device, report, mechanism.weight, skip=skip)
         elif (odds := mechanism.evidence(report)) is not None:

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-BOUNDED = {"status": "bounded", "delta": 0.0, "detail": ""}
+from curator.privacy.level import Level
+
 RECORD: dict[str, Any] = {
-    "schema": 1,
+    "schema": 2,
     "ldpsim_version": "0.1.0",
     "method": "hogs",
     "gnn": "gcn",
@@ -37,16 +38,16 @@ RECORD: dict[str, Any] = {
         "trust": "untrusted curator",
         "claimed": {"statement": "epsilon-LDP of links and features, epsilon = 8 (Theorem 4)", "value": 8.0},
         "holds": {
-            "bit_adjacency": {"value": 7.2, **BOUNDED},
-            "bit_feature": {"value": 0.8, **BOUNDED},
-            "relationship": {"value": 14.4, **BOUNDED},
-            "vector": {"value": 204.8, **BOUNDED},
-            "label": {"value": None, "status": "unprotected", "delta": 0.0, "detail": "labels are public"},
-            "user": {"value": 21797.6, **BOUNDED},
-            "node": {"value": 43390.4, **BOUNDED},
-            "central_node": {"value": None, "status": "not asked", "delta": 0.0, "detail": ""},
+            "bit_adjacency": Level("bounded", 7.2).to_dict(),
+            "bit_feature": Level("bounded", 0.8).to_dict(),
+            "relationship": Level("bounded", 14.4).to_dict(),
+            "vector": Level("bounded", 204.8).to_dict(),
+            "label": Level("unprotected", public=("label",)).to_dict(),
+            "user": Level("bounded", 21797.6).to_dict(),
+            "node": Level("bounded", 43390.4).to_dict(),
+            "central_node": Level("not asked").to_dict(),
         },
-        "collections": 1,
+        "collections": 1, "repeats": None, "searched": 0,
         "lifetime_per_device": {
             "bit_adjacency": {"max": 7.2, "mean": 7.2}, "bit_feature": {"max": 0.8, "mean": 0.8},
             "vector": {"max": 204.8, "mean": 204.8}, "label": {"max": 0.0, "mean": 0.0},
@@ -140,8 +141,8 @@ def write_result() -> Callable[..., Path]:
     return write
 
 
-OPEN = {"value": None, "status": "unprotected", "delta": 0.0, "detail": "raw data, no noise"}
-UNASKED = {"value": None, "status": "not asked", "delta": 0.0, "detail": ""}
+OPEN = Level("unprotected", reason="raw data, no noise").to_dict()
+UNASKED = Level("not asked").to_dict()
 
 
 @pytest.fixture

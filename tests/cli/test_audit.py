@@ -1,4 +1,4 @@
-"""``ldpsim audit``: the table, JSON, the exit code, and that everything is covered."""
+"""``ldpsim audit``: the table, JSON, the exit code, and that everything is covered. Covers strategies/audit/audit."""
 
 from __future__ import annotations
 

@@ -122,12 +122,12 @@ def test_a_narrow_terminal_has_fewer_columns_and_cuts_none(
         command._show(rows, found, ())
     lines = capture.get().splitlines()
     assert max(map(len, lines)) <= width and "…" not in capture.get()
-    assert lines[0].split()[:5] == ["method", "test", "%", "±", "relationship"]
+    assert lines[0].split()[:6] == ["method", "test", "%", "±", "a", "relationship"]
     assert lines[1].split()[:4] == ["hogs", "61.2", "1.1", "14.4"]
     assert lines[2].split()[:3] == ["dp-fedavg", "45.0", "open"]
     assert ("rounds" in lines[0]) == (width == 80)
     said = " ".join(capture.get().split())
-    assert "hogs one friendship: not hidden (79.0 % recovered); all that a person reports: no meaningful" in said
+    assert "hogs a relationship: not hidden (79.0 % recovered); a person: no meaningful" in said
     assert "raw everything: in clear" in said
     assert ("more columns" in " ".join(capture.get().split())) == (width == 40)
 

@@ -23,7 +23,6 @@ from curator.methods.base import Budget
 from devices.collector import CollectorKey, generate
 from devices.device import Refusal, Report
 from devices.enrolment.state import State
-from devices.ledger import schema_1
 from devices.vault.client import VaultDevice
 from strategies.flower_app.deployed import PublicFile
 
@@ -295,25 +294,15 @@ def test_a_policy_is_printed_and_obeyed(tmp_path: Path, own: Path, start: Start)
         assert says in error_of("policy", "--facts", facts, *wrong)
 
 
-def test_ledgers_of_schema_1_are_named_and_migrated(tmp_path: Path, own: Path, start: Start) -> None:
-    """Every command that opens the folder says in one line what to do; nothing is made anew."""
+def test_ledgers_of_another_schema_are_named(tmp_path: Path, own: Path) -> None:
+    """Every command that opens the folder says so in one line; nothing is made anew."""
     state = tmp_path / "state"
     assert CliRunner().invoke(app, ["device", "enrol", "--data", str(own), "--state", str(state)]).exit_code == 0
-    (state / "ledger.sqlite").unlink()
     with sqlite3.connect(state / "ledger.sqlite") as db:
-        db.executescript(
-            "PRAGMA application_id=1818521683; PRAGMA user_version=1; CREATE TABLE release ("
-            + ", ".join(f"{column} NOT NULL" for column in schema_1.RELEASES.kinds) + ")"
-        )  # fmt: skip
+        db.execute("PRAGMA user_version=2")
     db.close()
     before = (state / "ledger.sqlite").read_bytes()
     shown = CliRunner().invoke(app, ["ledger", "show", str(state)])
     for line in (error_of("serve", "--state", state, "--socket", tmp_path / "v"), shown.stderr):
-        assert f"ldpsim device migrate --state {state}" in line and len(line.splitlines()) == 1
+        assert f"{state} has ledgers of schema 2; this version reads schema 3" in line and len(line.splitlines()) == 1
     assert (state / "ledger.sqlite").read_bytes() == before
-    for said in ("migrated 1 ledgers", "migrated 0 ledgers"):
-        migrated = CliRunner().invoke(app, ["device", "migrate", "--state", str(state)])
-        assert migrated.exit_code == 0 and said in migrated.stderr
-    start("--state", state, "--socket", tmp_path / "v")
-    assert isinstance(VaultDevice(str(tmp_path / "v"), 2, 10).answer(question(own, "a")), Report)
-    assert "no enrolled devices" in error_of("migrate", "--state", tmp_path)

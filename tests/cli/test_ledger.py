@@ -69,8 +69,8 @@ def test_summed_over_all_devices(state: Path, listing: Listing) -> None:
     text = " ".join(shown.stdout.split())
     for words in ("12 devices", "mode report", "asked again: refuse", "one_bit, randomized_response", "not private",
                   "the-first", "adjacency 2 22 22", "features 0.5 2.5 2.5",
-                  "bit: one entry of a neighbour list 2 1.6667",
-                  "user: all that a person reports 24.5 20.4167"):  # fmt: skip
+                  "a bit: one entry of a list 2 1.6667",
+                  "a person: all that a person reports 24.5 20.4167"):  # fmt: skip
         assert words in text, words
     assert all(len(line) <= 80 for line in shown.stdout.splitlines() if str(state) not in line)
     assert listing(state) == before
@@ -116,11 +116,28 @@ def test_the_last_run_is_the_newest_of_runs_and_cells(state: Path, tmp_path: Pat
     assert "and not both" in error_line()
 
 
+def test_a_copy_of_the_last_run_is_not_shown_in_its_place(state: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    for number, name in enumerate(("hogs-a-0", "hogs-b-0")):
+        make(runs / name / "state", silent=number + 1)
+        (runs / name / "config.toml").write_text('method = "hogs"\n')
+        (runs / name / "log.txt").write_text(f"2030-01-01 0{number}:00:00,000 INFO hogs\nmore\n")
+        os.utime(runs / name / "config.toml", (number, number))
+    shutil.copytree(runs / "hogs-b-0", runs / "backup" / "hogs-b-0")
+    line = error_line("--last", "--out", runs)
+    assert f"{runs}/backup/hogs-b-0 and {runs}/hogs-b-0 are copies of one run" in line
+    shutil.rmtree(runs / "backup")
+    shutil.copytree(runs / "hogs-a-0", runs / "hogs-a-0.bak", copy_function=shutil.copy)  # with the time of now
+    assert f"{runs}/hogs-a-0 and {runs}/hogs-a-0.bak are copies of one run" in error_line("--last", "--out", runs)
+    shutil.rmtree(runs / "hogs-a-0.bak")
+    assert show("--last", "--out", runs).exit_code == 0
+
+
 def test_one_device(state: Path) -> None:
     shown = show(state, "--device", 3)
     text = " ".join(shown.stdout.split())
     assert "device 3 released" in text
-    assert "user: all that a person reports 24.5" in text
+    assert "a person: all that a person reports 24.5" in text
     assert "device 11: nothing" in show(state, "--device", 11).stdout
 
 
@@ -155,7 +172,7 @@ def test_an_unbounded_loss_is_called_unprotected(state: Path, monkeypatch: pytes
     make(state.parent / "unbounded")
     state = state.parent / "unbounded"
     text = " ".join(show(state).stdout.split())
-    assert "bit: one feature unprotected unprotected" in text
+    assert "a bit: one feature unprotected unprotected" in text
     (document,) = json.loads(show(state, "--json").stdout)["states"]
     assert document["lifetime_per_device"]["user"] == {"max": None, "mean": None}
 

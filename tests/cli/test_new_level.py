@@ -23,7 +23,7 @@ from strategies.results.levels import held, level_named, shown_levels
 
 LIST = LevelSpec(
     "adjacency", "whole", "the whole neighbour list of a person changes",
-    "list: all entries of a neighbour list", "the whole list", "list", 3,
+    "the whole list", "all entries", "list", 3,
 )  # fmt: skip
 
 
@@ -45,11 +45,11 @@ def test_a_run_and_everything_that_shows_it(tmp_path: Path) -> None:
     row = sweep_table.row_of(1, record, "a")
     assert row["holds_list"] == entry["value"]
     names = sweep_table.columns([row])
-    assert names.index("holds_list") == names.index("holds_central_node_delta") + 1
+    assert names.index("holds_list") == names.index("holds_central_node_of_one") + 1
     screen = console()
     with screen.capture() as capture:
         screen.print(summary(record, folder=None))
-    assert "list: all entries of a neighbour list" in capture.get()
+    assert "the whole list: all entries" in capture.get()
     assert held(record["privacy"]["holds"], level_named("LIST"))["value"] == entry["value"]
     assert row_of(record, "a")["levels"]["list"]["value"] == entry["value"]
     assert "the whole neighbour list of a person changes" in render(gather([tmp_path]))

@@ -20,6 +20,7 @@ import pytest
 from cli.report.gather import gather
 from cli.report.page import render, write_page
 from cli.report.plan_page import write_plan_page
+from curator.privacy.level import Level
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning.plan import make_plan
 from strategies.planning.wishes import Wishes
@@ -306,7 +307,7 @@ def test_a_silo_stands_beside_its_members(show: Callable[..., Any], tmp_path: Pa
 def sweep(folder: Path, write_result: Any, *, methods: int = 3, budgets: int = 4, seeds: int = 3) -> Path:
     """Write a sweep's folder: methods that a line joins, and one whose edges are in clear."""
     lines = []
-    in_clear = {"value": None, "status": "unprotected", "delta": 0.0, "detail": "edges are public"}
+    in_clear = Level("unprotected", public=("adjacency",)).to_dict()
     for cell in range(methods * budgets * seeds):
         method, budget, seed = cell // (budgets * seeds), cell // seeds % budgets, cell % seeds
         name, test = f"m{method}-{budget}-{seed}", 0.3 + 0.1 * budget + 0.02 * method + 0.01 * seed
@@ -334,7 +335,7 @@ def test_a_sweep_has_a_line_and_a_band_for_each_method(
     assert drawn.count("mark-area") == 2 and drawn.count("mark-line") >= 2  # the third is in clear: in the strip
     assert len(points(browser)) == 12
     text = browser.execute_script("return document.getElementById('chart-privacy').textContent")
-    assert "ε holds, whole record" in text and "m2 ◎" in text
+    assert "ε holds, a person" in text and "m2 ◎" in text
     choose(browser, "side", "claimed")
     assert "ε claimed, per bit" in browser.execute_script("return document.getElementById('chart-privacy').textContent")
     assert browser.get_log("browser") == []
@@ -399,7 +400,17 @@ def test_axe_finds_no_barrier_on_the_page_of_a_plan(
     worths = [Worth(test, test - 0.1, test + 0.05) for test in (0.8, 0.7, 0.5, 0.9)]
     rows = [replace(row, worth=worth) for row, worth in zip(plan.rows, worths, strict=True)]
     nothing = {"chance": Worth(0.25, 0.2, 0.3), "features alone": Worth(0.6, 0.6, 0.6)}
-    notes = {"people": 600, "sizes": [600, 2400], "repeats": 2, "runs": 12, "seconds": 20.0, "stopped": True}
+    notes = {
+        "words": "simulated, not measured on your people",
+        "data": None,
+        "rehearsed": False,
+        "people": 600,
+        "sizes": [600, 2400],
+        "repeats": 2,
+        "runs": 12,
+        "seconds": 20.0,
+        "stopped": True,
+    }
     path = tmp_path / "plan.html"
     write_plan_page(path, replace(plan, rows=rows, nothing=nothing, notes=notes, failures={"lpgnn": "it cannot"}))
     emulate(browser, width, scheme)

@@ -8,6 +8,10 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.main import app
+from curator.privacy.level import Level
+from devices.datasets.generated import generate
+from strategies import RunOptions, simulate
+from strategies.planning.miniature import save
 
 
 def ldpsim(*arguments: object) -> Result:
@@ -47,8 +51,27 @@ def test_the_document_has_what_scripts_rely_on(tmp_path: Path) -> None:
     (row,) = found["rows"]
     wanted = {"method", "settings", "holds", "bytes_per_device", "seconds", "memory_bytes", "fits", "worth"}
     assert wanted <= set(row) and row["worth"] is None and row["fits"] is True
-    assert row["holds"]["relationship"] == {"value": 14.4, "status": "bounded", "delta": 0.0, "detail": ""}
+    assert row["holds"]["relationship"] == Level("bounded", 14.4, kind="exact").to_dict()
     assert found["choice"]["method"] == "hogs"
+
+
+def test_the_data_of_a_file_are_measured_and_rehearsed_on(tmp_path: Path) -> None:
+    """What asking nobody gives is what a run on raw data of the same people says of it."""
+    path = tmp_path / "mine.npz"
+    save(generate(240, 60, 3, seed=5, class_words=0.35, topic_words=0.0), path)
+    shown = ldpsim("vote", "--dataset", path, "--json", "--out", tmp_path)
+    assert shown.exit_code == 0, shown.output
+    found = json.loads(shown.stdout)
+    options = RunOptions(method="raw", dataset=str(path), settings={"epochs": "5"}, reference=False, out=None)
+    nulls = simulate(options).record["nulls"]
+    for name in ("features_alone", "graph_alone", "chance"):
+        assert found["nothing"][name.replace("_", " ")]["test"] == pytest.approx(nulls[name]["test"]), name
+    assert found["simulation"]["rehearsed"] is True and found["simulation"]["sizes"] == [240]
+    page = next(tmp_path.rglob("plan.html")).read_text()
+    assert "was measured on mine" in page and "rehearsed on mine" in page and "made-up" not in page
+    said = " ".join(ldpsim("vote", "--dataset", path, "--out", tmp_path).stdout.split())
+    assert "240 people of mine: mean degree" in said and "Nobody asked, measured on mine: chance" in said
+    assert "Worth: rehearsed on mine; 2 runs of 240 people, all that are there" in said
 
 
 def test_wishes_that_nobody_meets_leave_no_choice(tmp_path: Path) -> None:
@@ -78,4 +101,5 @@ def test_the_table_fits_the_terminal(width: int, tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("FORCE_COLOR", "1")
     shown = ldpsim("hogs", "vote", "pate-m", "--clients", "50000", "--no-worth", "--out", tmp_path)
     assert shown.exit_code == 0 and "hogs" in shown.stdout and "Choice" in shown.stdout
-    assert "all that a person reports:" in " ".join(shown.stdout.split())  # in words, beside the choice
+    said = " ".join(shown.stdout.split())
+    assert 0 < said.find("Not protected by the choice:") < said.find("Choice: vote")  # first what it does not protect

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from curator.methods import table
+from curator.privacy.level import Level
 
 CLI = [sys.executable, "-m", "cli.main"]
 ROOT = Path(__file__).parents[2]
@@ -93,12 +94,14 @@ CONTRACT: dict[str, Any] = {
     },
     "verdict": {
         "above_chance": bool, "above_nulls": bool, "over_chance": GAIN, "margin": GAIN, "best_null": str,
-        "bought": dict.fromkeys(("adjacency", "features", "all"), GAIN), "text": str,
+        "over": dict.fromkeys(("graph_alone", "features_alone"), GAIN),
+        "interval": {"of": str, "repeats": int, "tail_of_each_null": NUMBER},
+        "ask_nobody": list, "bought": dict.fromkeys(("adjacency", "features", "all"), GAIN), "text": str,
     },
     "reference": {"nonprivate_test": MAYBE, "nonprivate_test_own_settings": MAYBE},
     "privacy": {
         "trust": str, "claimed": {"statement": str, "value": MAYBE}, "holds": dict, "collections": int,
-        "lifetime_per_device": dict, "why_they_differ": list,
+        "repeats": (str, type(None)), "searched": int, "lifetime_per_device": dict, "why_they_differ": list,
     },
     "communication": {
         **dict.fromkeys(("rounds", "messages", "downlink_bytes", "uplink_bytes"), int),
@@ -128,10 +131,10 @@ def check(value: Any, expected: Any, where: str = "") -> None:
 def test_the_result_is_what_the_contract_says(world: Path) -> None:
     record = json.loads((world / "record.json").read_text())
     check(record, CONTRACT)
-    assert record["schema"] == 1
+    assert record["schema"] == 2
     assert set(record["privacy"]["holds"]) == LEVELS
     for level in record["privacy"]["holds"].values():
-        assert set(level) == {"value", "status", "delta", "detail"}
+        assert set(level) == set(Level("not asked").to_dict())
         assert level["status"] in ("bounded", "unprotected", "not asked")
         assert (level["value"] is None) == (level["status"] != "bounded")
     devices = record["devices"]
@@ -168,15 +171,20 @@ def test_a_budget_without_bound_is_a_word_in_the_document(tmp_path: Path) -> Non
     assert json.loads(written.read_text()) == document
 
 
-def test_the_summary_is_80_columns_wide(tmp_path: Path) -> None:
-    shown = ldpsim("run", *SMALL, "--out", tmp_path)
-    assert shown.exit_code == 0
-    assert shown.stderr == ""
-    *lines, path = shown.stdout.splitlines()
-    assert max(map(len, lines)) == 80
-    assert path.startswith(f"Written to {tmp_path}")
-    for words in ("Accuracy", "without noise", "why they differ", "60 asked: 60 reported", "not private", "precision"):
-        assert words in " ".join(shown.stdout.replace("│", " ").split())
+def test_the_first_screen_is_80_columns_wide_and_the_tables_follow_on_demand(tmp_path: Path) -> None:
+    shown, more = (ldpsim("run", *SMALL, "--out", tmp_path / name, *given) for name, given in
+                   (("short", ()), ("long", ("--details",))))  # fmt: skip
+    for found, name in ((shown, "short"), (more, "long")):
+        assert (found.exit_code, found.stderr) == (0, "")
+        lines = found.stdout.splitlines()
+        assert sum(line.startswith(f"Result: {tmp_path / name}") for line in lines) == 1
+        assert max(len(line) for line in lines if str(tmp_path) not in line) == 80  # a path is never broken
+        assert "not private" in found.stdout
+    tables = ("Accuracy ─", "why they differ", "60 asked: 60 reported", "mean error")
+    in_one_line = [" ".join(found.stdout.replace("│", " ").split()) for found in (shown, more)]
+    for words in tables:
+        assert words not in in_one_line[0] and words in in_one_line[1]
+    assert "All tables: --details" in in_one_line[0] and "--details" not in in_one_line[1]
 
 
 def test_quiet_prints_the_path_alone(tmp_path: Path) -> None:

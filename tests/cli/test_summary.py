@@ -26,14 +26,14 @@ def test_what_a_person_reads(record: dict[str, Any]) -> None:
     for expected in (
         "hogs on generated", "3,000 people, 10,500 edges, 256 features, 5 classes", "test 61.2 %",
         "without noise 85.1 % (same graph, same network)", "null models not taken", "untrusted curator", "Theorem 4",
-        "bit: one entry of a neighbour list 7.2 99.93 %", "bit: one feature 0.8 69.00 %",
-        "vector: all features of a person 204.8",
-        "label: a person's class unprotected", "user: all that a person reports 21,797.6",
-        "central node: a person in owned data not asked",
-        "an undirected edge stands in both ends' lists", "labels are public", "400 down, 410 up a device",
+        "a bit: one entry of a list 7.2 99.93 %", "a bit: one feature 0.8 69.00 %",
+        "all features 204.8",
+        "a person's label unprotected", "a person: all that a person reports 21,797.6",
+        "a person in owned data not asked",
+        "an undirected edge stands in both ends' lists", "nodes are public in this", "400 down, 410 up a device",
         "3,000 asked: 2,890 reported, 10 replayed, 50 refused, 49 silent, 1 failed (REPORT_COLLECTED 50)",
         "collect 0.4",
-        "10,238: precision 81.0 %, recall 79.0 %", "these reports are not private", "Written to runs/a/result.json",
+        "10,238: precision 81.0 %, recall 79.0 %", "Simulated from a seed: not private", "Result: runs/a/result.json",
     ):  # fmt: skip
         assert expected in text, expected
 
@@ -62,7 +62,7 @@ def test_repeats_and_what_was_left_out(record: dict[str, Any]) -> None:
     assert "+- 1.4 over 2 repeats" in text
     assert "without noise not trained" in text
     assert "over 2 collections" in text
-    assert "Written to" not in text
+    assert "Result:" not in text
 
 
 def test_a_reference_asks_nobody(record: dict[str, Any]) -> None:
@@ -78,7 +78,7 @@ def test_a_reference_asks_nobody(record: dict[str, Any]) -> None:
     assert "best guess:" not in text
     assert "claimed nothing" in text
     assert "nobody was asked" in text
-    assert "these reports" not in text
+    assert "Simulated" not in text
     assert "precision" not in text
 
 
@@ -152,7 +152,7 @@ def test_the_verdict_comes_first_and_the_command_before_the_tables(with_nulls: d
         screen.print(summary(with_nulls, folder=None, next_command="ldpsim compare hogs raw"))
     lines = capture.get().splitlines()
     assert "hogs on generated" in lines[0]
-    (command,) = [number for number, line in enumerate(lines) if line == "  ldpsim compare hogs raw"]
+    (command,) = [number for number, line in enumerate(lines) if line == "Next: ldpsim compare hogs raw"]
     (tables,) = [number for number, line in enumerate(lines) if "In detail" in line]
     assert any("not hidden" in line for line in lines[:command])
     assert command < tables
@@ -163,9 +163,9 @@ def test_a_narrow_terminal_lists_the_levels(record: dict[str, Any]) -> None:
     with screen.capture() as capture:
         screen.print(summary(record, folder=None))
     text = words(capture.get())
-    assert "bit: one feature epsilon 0.8, best guess 69.00 %" in text
-    assert "label: a person's class unprotected" in text
-    assert "relationship: an edge, at both ends epsilon 14.4, best guess >99.99 %" in text
+    assert "a bit: one feature epsilon 0.8, best guess 69.00 %" in text
+    assert "a person's label unprotected" in text
+    assert "a relationship: an edge, at both ends epsilon 14.4, best guess >99.99 %" in text
 
 
 def test_a_long_path_stays_in_one_line_and_a_delta_is_apart(record: dict[str, Any]) -> None:
@@ -174,7 +174,7 @@ def test_a_long_path_stays_in_one_line_and_a_delta_is_apart(record: dict[str, An
     screen = Console(width=40, highlight=False)
     with screen.capture() as capture:
         screen.print(summary(record, folder=folder), crop=False)
-    assert f"Written to {folder / 'result.json'}" in capture.get().splitlines()
+    assert f"Result: {folder / 'result.json'}" in capture.get().splitlines()
     assert " %, delta 1e-02" in words(capture.get())
 
 

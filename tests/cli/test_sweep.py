@@ -68,15 +68,26 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
     assert quiet.stdout == f"{folder / 'table.csv'}\n"
 
 
+def test_another_file_of_the_same_name_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    sweep(tmp_path, GRID)
+    folder = tmp_path / "runs" / "sweep-grid"
+    table = (folder / "table.csv").read_bytes()
+    other = sweep(tmp_path, GRID.replace("epochs = 3", "epochs = 2"), "--quiet")
+    assert other.stdout == f"{folder}-2/table.csv\n" and (folder / "table.csv").read_bytes() == table
+    changed = sweep(tmp_path, GRID.replace("[0, 1]", "[1, 2]"), "--json")  # the first file again, with another seed
+    assert (json.loads(changed.stdout)["folder"], json.loads(changed.stdout)["found"]) == (str(folder), 2)
+
+
 def test_a_failed_cell_is_exit_1_with_one_line(tmp_path: Path) -> None:
-    shown = sweep(tmp_path, GRID + "settings.tau = [0.5]\n", "--json")
+    grid = GRID.replace("raw", "rgnn") + "settings.C = [100000]\n"
+    shown = sweep(tmp_path, grid, "--json")
     assert shown.exit_code == 1
     document = json.loads(shown.stdout)
     assert [row["status"] for row in document["rows"]] == ["done", "done", "failed", "failed"]
     assert document["failed"] == 2
-    assert shown.stderr.startswith("error: 2 of 4 cells failed; method=raw, settings.tau=0.5, seed=0: --set tau")
+    assert shown.stderr.startswith("error: 2 of 4 cells failed; method=rgnn, settings.C=100000, seed=0: --set C")
     assert len(shown.stderr.splitlines()) == 1
-    shown = sweep(tmp_path, GRID + "settings.tau = [0.5]\n")
+    shown = sweep(tmp_path, grid)
     assert shown.exit_code == 1
     assert "4 cells: 0 ran, 2 had a result, 2 failed." in shown.stdout
 

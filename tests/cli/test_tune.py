@@ -85,7 +85,7 @@ def test_a_run_with_the_tuned_setting_counts_the_search(tmp_path: Path, monkeypa
         "run", "--clients", 60, "--tuned", "--no-reference", "--no-nulls", "--json", "--out", tmp_path / "runs"
     )
     record = json.loads(run.stdout)
-    assert record["privacy"]["collections"] == 3
+    assert (record["privacy"]["collections"], record["privacy"]["searched"]) == (1, 2)
     assert record["config"]["budget"]["feature_share"] == setting["feature_share"]
     assert record["config"]["parameters"]["tau"] == setting["values"]["tau"]
     assert record["config"]["parameters"]["epochs"] == 3
@@ -96,15 +96,15 @@ def test_a_value_that_is_the_default_is_kept_and_can_be_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A result leaves such values out; a stored setting has all that was given."""
-    small = ["--clients", 60, "--set", "own_features=false", "--device", "cpu"]
-    shown = ldpsim("tune", "vote", *small, "--grid", "selection=accuracy", "--grid", "epochs=2,3", "--json")
+    small = ["--clients", 60, "--set", "features=weighted", "--device", "cpu"]
+    shown = ldpsim("tune", "hogs", *small, "--grid", "selection=accuracy", "--grid", "epochs=2,3", "--json")
     assert shown.exit_code == 0, shown.output
     best = json.loads(shown.stdout)["best"]
-    assert (best["values"]["own_features"], best["values"]["selection"]) == (False, "accuracy")
+    assert (best["values"]["features"], best["values"]["selection"]) == ("weighted", "accuracy")
     import curator.tuned
 
-    monkeypatch.setattr(curator.tuned, "settings_of", lambda method: (best,) if method == "vote" else ())
-    run = ldpsim("run", "--method", "vote", "--clients", 60, "--tuned", "--no-reference", "--no-nulls", "--json",
+    monkeypatch.setattr(curator.tuned, "settings_of", lambda method: (best,) if method == "hogs" else ())
+    run = ldpsim("run", "--method", "hogs", "--clients", 60, "--tuned", "--no-reference", "--no-nulls", "--json",
                  "--out", tmp_path)  # fmt: skip
     assert run.exit_code == 0, run.output
     assert json.loads(run.stdout)["config"]["parameters"]["epochs"] == best["values"]["epochs"]
@@ -126,6 +126,12 @@ def test_a_setting_takes_the_place_of_one_for_the_same_runs(tmp_path: Path) -> N
         ("cora", None, 0.7), ("generated", 8.0, 0.6), ("generated", 3.0, 0.6), ("generated", None, 0.6),
     ]  # fmt: skip
     assert (settings[3]["eps_adjacency"], settings[3]["eps_features"]) == (3.0, 1.0)
+    other = ldpsim(
+        "tune", "solitude", *SMALL, "--grid", "lr=.1", "--eps-adjacency", "3", "--eps-features", "1", "--out", stored
+    )
+    assert other.exit_code == 0, other.output  # another method's setting stays
+    settings = tomllib.loads(stored.read_text())["setting"]
+    assert [entry.get("method") for entry in settings] == [None, "hogs", "hogs", "hogs", "solitude"]
 
 
 def test_the_built_in_grid_has_two_stages_and_leaves_out_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +165,10 @@ def test_a_reference_asks_nobody() -> None:
         (["--tune-query", "feature_share=2"], ["--feature-share 2"]),
         (["--tune-query", "feature_share=much"], ["--feature-share much"]),
         (["--tune-query", "feature_share=.1", "--feature-share", ".1"], ["one of the two"]),
-        (["--tune-query", "feature_share=.1,.2", "--public-features"], ["the same"]),
+        (
+            ["--tune-query", "feature_share=.1,.2", "--public-features"],
+            ["features are public beside --public-f"],
+        ),
         (["--epsilon", "0"], ["--epsilon 0"]),
         (["--dataset", "coar"], ["coar", "cora"]),
         (["--out", "{tmp}/other.toml"], ["--out", "other.toml"]),

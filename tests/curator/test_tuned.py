@@ -1,4 +1,4 @@
-"""Stored settings: all of them name parameters that there are, and say where they come from."""
+"""Stored settings: all of them name parameters that there are, and say where they come from. Covers tuned/__init__."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ import pytest
 from devices.atomic_files import exclusive_lock, lock_file, private_file, private_folder, write_atomically
 from devices.data.population import Population
 from devices.device import Report
-from devices.enrolment.migration import migrate
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import Policy
 from devices.query import Query
@@ -37,15 +36,13 @@ def mode(path: Path) -> int:
 def test_a_whole_state_folder_is_its_owner_s_alone(
     tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query], mask: int
 ) -> None:
-    """After an enrolment by the library, answers, an open collection and a migration."""
+    """After an enrolment by the library, answers, an open collection."""
     with umask(mask):
         state = enrol(tmp_path / "s", population, policy_of(population), seed=1, counters=tmp_path / "apart")
         assert isinstance(state.device(3).answer(ask_for()), Report)
         state.open_collection("run", "one")
         found = [tmp_path / "s", tmp_path / "apart", *(tmp_path / "s").rglob("*"), *(tmp_path / "apart").rglob("*")]
         state.close()
-        migrate(tmp_path / "s")
-        found += (tmp_path / "s").rglob("*")
     assert {"enrolment.json", "labels.npy", "ledger.sqlite-wal", "secrets.bin"} <= {path.name for path in found}
     for path in (path for path in found if path.exists()):
         assert mode(path) == (0o700 if path.is_dir() else 0o600), path

@@ -11,7 +11,7 @@ import pytest
 from curator.methods import BUILT_IN, find
 from curator.privacy.levels import LEVELS
 from docs import method_pages
-from docs.method_pages import FOLDER, documented, page, pages_file, paper_link, section, with_output
+from docs.method_pages import FOLDER, documented, of_method, page, pages_file, paper_link, section, with_output
 
 PARTS = ["What holds", "How it works", "Settings", "Results", "Example"]
 
@@ -24,7 +24,7 @@ def test_its_examples() -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_what_is_written_by_hand_fits(name: str) -> None:
     """Results, figure and section exist."""
-    noted = pages_file()[name]
+    noted = of_method(name)
     results = FOLDER.parent / "results"
     assert noted["results"] and all((results / f"{stem}.md").is_file() for stem in noted["results"])
     assert "figure" not in noted or (results / noted["figure"]).is_file() and noted["caption"]
@@ -33,6 +33,11 @@ def test_what_is_written_by_hand_fits(name: str) -> None:
 
 def test_no_page_is_for_a_method_that_is_not_there() -> None:
     assert set(pages_file()) == set(BUILT_IN)
+
+
+def test_a_method_of_which_nothing_is_said_is_named() -> None:
+    with pytest.raises(ValueError, match=r"docs/methods/pages.toml has no \[nothing\]"):
+        of_method("nothing")
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

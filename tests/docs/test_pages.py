@@ -105,7 +105,7 @@ def test_every_command_has_its_page() -> None:
 def test_each_kind_of_mistake_is_seen() -> None:
     """Power: a command, an option of another command, a link, a file, a module."""
     page = (
-        "`ldpsim walk`\n```sh\nldpsim run --asks 3  # comment\n```\nldpsim finds\n`ldpsim device migrate --state DIR`\n"
+        "`ldpsim walk`\n```sh\nldpsim run --asks 3  # comment\n```\nldpsim finds\n`ldpsim device serve --state DIR`\n"
     )
     assert wrong_commands(page) == ["ldpsim run --asks", "ldpsim walk"]
     page = "[c](docs/start.md#the-panel) [d](docs/start.md#no-such-part)"

@@ -4,8 +4,9 @@ A golden result changes only where a change of behaviour is meant. A change of a
 is a commit of its own, and its message says why the figure is another one now. A refactoring
 changes no line.
 
-Record on the machine that the file names, or everything (``--all``) on another one. The run
-on real data needs LDPSIM_DATA. Without a name, the command lists the names.
+Record on the machine that the file names, or everything (``--all``) on another one. A run that the
+file does not have yet is recorded anywhere, and its block then names its machine. The run on real data needs
+LDPSIM_DATA. Without a name, the command lists the names.
 """
 
 from __future__ import annotations
@@ -37,15 +38,19 @@ def main() -> int:
         print("\n".join(RUNS))
         return 0
     content = {"machine": machine(), "runs": {}} if given.all or not FILE.is_file() else load()
-    if content["machine"] != machine():
-        print(f"{FILE.name} is of another machine: record --all here", file=sys.stderr)
+    runs, here = content["runs"], machine()
+    others = [name for name in names if name in runs and runs[name].get("machine", content["machine"]) != here]
+    if others:
+        print(f"{', '.join(others)}: recorded on another machine; record --all here", file=sys.stderr)
         return 2
     for name in names:
         started = time.process_time()
         with tempfile.TemporaryDirectory() as folder:
-            content["runs"][name] = perform(RUNS[name], Path(folder))
+            runs[name] = perform(RUNS[name], Path(folder))
+        if content["machine"] != here:
+            runs[name]["machine"] = here
         print(f"{name}: {time.process_time() - started:.2f} s")
-    content["runs"] = {name: content["runs"][name] for name in RUNS if name in content["runs"]}
+    content["runs"] = {name: runs[name] for name in RUNS if name in runs}
     save(content)
     return 0
 

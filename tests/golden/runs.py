@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+
+from curator.methods import table
 
 Block = dict[str, Any]
 DEFAULTS: Block = {"dataset": "generated-v1", "clients": 120, "reference": False, "nulls": False, "device": "cpu"}
@@ -48,6 +51,11 @@ class Golden:
 def _local(method: str, **options: Any) -> Golden:
     settings = {"epochs": "40", **options.pop("settings", {})}
     return Golden({"method": method, "settings": settings, **options})
+
+
+def _answered(method: str, **options: Any) -> Golden:
+    """A method that trains no network."""
+    return Golden({"method": method, **options})
 
 
 def _owner(method: str, *, first: Mapping[str, Any] | None = None, same_as: str = "", servers: str = "",
@@ -139,12 +147,12 @@ RUNS: dict[str, Golden] = {
     "blink-soft-sage": _local("blink", settings={"variant": "soft"}, gnn="sage"),
     "blink-hybrid-gat": _local("blink", settings={"variant": "hybrid"}, gnn="gat", epsilon=4.0),
     "fp-blink": _local("fp-blink"),
-    "sbp": _local("sbp"),
-    "sbp-public-features": _local("sbp", public_features=True, **_LABELS),
-    "sbp-of-rgnn": _local("sbp", settings={"asks": "rgnn"}),
-    "vote": _local("vote", public_features=True),
-    "vote-own-features": _local("vote", settings={"own_features": "true"}),
-    "vote-batches": _local("vote", settings={"batches": "3"}, **_LABELS),
+    "sbp": _answered("sbp"),
+    "sbp-public-features": _answered("sbp", public_features=True, **_LABELS),
+    "sbp-of-rgnn": _answered("sbp", settings={"asks": "rgnn"}),
+    "vote": _answered("vote", public_features=True),
+    "vote-own-features": _answered("vote", settings={"own_features": "true"}),
+    "vote-batches": _answered("vote", settings={"batches": "3"}, **_LABELS),
     "rr": _local("rr"),
     "symrr": _local("symrr"),
     "dprr": _local("dprr"),
@@ -153,7 +161,7 @@ RUNS: dict[str, Golden] = {
     "ldpgen-nulls": _local("ldpgen", nulls=True),
     "ldpgen-dropout": _local("ldpgen", dropout=0.3),
     "fp-ldpgen": _local("fp-ldpgen"),
-    "lp-and": _local("lp-and"),
+    "lp-and": _answered("lp-and"),
     # references
     "mlp": _local("mlp"),
     "raw": _local("raw"),
@@ -232,3 +240,10 @@ RUNS: dict[str, Golden] = {
     ),
     "flwr-run": Golden({"method": "hogs", "epsilon": 6.0}, how="flwr", servers="flower"),
 }
+_BY_TRAINER = {
+    "curator": _local, "owner": partial(_owner, settings=_ASKED), "devices": _rounds, "alone": _rounds,
+    "silos": partial(_rounds, settings={"silos": "3"}),
+}  # fmt: skip
+_NAMED = {golden.options["method"] for golden in RUNS.values()}
+# A method that is named nowhere above has one run, under its own name.
+RUNS |= {name: _BY_TRAINER[kind.trained_by](name) for name, kind in table().items() if name not in _NAMED}

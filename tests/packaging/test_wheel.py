@@ -22,6 +22,8 @@ from typing import Any
 
 import pytest
 
+from tests.strategies.flower_app.rehearsal import perform, rehearsing, two_devices_twice
+
 pytestmark = [pytest.mark.wheel, pytest.mark.timeout(900)]
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("cli", "curator", "devices", "strategies")
@@ -151,6 +153,20 @@ def _serving(python: Path, folder: Path) -> Iterator[Path]:
         finally:
             process.terminate()
             process.wait(timeout=60)
+
+
+def test_the_deployment_guide(python: Path) -> None:
+    """The guide's own commands, with TLS and node keys: two devices answer hogs, and with other vaults vote."""
+    with rehearsing(python.parents[1]) as variables:
+        told = perform(two_devices_twice(), variables, 600)
+        for method in ("hogs", "vote"):
+            summary = json.loads((Path(variables["HERE"]) / "out" / f"{method}-one" / "summary.json").read_text())
+            counts = {name: summary["devices"][name] for name in ("asked", "reported", "silent", "refused", "failed")}
+            assert counts == {"asked": 4, "reported": 2, "silent": 2, "refused": 0, "failed": 0}, told
+        served = (Path(variables["HERE"]) / "superlink.log").read_text()
+        assert "Uvicorn running on https" in served
+        for log in Path(variables["HERE"]).glob("*vault-?.log"):
+            assert log.read_text().count("released a report") == 1, told
 
 
 def test_the_doctor_finds_the_tested_versions(ldpsim: Any) -> None:

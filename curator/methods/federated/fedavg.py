@@ -10,14 +10,19 @@ no neighbour on the device. ``fedavg-mlp`` is that method by its right name. Edg
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from curator import options as o
 from curator.methods.base import Budget, Question, WithoutReports
-from curator.privacy.guarantee import Claim, Guarantee, Level, open_guarantee
+from curator.methods.parameters import parameter, unused
+from curator.privacy.guarantee import Claim, Guarantee, open_guarantee
+from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts
+from devices.mechanisms.base import Loss
 
 _FEDAVG = "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data (FedAvg)"
 _LEAK = (
@@ -53,18 +58,28 @@ class Federated(WithoutReports):
     fraction: float = 1.0
     local_steps: int = 5
     server_optimiser: str = "average"
-    server_lr: float = 0.01
+    server_lr: float = parameter(0.01, server_optimiser=("adam",))
     dropping: float = 0.0
     evaluate_every: int = 0
     scaling: str = "none"
 
+    strategy: ClassVar[str] = "fedavg"  # module of strategies/federated, or of another package in full
+    optimisers: ClassVar[tuple[str, ...]] = SERVER_OPTIMISERS  # those of them that its strategy has
+    central_noise: ClassVar[bool] = False  # the server adds noise to the mean of the updates
+    vectors_down: ClassVar[int] = 1  # vectors of the weights' size that a device is sent in a round
+    takes_turns: ClassVar[bool] = False  # a device takes part in every 1 / fraction-th round
+    no_trim: ClassVar[str] = ""  # reason why updates are not replaced by their trimmed mean
+    trained_by: ClassVar[str] = "devices"
+    in_rounds: ClassVar[bool] = True
     trust: ClassVar[str] = "trusted curator"
     learns_from: ClassVar[str] = "is trained in rounds"
     common_selection: ClassVar[bool] = False
     sees: ClassVar[str] = "own"  # view of a device: see devices/training_task.py
-    silo: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ("features", "label")
     seen: ClassVar[str] = "the server sees every update in clear"
+    options: ClassVar[frozenset[str]] = o.SPLIT | o.DEVICES | o.DEFENDED
+    training_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "lr"})
+    reference_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "epochs"})
 
     def __post_init__(self) -> None:
         self.check_range("rounds", "local_steps", least=1)
@@ -73,13 +88,44 @@ class Federated(WithoutReports):
             raise ValueError(f"--set fraction={self.fraction:g}: must be above 0 and at most 1")
         if not 0 <= self.dropping < 1:
             raise ValueError(f"--set dropping={self.dropping:g}: must be 0 or more and below 1")
-        self.check_choices(scaling=SCALINGS, server_optimiser=SERVER_OPTIMISERS)
+        self.check_choices(scaling=SCALINGS, server_optimiser=self.optimisers)
         self.check_numbers("server_lr", positive=True)
+
+    def check_people(self, people: int) -> None:
+        """Refuse people who do not fit the method (ValueError)."""
 
     @property
     def mu(self) -> float:
         """Weight of FedProx's term."""
         return 0.0
+
+    @property
+    def answers(self) -> int:
+        """Number of updates that a device agrees to."""
+        return math.ceil(self.rounds * self.fraction)
+
+    def update_noise(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, float] | None:
+        """Return epsilon, clipping norm and delta of a device's noise on an update; None unless overridden."""
+        return None
+
+    def notes(self, people: int, budget: Budget) -> dict[str, float]:
+        """Return figures for the part ``federated`` of the result, where ``people`` devices train."""
+        return {}
+
+    def guarantee_of_training(
+        self, facts: PublicFacts, budget: Budget, *, people: int, models: int, answers: int, loss: Loss
+    ) -> Guarantee:
+        """Return the guarantee of a training.
+
+        Args:
+            facts: The public facts.
+            budget: The budget.
+            people: Number of devices that train.
+            models: Number of models that were made of updates.
+            answers: Largest number of updates of a device.
+            loss: Loss of an update, by the ledgers.
+        """
+        return self.guarantee(facts, (), budget)
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
@@ -108,6 +154,7 @@ class ProximalTerm:
 
     proximal_mu: float
 
+    optimisers: ClassVar[tuple[str, ...]] = ("average",)  # Flower's FedProx has no server optimiser
     paper: ClassVar[str] = "Li et al., Federated Optimization in Heterogeneous Networks (FedProx)"
 
     def __post_init__(self) -> None:
@@ -137,18 +184,25 @@ class FedProx(ProximalTerm, FedAvgMLP):
 class Isolate(FedAvgMLP):
     """Every training device trains alone and sends nothing; the result is the mean score of their networks."""
 
-    rounds: int = 1
+    rounds: int = unused(1)
+    fraction: float = unused(1.0)
     local_steps: int = 50
+    server_optimiser: str = unused("average")
+    server_lr: float = unused(0.01)
+    dropping: float = unused(0.0)
+    evaluate_every: int = unused(0)
 
     name: ClassVar[str] = "isolate"
+    options: ClassVar[frozenset[str]] = o.SPLIT
     paper: ClassVar[str] = "reference: no party talks to another"
+    trained_by: ClassVar[str] = "alone"
     trust: ClassVar[str] = "untrusted curator"
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
         """Return that nothing leaves a device."""
-        nothing = Level("not asked", detail="nothing leaves the device")
+        nothing = Level("not asked", reason="nothing leaves the device")
         return Guarantee(self.trust, Claim("nothing leaves the device", None), dict.fromkeys(LEVELS, nothing))
 
 
@@ -163,6 +217,8 @@ class FedAvgGNN(Federated):
 
     name: ClassVar[str] = "fedavg-gnn"
     paper: ClassVar[str] = _FEDAVG
+    strategy: ClassVar[str] = "ego_fedavg"
+    optimisers: ClassVar[tuple[str, ...]] = ("average",)
     sees: ClassVar[str] = "ego"
     uses: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
     training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.5}

@@ -10,11 +10,13 @@ from typing import ClassVar
 from curator.methods.base import Budget, Question
 from curator.methods.federated.fedavg import FedAvgMLP
 from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon, updates_epsilon
-from curator.privacy.guarantee import Claim, Guarantee, Level
+from curator.privacy.guarantee import Claim, Guarantee
+from curator.privacy.level import REPLACED, Level
 from curator.privacy.levels import by_attribute
 from curator.privacy.release import small_delta
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
+from devices.mechanisms.base import Loss
 
 CLIPPINGS = ("fixed", "adaptive")
 
@@ -35,7 +37,7 @@ class DPFedAvg(FedAvgMLP):
         delta: Delta of the guarantee; 0: the largest power of ten below 1 / training devices.
 
     Raises:
-        ValueError: for a parameter outside its range.
+        ValueError: for a parameter outside its range, or an evaluation: people's raw answers would choose the model.
     """
 
     rounds: int = 30
@@ -45,8 +47,12 @@ class DPFedAvg(FedAvgMLP):
     delta: float = 0.0
 
     name: ClassVar[str] = "dp-fedavg"
+    strategy: ClassVar[str] = "dp_fedavg"
+    central_noise: ClassVar[bool] = True
+    no_trim: ClassVar[str] = "the server's noise is made for the mean of clipped updates"
     paper: ClassVar[str] = "McMahan et al., Learning Differentially Private Recurrent Language Models (DP-FedAvg)"
     mechanisms: ClassVar[tuple[str, ...]] = ("gaussian",)
+    options: ClassVar[frozenset[str]] = FedAvgMLP.options | {"epsilon"}
     private: ClassVar[tuple[str, ...]] = ("features", "label")
 
     def __post_init__(self) -> None:
@@ -54,6 +60,10 @@ class DPFedAvg(FedAvgMLP):
         _check_noise(self)
         self.check_choices(clipping=CLIPPINGS)
         self.check_numbers("noise_multiplier")
+
+    def options_read(self) -> frozenset[str]:
+        """As :meth:`Method.options_read`; a given noise multiplier stands in the place of epsilon."""
+        return super().options_read() - ({"epsilon"} if self.noise_multiplier else set())
 
     def asked(self, people: int) -> Rounds:
         """Return the accountant's view of the rounds with ``people`` training devices."""
@@ -64,22 +74,41 @@ class DPFedAvg(FedAvgMLP):
         """Return the noise multiplier in force."""
         return self.noise_multiplier or noise_multiplier_for(self.asked(people), budget.epsilon)
 
+    def server_clip(self) -> float | None:
+        """Return the clipping norm."""
+        return self.clip
+
+    def notes(self, people: int, budget: Budget) -> dict[str, float]:
+        """Return the noise multiplier in force."""
+        return {"noise_multiplier": self.multiplier(people, budget)}
+
+    def guarantee_of_training(
+        self, facts: PublicFacts, budget: Budget, *, people: int, models: int, answers: int, loss: Loss
+    ) -> Guarantee:
+        """As :meth:`guarantee_after` so many models."""
+        return self.guarantee_after(people, models, self.multiplier(people, budget))
+
     def guarantee_after(self, people: int, rounds: int, multiplier: float) -> Guarantee:
         """Return the guarantee after the rounds that really ran."""
         asked = Rounds(**{**vars(self.asked(people)), "rounds": rounds})
         holds, printed = central_epsilon(asked, multiplier), printed_epsilon(asked, multiplier)
+        figures = {"rounds": rounds, "people": people}
         if asked.sample == people:
             how = "all of them asked in every round: together one Gaussian mechanism, exactly"
         else:
-            how = f"{asked.sample} drawn a round: a bound by Rényi divergences, or without the draw where that is less"
-        detail = (
-            f"the models after {rounds} rounds, one of {people} training devices replaced by another ({how}); "
+            how = "{drawn} drawn a round: a bound by Rényi divergences, or without the draw where that is less"
+            figures["drawn"] = asked.sample
+        reason = (
+            f"the models after {{rounds}} rounds of {{people}} training devices ({how}); "
             "the server itself sees every update in clear"
         )
-        seen = Level("unprotected", detail="the server sees every update in clear, before it adds noise")
+        seen = Level("unprotected", reason="the server sees every update in clear, before it adds noise")
         unused = Level("not asked")
         of = {"adjacency": unused, "features": seen, "label": seen}
-        levels = by_attribute(of, several=seen, owned=Level("bounded", holds, asked.delta, detail))
+        levels = by_attribute(of, several=seen, owned=Level(
+            "bounded", holds, asked.delta, kind="exact" if asked.sample == people else "bound", relation=REPLACED,
+            reason=reason, figures=figures,
+        ))  # fmt: skip
         reasons = (
             f"claimed as usual: a person is added or removed, and each is drawn with probability {asked.rate:g} "
             "independently (Poisson); what is run draws a fixed number of devices, so two data sets differ in a "
@@ -127,16 +156,16 @@ class LDPFedAvg(FedAvgMLP):
     delta: float = 0.0
 
     name: ClassVar[str] = "ldp-fedavg"
+    takes_turns: ClassVar[bool] = True
     paper: ClassVar[str] = "FedAvg with local noise on the update (analytic Gaussian, Balle and Wang 2018)"
     trust: ClassVar[str] = "untrusted curator"
     private: ClassVar[tuple[str, ...]] = ("features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("gaussian_update",)
+    options: ClassVar[frozenset[str]] = FedAvgMLP.options | {"epsilon"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_noise(self)
-        if self.evaluate_every:
-            raise ValueError(f"--set evaluate_every={self.evaluate_every}: an evaluation reveals a device's label")
         turns = 1 / self.fraction
         if abs(turns - round(turns)) > 1e-9:
             raise ValueError(f"--set fraction={self.fraction:g}: devices take turns; it must be 1 / a whole number")
@@ -149,6 +178,17 @@ class LDPFedAvg(FedAvgMLP):
     def each(self, facts: PublicFacts, budget: Budget) -> tuple[float, float]:
         """Return epsilon and delta of one answer."""
         return budget.epsilon / self.answers, (self.delta or small_delta(facts.n)) / self.answers
+
+    def update_noise(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, float] | None:
+        """Return epsilon, clipping norm and delta of one answer."""
+        epsilon, delta = self.each(facts, budget)
+        return epsilon, self.clip, delta
+
+    def guarantee_of_training(
+        self, facts: PublicFacts, budget: Budget, *, people: int, models: int, answers: int, loss: Loss
+    ) -> Guarantee:
+        """As :meth:`guarantee_of` the answers of the device that gave most."""
+        return self.guarantee_of(loss.vector, loss.delta, answers, budget.epsilon)
 
     def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
         """(shift, sigma, times): how far another record moves a device's update, its noise, and the updates."""
@@ -165,11 +205,12 @@ class LDPFedAvg(FedAvgMLP):
     def guarantee_of(self, epsilon: float, delta: float, answers: int, asked: float) -> Guarantee:
         """Return the guarantee of ``answers`` answers: their exact composition, where their deltas add up."""
         total = updates_epsilon(answers, epsilon, delta)
-        parts = f"{answers} updates, each ({epsilon:.6g}, {delta:.3g}) for any change of the record"
+        parts = "{updates} updates, each ({epsilon}, {delta}) for any change of the record"
         together = "together one Gaussian mechanism, exactly (Balle and Wang 2018; Dong, Roth and Su 2022)"
-        whole = Level("bounded", total, answers * delta, f"{parts}; {together}")
+        whole = Level("bounded", total, answers * delta, kind="bound", reason=f"{parts}; {together}",
+                      figures={"updates": answers, "epsilon": epsilon, "delta": delta})  # fmt: skip
         of = {"adjacency": Level("not asked"), "features": whole, "label": whole}
-        unseen = Level("not asked", detail="nobody's raw data reach the curator")
+        unseen = Level("not asked", reason="nobody's raw data reach the curator")
         levels = by_attribute(of, several=whole, owned=unseen)
         claim = Claim(f"({asked:g}, {self.answers * delta:g})-LDP for all updates of a device", asked)
         reason = (
@@ -180,6 +221,8 @@ class LDPFedAvg(FedAvgMLP):
 
 
 def _check_noise(method: DPFedAvg | LDPFedAvg) -> None:
+    if method.evaluate_every:  # its answers choose the model, and no noise is on them
+        raise ValueError(f"--set evaluate_every={method.evaluate_every}: an evaluation reveals a device's label")
     method.check_numbers("clip", positive=True)
     if not 0 <= method.delta < 1:
         raise ValueError(f"--delta {method.delta:g}: must be above 0 and below 1 / n")

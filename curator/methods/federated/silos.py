@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from curator.methods.federated.fedavg import Federated, ProximalTerm
+from curator.methods.parameters import parameter, unused
 
 PARTITIONS = ("dirichlet", "metis")
 
@@ -38,16 +39,19 @@ class Silos(Federated):
 
     rounds: int = 200
     local_steps: int = 3
+    evaluate_every: int = unused(0)
     silos: int = 10
     partition: str = "dirichlet"
-    beta: float = 10_000.0
+    beta: float = parameter(10_000.0, partition=("dirichlet",))
 
     name: ClassVar[str] = "silo-fedavg-gcn"
     paper: ClassVar[str] = "McMahan et al. (FedAvg), with the settings of Yao et al. (FedGCN)"
-    silo: ClassVar[bool] = True
+    trained_by: ClassVar[str] = "silos"
     uses: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
     seen: ClassVar[str] = "the silo has the raw record, and the server sees every update of the silo in clear"
     sums: ClassVar[bool] = False
+    options: ClassVar[frozenset[str]] = Federated.options | {"on_requery"}
+    training_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "lr", "weight_decay", "gnn_dropout"})
     training_defaults: ClassVar[Mapping[str, Any]] = {
         "hidden": 16, "lr": 0.5, "weight_decay": 5e-4, "gnn_dropout": 0.5,
     }  # fmt: skip

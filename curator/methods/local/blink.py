@@ -36,6 +36,7 @@ from curator.links.beta_model import fit_beta_model
 from curator.links.blink import LinkPosterior, PairOdds
 from curator.methods.base import Budget, Graph, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
+from curator.methods.parameters import parameter
 from curator.pairs.rows import spread_over
 from curator.reports.reports import Reports
 from devices.array_types import DoubleArray, IntArray
@@ -64,7 +65,7 @@ class Blink(LinkMethod):
 
     variant: str = "hard"
     degree_share: float = 0.1
-    floor: float = 0.02
+    floor: float = parameter(0.02, variant=("soft",))
 
     name: ClassVar[str] = "blink"
     link_task: ClassVar[bool] = True

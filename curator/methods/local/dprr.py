@@ -55,6 +55,7 @@ class DPRR(LinkMethod):
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "grr")
     search_grid: ClassVar[tuple[Grid, ...]] = ({"direction": DIRECTIONS}, TRAINING_GRID)
     query_grid: ClassVar[Grid] = {"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
+    options: ClassVar[frozenset[str]] = LinkMethod.options | {"reporting"}
 
     def __post_init__(self) -> None:
         super().__post_init__()

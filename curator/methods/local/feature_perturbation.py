@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 
 from scipy.sparse import csr_array
 
+from curator import options as o
 from curator.linear.propagation import adjacency_matrix
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.blink import BIT_AND_DEGREE, check_variant, chosen_links, link_posterior, row_and_degree
@@ -46,6 +47,7 @@ from curator.methods.local.links import (
     labelled_graph,
     with_labels,
 )
+from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
@@ -58,6 +60,8 @@ class FeaturePerturbation(LocalMethod):
 
     links_of: ClassVar[str]
     edge_loss: ClassVar[str]  # reason why the loss of an edge differs from that of one bit
+    options: ClassVar[frozenset[str]] = o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"}
+    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency", "eps_features")
     training_defaults: ClassVar[Mapping[str, Any]] = HoGS.training_defaults
     search_grid: ClassVar[tuple[Grid, ...]] = ({"l": (0, 1, 2), "lr": (0.01, 0.1)}, HoGS.search_grid[1])
 
@@ -123,7 +127,7 @@ class FPBlink(FeaturePerturbation):
     delta1: float = 0.75
     delta2: float = 0.75
     variant: str = "hard"
-    floor: float = 0.02
+    floor: float = parameter(0.02, variant=("soft",))
     l: int = 2  # noqa: E741 - the paper's name
     scaling: str = "standardised"
 
@@ -183,6 +187,7 @@ class FPLDPGen(FeaturePerturbation):
 
     name: ClassVar[str] = "fp-ldpgen"
     links_of: ClassVar[str] = "ldpgen"
+    options: ClassVar[frozenset[str]] = FeaturePerturbation.options | {"feature_share"}
     edge_loss: ClassVar[str] = TWO_STAGES
     paper: ClassVar[str] = "Xu et al., HoGS (its baseline: LDPGen with feature perturbation)"
     mechanisms: ClassVar[tuple[str, ...]] = ("group_degrees", "one_bit", "grr")

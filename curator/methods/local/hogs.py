@@ -38,6 +38,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
 
+from curator import options as o
 from curator.linear.factored import product_of
 from curator.linear.packed import PackedBits
 from curator.linear.propagation import bit_strips, mean_matrix, propagate
@@ -46,6 +47,7 @@ from curator.links.hogs import ReportedBits, likely_links, pair_probability
 from curator.links.similarity import BitRows, Rows, public_rows
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
+from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
 from devices.array_types import DoubleArray, FloatArray, IntArray
@@ -77,8 +79,8 @@ class HoGS(LocalMethod):
 
     tau: float = 0.9
     l: int = 2  # noqa: E741 - the paper's name
-    scaling: str = "standardised"
-    public_scaling: str = "literal"
+    scaling: str = parameter("standardised", public_features=(False,))
+    public_scaling: str = parameter("literal", public_features=(True,))
 
     name: ClassVar[str] = "hogs"
     link_task: ClassVar[bool] = True
@@ -92,6 +94,10 @@ class HoGS(LocalMethod):
         {"weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)},
     )
     query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
+    options: ClassVar[frozenset[str]] = (
+        o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "feature_share", "public_features", "reporting"}
+    )
+    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency", "eps_features")
 
     def __post_init__(self) -> None:
         self.check_shares("tau")

@@ -21,6 +21,7 @@ from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.blink import chosen_links, link_posterior, row_and_degree
 from curator.methods.local.hogs import HoGS, link_weights, mean_with_self
 from curator.methods.local.links import both_ways, reported_edges
+from curator.methods.parameters import ABOVE_0, parameter
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
 from devices.array_types import DoubleArray
@@ -47,9 +48,10 @@ class HoGSAblation(HoGS):
     0.1
     """
 
+    tau: float = parameter(0.9, topology=("hogs",))
     topology: str = "hogs"
-    features: str = "weighted"
-    degree_share: float = 0.1
+    features: str = parameter("weighted", l=ABOVE_0)
+    degree_share: float = parameter(0.1, topology=("blink",))
 
     query_grid: ClassVar[Grid] = {**HoGS.query_grid, "degree_share": (0.1, 0.3, 0.5)}
 
@@ -57,6 +59,10 @@ class HoGSAblation(HoGS):
         super().__post_init__()
         self.check_choices(topology=TOPOLOGIES, features=FEATURES)
         self.check_shares("degree_share")
+
+    def options_read(self) -> frozenset[str]:
+        """As :meth:`Method.options_read`; Blink's topology fits whole degrees, which both ends report."""
+        return super().options_read() - ({"reporting"} if self.topology == "blink" else set())
 
     def perturb_adjacency(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
         """Algorithm 1's randomised response; Blink's topology asks for the degree as well."""

@@ -1,7 +1,7 @@
 """Shared parts of the local methods: their base, and :class:`LinkMethod`, the base of those that protect links alone.
 
 A link method has the setting of Blink (Zhu et al. 2023) and its baselines: features are
-public, labels are public or reported by GRR, and all of epsilon goes to the adjacency. A concrete
+public, labels are public or reported under noise, and all of epsilon goes to the adjacency. A concrete
 method defines the mechanisms about the adjacency and the links that it makes of the reports.
 """
 
@@ -14,13 +14,16 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from curator import options as o
+from curator.evidence.labels import label_evidence
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.reports import Reports
+from devices import mechanisms
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, Mechanism, RandomizedResponse
+from devices.mechanisms import Mechanism, RandomizedResponse
 from devices.query import Ask, Query
 
 StageMechanisms = tuple[tuple[Mechanism, ...], ...]
@@ -72,6 +75,8 @@ class LinkMethod(LocalMethod):
     private: ClassVar[tuple[str, ...]] = ("adjacency",)
     public_features: ClassVar[bool] = True
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "grr")
+    options: ClassVar[frozenset[str]] = o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"}
+    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency",)
 
     def __post_init__(self) -> None:
         self.check_choices(public_scaling=PUBLIC_SCALINGS)
@@ -121,7 +126,7 @@ def with_labels(
     asks: tuple[Ask, ...], facts: PublicFacts, split: Split, budget: Budget, collection: str, method: str,
     *, later: StageMechanisms = (),
 ) -> tuple[Question, ...]:  # fmt: skip
-    """Return the questions to everybody; with private labels the labelled nodes are asked for them too (GRR).
+    """Return the questions to everybody; with private labels the labelled nodes are asked for them too.
 
     Args:
         asks: The first stage's asks to everybody.
@@ -136,9 +141,33 @@ def with_labels(
         return ask_labels(asks, None, facts, split, collection, later=later)
     if budget.eps_labels is None:
         raise ValueError(f"--private-labels needs --eps-labels: {method}'s epsilon has no share for labels")
-    with spending("--eps-labels", budget.eps_labels, budget, budget.eps_labels):
-        truth = GRR.from_epsilon(budget.eps_labels, categories=facts.classes)
-    return ask_labels(asks, truth, facts, split, collection, later=later)
+    return ask_labels(asks, label_mechanism(budget, budget.eps_labels, facts), facts, split, collection, later=later)
+
+
+def label_mechanism(budget: Budget, epsilon: float, facts: PublicFacts) -> Mechanism:
+    """Return the mechanism of a label report that ``--label-mechanism`` names, GRR by default.
+
+    Args:
+        budget: The budget of the run.
+        epsilon: Its part for the label.
+        facts: Number of classes.
+
+    Raises:
+        ValueError: for a name of no such mechanism, or a budget that it refuses.
+    """
+    kind: Any = mechanisms.find(budget.label_mechanism)
+    if kind is None or kind not in _label_mechanisms():
+        known = ", ".join(other.name for other in _label_mechanisms())
+        raise ValueError(f"--label-mechanism {budget.label_mechanism}: must be one of {known}")
+    with spending("--eps-labels", budget.eps_labels, budget, epsilon):
+        made: Mechanism = kind.from_epsilon(epsilon, categories=facts.classes)
+    return made
+
+
+def _label_mechanisms() -> list[type[Mechanism]]:
+    """Return the mechanisms about the label alone that are made from a budget, also those of other packages."""
+    return [kind for kind in mechanisms.every().values()
+            if kind.attributes == {"label"} and hasattr(kind, "from_epsilon")]  # fmt: skip
 
 
 def ask_labels(
@@ -159,10 +188,9 @@ def labelled_graph(
     features: Any, edges: IntArray, weights: Any, notes: dict[str, Any], reports: Reports, public: PublicKnowledge
 ) -> Graph:
     """Return a graph with the labels that the curator has, reported or public."""
-    labels = public.labels if reports.labels is None else reports.labels
-    split = public.split
-    train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
-    return Graph(features, edges, weights, labels, train, val, notes)
+    told = label_evidence(reports, public)
+    train, val = (told.known(nodes) for nodes in (public.split.train, public.split.val))
+    return Graph(features, edges, weights, told.labels, train, val, notes)
 
 
 def reported_edges(ones: csr_array) -> IntArray:

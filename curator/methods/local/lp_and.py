@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 from curator.linear.propagation import adjacency_matrix, label_propagation
 from curator.methods.base import Graph, Grid, require_reports
 from curator.methods.local.links import LinkMethod, labelled_graph, reported_edges
+from curator.methods.parameters import unused
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
 from devices.facts import PublicKnowledge
@@ -30,13 +31,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LPAnd(LinkMethod):
-    """Label propagation on the AND graph; features are not needed, and ``public_scaling`` has no effect."""
+    """Label propagation on the AND graph; features are not needed."""
+
+    public_scaling: str = unused("row-normalised")
 
     public_features: ClassVar[bool] = False
     name: ClassVar[str] = "lp-and"
     search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
     common_selection: ClassVar[bool] = False
     paper: ClassVar[str] = "null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data"
+    options: ClassVar[frozenset[str]] = LinkMethod.options | {"reporting", "public_features"}
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the AND graph with no feature columns."""

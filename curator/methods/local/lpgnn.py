@@ -29,22 +29,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from curator import options as o
+from curator.evidence.labels import LabelEvidence, label_evidence
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from curator.methods.local.links import BOTH_ENDS, PUBLIC_GRAPH, LocalMethod, ask_labels, labelled_graph, reported_edges
+from curator.methods.local.links import (
+    BOTH_ENDS,
+    PUBLIC_GRAPH,
+    LocalMethod,
+    ask_labels,
+    label_mechanism,
+    reported_edges,
+)
+from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import (
-    GRR,
     AnalyticGaussian,
     ClearFeatures,
     ClearLabel,
@@ -66,6 +75,13 @@ VERSIONS = ("ccs", "text")
 MECHANISMS = ("multi_bit", "one_bit_full", "laplace", "gaussian")
 GAUSSIAN_DELTA = 1e-10  # the published code's
 MOST_HOPS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class ReportedGraph(Graph):
+    """A graph with the evidence of the label reports."""
+
+    told: LabelEvidence | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -90,9 +106,9 @@ class LPGNN(LocalMethod):
 
     version: str = "ccs"
     k_x: int = 4
-    k_y: int = 8
+    k_y: int = parameter(8, version=("ccs",))
     mechanism: str = "multi_bit"
-    m: str = "optimal"
+    m: str = parameter("optimal", mechanism=("multi_bit",))
     self_loops: bool = False
     adjacency: str = "public"
 
@@ -114,6 +130,11 @@ class LPGNN(LocalMethod):
     }  # fmt: skip
     public_graph: ClassVar[bool] = True
     asks_labels: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = (
+        o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"}
+    )
+    finer: ClassVar[tuple[str, ...]] = ("eps_features", "eps_labels")
+    read_with: ClassVar[Mapping[str, str]] = dict.fromkeys(("eps_adjacency", "reporting"), "adjacency=private")
 
     def __post_init__(self) -> None:
         self.check_range("k_x", "k_y", least=0, most=MOST_HOPS)
@@ -127,6 +148,16 @@ class LPGNN(LocalMethod):
     def asks_for_labels(self) -> bool:
         """Return True for version ``ccs``."""
         return self.version == "ccs"
+
+    def options_read(self) -> frozenset[str]:
+        """As :meth:`Method.options_read`; a private list has a budget of its own, public labels no share."""
+        of_list = {"eps_adjacency", "reporting"} if self.adjacency == "private" else set()
+        of_labels = {"feature_share", "label_mechanism"} if self.version == "text" else set()
+        return super().options_read() - of_labels | of_list
+
+    def parts_of_epsilon(self) -> tuple[str, ...]:
+        """As :meth:`Method.parts_of_epsilon`; public labels have no part."""
+        return self.finer if self.version == "ccs" else ("eps_features",)
 
     def budgets(self, budget: Budget) -> tuple[float, float | None]:
         """Return (eps_x, eps_y), of the whole vector and of the label; eps_y None for public labels."""
@@ -150,10 +181,7 @@ class LPGNN(LocalMethod):
             asks.append(Ask("features", (self._features(eps_x, facts),)))
         if eps_y is None:
             return ask_labels(tuple(asks), None, facts, split, collection)
-        with spending("--eps-labels", budget.eps_labels, budget, eps_y):
-            label: Mechanism = (
-                ClearLabel(facts.classes) if math.isinf(eps_y) else GRR.from_epsilon(eps_y, categories=facts.classes)
-            )
+        label = ClearLabel(facts.classes) if math.isinf(eps_y) else label_mechanism(budget, eps_y, facts)
         return ask_labels(tuple(asks), label, facts, split, collection)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
@@ -161,13 +189,12 @@ class LPGNN(LocalMethod):
         require_reports(reports, self.name)
         edges = self._edges(reports, public)
         matrix = self._kprop(reports.facts.n, edges)
-        truth = 1.0
         if self.version == "ccs":
             reports.needed("labels")
-            label = reports.asks["label"].mechanisms[0]
-            truth = label.truth_probability if isinstance(label, GRR) else 1.0
-        notes = {"edges": edges.shape[1], "label_truth": truth}
-        return labelled_graph(smoothed(reports, matrix, self.k_x), edges, None, notes, reports, public)
+        told = label_evidence(reports, public)
+        notes = {"edges": edges.shape[1], "label_truth": told.truth}
+        train, val = (told.known(nodes) for nodes in (public.split.train, public.split.val))
+        return ReportedGraph(smoothed(reports, matrix, self.k_x), edges, None, told.labels, train, val, notes, told)
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
@@ -183,7 +210,8 @@ class LPGNN(LocalMethod):
 
         ccs = self.version == "ccs"
         matrix = self._kprop(graph.features.shape[0], graph.edge_index)
-        noise = LabelNoise(graph.notes["label_truth"], matrix, self.k_y if ccs else 0, by_loss=not ccs)
+        told = graph.told if isinstance(graph, ReportedGraph) and graph.told else LabelEvidence(graph.labels, classes)
+        noise = LabelNoise(told, matrix, self.k_y if ccs else 0, by_loss=not ccs)
         return train_denoised(make, graph, noise=noise, settings=settings, classes=classes, seed=seed, device=device)
 
     def claim(self, budget: Budget) -> Claim:

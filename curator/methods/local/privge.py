@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from curator import options as o
 from curator.linear.pagerank import pagerank, walk_matrix
 from curator.methods.base import Graph, Grid, require_reports
 from curator.methods.local.links import labelled_graph
@@ -70,6 +71,7 @@ class PrivGE(PublicGraphMethod):
     mechanisms: ClassVar[tuple[str, ...]] = ("window", "grr")
     default_gnn: ClassVar[str] = "mlp"
     link_task: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = PublicGraphMethod.options - o.NETWORK
     training_defaults: ClassVar[Mapping[str, Any]] = {
         "hidden": 128, "weight_decay": 5e-4, "gnn_dropout": 0.7, "epochs": 1000,
     }  # fmt: skip
@@ -113,8 +115,8 @@ class PrivGE(PublicGraphMethod):
 
     def _entries(self, reports: Reports) -> csr_array:
         """float32 CSR (n, d): X'."""
-        mechanism = reports.source("features")
-        if not isinstance(mechanism, Window):  # in clear
+        mechanism: Any = reports.source("features")
+        if mechanism.in_clear:
             return sparse_estimates(reports)[0]
         if self.debias:
             found, _ = sparse_estimates(reports)

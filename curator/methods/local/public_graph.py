@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from curator import options as o
 from curator.linear.propagation import adjacency_matrix
 from curator.methods.base import Budget, Question, spending
 from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, both_ways, with_labels
@@ -33,6 +34,8 @@ class PublicGraphMethod(LocalMethod):
     private: ClassVar[tuple[str, ...]] = ("features",)
     common_selection: ClassVar[bool] = False
     public_graph: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"}
+    finer: ClassVar[tuple[str, ...]] = ("eps_features",)
 
     def mechanism_for(self, epsilon: float, facts: PublicFacts) -> Mechanism:
         """Return the mechanism about the features at a finite budget of the vector (ValueError if it does not fit)."""

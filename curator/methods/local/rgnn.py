@@ -30,8 +30,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from curator import options as o
+from curator.evidence.labels import LabelEvidence, label_evidence
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels
+from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels, label_mechanism
+from curator.methods.parameters import ABOVE_0, parameter
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.frequency import (
     both_directions,
@@ -43,7 +46,7 @@ from curator.reports.frequency import (
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, GRRFS, Mechanism, round_up
+from devices.mechanisms import GRRFS, round_up
 from devices.query import Ask
 
 if TYPE_CHECKING:
@@ -88,14 +91,14 @@ class RGNN(LocalMethod):
 
     m: int = 10
     group: int = 1
-    Kx: int = 4
-    Ky: int = 4
-    C: int = 16
+    Kx: int = parameter(4, features=("reconstructed",))
+    Ky: int = parameter(4, labels=("reconstructed",))
+    C: int = parameter(16, alpha=ABOVE_0)
     alpha: float = 0.1
     features: str = "reconstructed"
     labels: str = "reconstructed"
     loss: str = "logits"
-    proportions: str = "raw"
+    proportions: str = parameter("raw", alpha=ABOVE_0)
 
     name: ClassVar[str] = "rgnn"
     paper: ClassVar[str] = "Bhaila et al., Local Differential Privacy in GNNs: a Reconstruction Approach (RGNN)"
@@ -111,6 +114,10 @@ class RGNN(LocalMethod):
     query_grid: ClassVar[Grid] = {"m": (1, 5, 10, 20), "group": (1, 5, 25), "feature_share": (0.3, 0.5, 0.7, 0.9)}
     public_graph: ClassVar[bool] = True
     asks_labels: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = (
+        o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"}
+    )
+    finer: ClassVar[tuple[str, ...]] = ("eps_features", "eps_labels")
 
     def __post_init__(self) -> None:
         self.check_range("m", least=1, most=1 << 16)
@@ -137,8 +144,7 @@ class RGNN(LocalMethod):
         eps_y = budget.eps_labels or (1 - budget.feature_share) * budget.epsilon
         with spending("--eps-features", budget.eps_features, budget, eps_x):
             sampling = GRRFS.from_epsilon(eps_x, facts=facts, m=self.m, block=self.group)
-        with spending("--eps-labels", budget.eps_labels, budget, eps_y):
-            truth = GRR.from_epsilon(eps_y, categories=facts.classes)
+        truth = label_mechanism(budget, eps_y, facts)
         return ask_labels((Ask("features", (sampling,)),), truth, facts, split, collection)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
@@ -146,28 +152,33 @@ class RGNN(LocalMethod):
         require_reports(reports, self.name)
         if public.edges is None:
             raise ValueError("rgnn needs the public graph")
-        codes, raw = reports.needed("features"), reports.needed("labels")
-        sampling, truth = reports.mechanism("features", GRRFS), reports.mechanism("label", GRR)
+        codes, sampling = reports.needed("features"), reports.mechanism("features", GRRFS)
+        reports.needed("labels")
+        told = label_evidence(reports, public)
         mean, reported = neighbourhood_mean(public.facts.n, public.edges), reports.reported("features")
         if self.features == "reconstructed":
             features = estimate_features(codes, reported, sampling, mean, self.Kx)
         else:
             features = code_features(codes, reported, sampling)
-        labels = estimate_labels(raw, truth, mean, self.Ky) if self.labels == "reconstructed" else raw
+        labels = told.labels
+        if self.labels == "reconstructed" and self.Ky:
+            labels = estimate_labels(told.everybody(), mean, self.Ky)
         known = np.full(public.facts.n, -1, np.int64)
         known[public.split.labelled] = labels[public.split.labelled]
         train, val = (nodes[known[nodes] >= 0] for nodes in (public.split.train, public.split.val))
-        bags, notes = self._bags(known if self.proportions == "twice" else raw, public, truth)
+        bags, notes = self._bags(told, known if self.proportions == "twice" else None, public)
         return BaggedGraph(features, both_directions(public.edges), None, known, train, val, notes, bags)
 
-    def _bags(self, labels: IntArray, public: PublicKnowledge, truth: GRR) -> tuple[Bags | None, dict[str, Any]]:
+    def _bags(
+        self, told: LabelEvidence, again: IntArray | None, public: PublicKnowledge
+    ) -> tuple[Bags | None, dict[str, Any]]:
         if self.alpha == 0:
             return None, {}
         from curator.learning.label_proportions import make_bags, metis_clusters  # torch is only needed from here on
 
         assert public.edges is not None
         cluster = metis_clusters(public.facts.n, public.edges, self.C)
-        bags = make_bags(cluster, labels, public.split.train, truth, self.proportions)
+        bags = make_bags(cluster, told, public.split.train, again)
         found = bags.target.shape[0]
         return bags if found else None, {"clusters": found, "clusters_without_labels": self.C - found}
 
@@ -202,7 +213,8 @@ class RGNN(LocalMethod):
     ) -> Guarantee:
         """Return Theorem 3's claim beside what holds."""
         asked = [m for q in questions for a in q.query.asks for m in a.mechanisms]
-        sampling, truth = _first(asked, GRRFS), _first(asked, GRR)
+        sampling: Any = next(m for m in asked if "features" in m.attributes)
+        truth = next(m for m in asked if "label" in m.attributes)
         vector, eps_y = sampling.claimed_loss(), truth.loss().vector
         claim = Claim(
             f"(eps_X + eps_Y)-LDP, eps_X = {vector:.6g} (Theorem 1), eps_Y = {eps_y:.6g} (Theorem 3)",
@@ -219,10 +231,3 @@ class RGNN(LocalMethod):
         return local_guarantee(
             facts, questions, claim=claim, why_they_differ=reasons, collections=collections, public_edges=True
         )
-
-
-def _first(asked: Sequence[Mechanism], kind: type) -> Any:
-    for mechanism in asked:
-        if isinstance(mechanism, kind):
-            return mechanism
-    raise ValueError(f"rgnn asks {kind.name} of every run, and these questions hold none")  # type: ignore[attr-defined]

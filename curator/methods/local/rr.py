@@ -20,6 +20,7 @@ class RR(LinkMethod):
     name: ClassVar[str] = "rr"
     paper: ClassVar[str] = "Warner, Randomized Response; a baseline of Blink"
     training_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 200}
+    options: ClassVar[frozenset[str]] = LinkMethod.options | {"reporting"}
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Return every reported 1, from the reported node to the reporter."""

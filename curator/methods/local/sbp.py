@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from curator import options as o
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports
 from curator.methods.local.blink import Blink
 from curator.methods.local.dprr import DPRR
@@ -85,6 +86,7 @@ class SBP(LocalMethod):
     common_selection: ClassVar[bool] = False
     auto_share: ClassVar[bool] = True
     takes_over: ClassVar[str] = "asks"
+    options: ClassVar[frozenset[str]] = HoGS.options
 
     def __post_init__(self) -> None:
         self.check_choices(asks=tuple(ASKERS), sources=SOURCES, answer=("pool", "network"))
@@ -93,6 +95,19 @@ class SBP(LocalMethod):
     def asker(self) -> LocalMethod:
         """The method whose question is asked, with its defaults."""
         return ASKERS[self.asks]()
+
+    def learns_from_validation(self) -> bool:
+        """Return whether validation people are sources too."""
+        return self.sources == "labelled"
+
+    def options_read(self) -> frozenset[str]:
+        """Return the options of the other method; features that it takes as public have to be so here."""
+        features = {"public_features"} if self.asker.public_features else set()
+        return self.asker.options_read() | o.NETWORK | features
+
+    def parts_of_epsilon(self) -> tuple[str, ...]:
+        """Return the parts of the other method."""
+        return self.asker.parts_of_epsilon()
 
     def knows_graph(self) -> bool:
         """Return whether the graph is public in the setting of the question."""
@@ -137,7 +152,7 @@ class SBP(LocalMethod):
             features = csr_array((reports.facts.n, 0), dtype=np.float32)
         weights = np.tile(found.probability.astype(np.float32), 2)
         return PosteriorGraph(
-            features, both_ways(found.left, found.right), weights, evidence.labels, evidence.train, evidence.val,
+            features, both_ways(found.left, found.right), weights, evidence.labels.labels, evidence.train, evidence.val,
             {"posterior": found.notes()}, found,
         )  # fmt: skip
 

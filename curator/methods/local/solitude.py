@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from curator import options as o
 from curator.linear.factored import Factored
 from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 from curator.linear.scaling import standardise
@@ -47,6 +48,7 @@ from curator.methods.base import Budget, Graph, Grid, Question, require_reports,
 from curator.methods.local.hogs import split_budget
 from curator.methods.local.links import BOTH_ENDS, LocalMethod, labelled_graph, reported_edges, with_labels
 from curator.methods.local.lpgnn import sampled_features_of
+from curator.methods.parameters import ABOVE_0, parameter, unused
 from curator.privacy.guarantee import Claim
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.estimates import smoothed
@@ -85,8 +87,8 @@ class Solitude(LocalMethod):
     l_y: int = 4
     smoothing: str = "mean"
     features: str = "standardised"
-    lambda_1: float = 1e-3
-    lambda_2: float = 1e-3
+    lambda_1: float = parameter(1e-3, structure_rate=ABOVE_0)
+    lambda_2: float = parameter(1e-3, structure_rate=ABOVE_0)
     structure_rate: float = 0.01
     topology: str = "noisy"
     m: str = "optimal"
@@ -105,6 +107,8 @@ class Solitude(LocalMethod):
         {"smoothing": ("mean", "symmetric"), "lr": (0.01, 0.1), "weight_decay": (1e-2, 1e-3, 1e-4)},
     )
     query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9), "m": ("1", "2", "4", "8")}
+    options: ClassVar[frozenset[str]] = o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "feature_share"}
+    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency", "eps_features")
 
     def __post_init__(self) -> None:
         self.check_range("l_x", "l_y", least=0, most=100)
@@ -191,6 +195,8 @@ class Solitude(LocalMethod):
 @dataclass(frozen=True)
 class FPSolitude(Solitude):
     """Solitude in HoGS's feature setting: each feature by 1-bit with eps_f; parameters as :class:`Solitude`."""
+
+    m: str = unused("optimal")
 
     name: ClassVar[str] = "fp-solitude"
     paper: ClassVar[str] = "Solitude as compared by Xu et al. (HoGS): 1-bit on every feature"

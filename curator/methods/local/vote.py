@@ -19,7 +19,7 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
 - With ``own_features`` the features of labelled people are public, and nobody else's. A model of words goes with the
   table, and each device adds what it says of its own words (:mod:`devices.mechanisms.own_features_vote`): the list and
   the features are inside the one epsilon.
-- Private labels are reported first, under GRR with ``--eps-labels``; the losses of label and vote add.
+- Private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
 group degrees of LDPGen (Qin et al., CCS 2017, https://doi.org/10.1145/3133956.3134086).
@@ -32,8 +32,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from curator import options as o
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, labelled_graph
+from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, label_mechanism, labelled_graph
+from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
 from curator.votes.affinity import first_people, without
@@ -43,7 +45,7 @@ from curator.votes.own_words import OwnWords, model_for_accounts, own_words
 from curator.votes.rounds import people_of_batch
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, GradedVote, Mechanism, NeighbourhoodVote, OwnFeaturesVote
+from devices.mechanisms import GradedVote, Mechanism, NeighbourhoodVote, OwnFeaturesVote
 from devices.mechanisms.class_table import FORMS
 from devices.mechanisms.word_model import WordModel
 from devices.query import Ask, Query
@@ -87,7 +89,7 @@ class Vote(LocalMethod):
     candidates: str = "auto"
     homophily: float = 0.8
     batches: int = 0
-    affinity: str = "asked"
+    affinity: str = parameter("asked", slope=(0.0,))
     slope: float = 0.0
     table: str = "full"
     own_features: bool = field(default=False, metadata={"hashed": "unless default"})
@@ -100,6 +102,11 @@ class Vote(LocalMethod):
     search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
     query_grid: ClassVar[Grid] = {"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)}
 
+    options: ClassVar[frozenset[str]] = (
+        o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "public_features", "reporting"}
+    )
+    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency",)
+
     def __post_init__(self) -> None:
         self.check_choices(table=FORMS, affinity=("asked", "homophily"))
         self.check_numbers("slope")
@@ -108,6 +115,10 @@ class Vote(LocalMethod):
             raise ValueError(f"--set homophily={self.homophily:g}: must be 0 or more and below 1")
         if self.candidates not in CHOICES and not (self.candidates.isascii() and self.candidates.isdigit()):
             raise ValueError(f"--set candidates={self.candidates}: must be {', '.join(CHOICES)} or a whole number")
+
+    def learns_from_validation(self) -> bool:
+        """Return True: the law of a vote counts everybody whose label is known."""
+        return True
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return questions with the losses of those that are asked, and a table that knows nobody: for accounting.
@@ -170,9 +181,13 @@ class Vote(LocalMethod):
         require_reports(reports, self.name)
         known = knowledge(reports, public)
         parts = known.components
-        notes: dict[str, Any] = {"components": tuple(parts), "soft": known.soft, "voted": known.voted, "edges": 0}
+        notes: dict[str, Any] = {"components": tuple(parts), "labels": known.labels, "voted": known.voted, "edges": 0}
         features = np.concatenate(list(parts.values()), axis=1)
         return labelled_graph(features, np.zeros((2, 0), np.int64), None, notes, reports, public)
+
+    def options_read(self) -> frozenset[str]:
+        """As :meth:`Method.options_read`; own features are private, and the labels beside them public."""
+        return super().options_read() - ({"public_features", *o.LABELS} if self.own_features else set())
 
     def takes_donations(self) -> bool:
         """Return whether own features are read: those of labelled people are then public."""
@@ -233,8 +248,7 @@ class Vote(LocalMethod):
         if not budget.private_labels:
             return ()
         assert budget.eps_labels is not None
-        with spending("--eps-labels", budget.eps_labels, budget, budget.eps_labels):
-            truth = GRR.from_epsilon(budget.eps_labels, categories=facts.classes)
+        truth = label_mechanism(budget, budget.eps_labels, facts)
         return (Question(Query(collection, ((Ask("label", (truth,)),),)), split.labelled),)
 
     def _question(

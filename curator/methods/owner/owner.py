@@ -14,11 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from curator import options as o
 from curator.learning.training import TrainingSettings
 from curator.methods.base import Budget, Question, WithoutReports
 from curator.owned import OwnedGraph
-from curator.privacy.accountant import Account, LabelRelease, account
-from curator.privacy.guarantee import Guarantee, Level, open_guarantee
+from curator.privacy.accountant import Account, LabelRelease, account, central_node
+from curator.privacy.guarantee import Guarantee, open_guarantee
+from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
 from curator.privacy.release import small_delta
 from curator.teachers.answering import ask_all
@@ -38,6 +40,12 @@ class OwnerMethod(WithoutReports):
 
     paper: ClassVar[str] = _PAPER
     default_gnn: ClassVar[str] = "sage"
+    trained_by: ClassVar[str] = "owner"
+    options: ClassVar[frozenset[str]] = frozenset()
+    training_read: ClassVar[frozenset[str] | None] = frozenset(
+        {"hidden", "lr", "weight_decay", "gnn_dropout", "epochs"}
+    )
+    reference_read: ClassVar[frozenset[str] | None] = training_read
     common_selection: ClassVar[bool] = False
     training_defaults: ClassVar[Mapping[str, Any]] = {
         "hidden": 64, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.5, "epochs": 500,
@@ -97,6 +105,7 @@ class LabelAnswers(OwnerMethod):
     trust: ClassVar[str] = "trusted curator"
     private: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("laplace",)
+    options: ClassVar[frozenset[str]] = o.QUESTION
 
     def __post_init__(self) -> None:
         if self.queries < 1:
@@ -127,11 +136,16 @@ class LabelAnswers(OwnerMethod):
         """Reasons why the printed figure and what holds differ."""
         return ["only the labels leave the owner; releasing the noisy vectors would cost the vector's figure"]
 
-    def guarantee_of(self, found: Account) -> Guarantee:
-        """Return the printed figure beside what holds for a person in the owner's data."""
-        to_owner = Level("unprotected", detail="the record is handed to the trusted owner in clear")
-        holds = {**dict.fromkeys(LEVELS, to_owner), "central_node": found.central_node()}
-        return Guarantee(self.trust, found.claim(), holds, tuple(self.reasons()))
+    def guarantee_of(self, found: Account, collections: int = 1) -> Guarantee:
+        """Return the printed figure beside what holds for a person in the owner's data.
+
+        Args:
+            found: Account of one release.
+            collections: Number of such releases about the same people, each with fresh noise.
+        """
+        to_owner = Level("unprotected", reason="the record is handed to the trusted owner in clear")
+        holds = {**dict.fromkeys(LEVELS, to_owner), "central_node": central_node(found, collections)}
+        return Guarantee(self.trust, found.claim(), holds, tuple(self.reasons())).over(collections)
 
 
 @dataclass(frozen=True)
@@ -139,6 +153,7 @@ class Baseline(OwnerMethod):
     """A baseline without noise and without privacy."""
 
     trust: ClassVar[str] = "none"
+    reference_read: ClassVar[frozenset[str] | None] = frozenset()
 
     def predictions(
         self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int

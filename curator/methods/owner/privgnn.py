@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from curator.learning.training import TrainingSettings
 from curator.methods.owner.owner import LabelAnswers, sage_settings
 from curator.privacy.accountant import Account, LabelRelease
-from curator.privacy.guarantee import Guarantee, Level
+from curator.privacy.guarantee import Guarantee
+from curator.privacy.level import Level
 from curator.teachers.answering import Teaching, check_sampling
 from curator.teachers.release import SCORES, log_posteriors, noisy_labels
 from curator.teachers.sage import BASES
@@ -90,10 +91,10 @@ class PrivGnn(LabelAnswers):
             found.append("noise on log-softmax scores has unbounded sensitivity: no guarantee at any epsilon")
         return found
 
-    def guarantee_of(self, found: Account) -> Guarantee:
+    def guarantee_of(self, found: Account, collections: int = 1) -> Guarantee:
         """As :meth:`LabelAnswers.guarantee_of`; noise on log-softmax scores guarantees nothing."""
-        usual = super().guarantee_of(found)
+        usual = super().guarantee_of(found, collections)
         if self.scores == "posterior":
             return usual
-        open_ = Level("unprotected", detail="noise on log-softmax scores, whose sensitivity is unbounded")
+        open_ = Level("unprotected", reason="noise on log-softmax scores, whose sensitivity is unbounded")
         return replace(usual, holds={**usual.holds, "central_node": open_})

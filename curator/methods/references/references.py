@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from curator import options as o
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Question, WithoutReports
 from curator.owned import OwnedGraph
@@ -35,6 +36,7 @@ class Reference(WithoutReports):
     trust: ClassVar[str] = "none"
     paper: ClassVar[str] = "reference"
     learns_from: ClassVar[str] = "reads an OwnedGraph (from_owned)"
+    options: ClassVar[frozenset[str]] = o.SPLIT | o.NETWORK
     reads: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
@@ -83,4 +85,5 @@ class MLP(Reference):
 
     name: ClassVar[str] = "mlp"
     default_gnn: ClassVar[str] = "mlp"
+    options: ClassVar[frozenset[str]] = o.SPLIT
     reads: ClassVar[tuple[str, ...]] = ("features", "label")

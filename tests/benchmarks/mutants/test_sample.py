@@ -8,14 +8,20 @@ import pytest
 
 from benchmarks import ROOT
 from benchmarks.mutants.mutant import mutants_of
-from benchmarks.mutants.sample import FOLDERS, draw, mirrored, modules_of, shares
+from benchmarks.mutants.sample import PACKAGES, draw, mirrored, modules_of, rooms, shares
 
 
 def test_every_module_of_the_run_has_a_mirrored_test_file() -> None:
-    for folder in FOLDERS:
+    for folder in rooms(ROOT):
         for module in modules_of(ROOT, folder):
             if mutants_of(module.as_posix(), (ROOT / module).read_text()):
                 assert all((ROOT / test).is_file() for test in mirrored(ROOT, module))
+
+
+def test_every_module_of_the_product_is_in_one_room() -> None:
+    found = [module for folder in rooms(ROOT) for module in modules_of(ROOT, folder)]
+    written = {path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    assert len(found) == len(set(found)) and written - set(found) == {Path(name, "__init__.py") for name in PACKAGES}
 
 
 def test_a_module_without_a_test_file_is_an_error() -> None:

@@ -62,6 +62,9 @@ def test_verdicts_follow_from_the_rows() -> None:
         "accuracy under input lies is -10.0 points. "
         "Silence of 20 % costs -1.0 points."
     )
+    assert "within 6 standard deviations of theory" in summary(ROWS)
+    alarms = {**ROWS[0], "law": "", "passed": True}  # a count of false alarms is no law
+    assert summary([*ROWS, alarms]).partition(". ")[2] == summary(ROWS).partition(". ")[2]
     assert "for hogs" in summary(ROWS) and "for no method" in summary(ROWS[:3])
 
 

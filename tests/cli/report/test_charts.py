@@ -7,8 +7,10 @@ from typing import Any
 from cli.report.charts import DRAWN, chart_data, has_curves, opening_level
 from cli.report.gather import gather
 from cli.report.shown import panels_of, shown_rows
+from curator.privacy.level import Level
+from strategies.results.levels import shown_levels
 
-IN_CLEAR = {f"privacy/holds/{level}": {"value": None, "status": "unprotected", "delta": 0.0, "detail": "x"}
+IN_CLEAR = {f"privacy/holds/{level}": Level("unprotected", reason="x").to_dict()
             for level in ("user", "relationship", "bit_adjacency", "node")}  # fmt: skip
 
 
@@ -22,8 +24,7 @@ def test_axes_say_what_holds_or_what_is_claimed(comparison: Path) -> None:
     views = data(comparison)["views"]
     assert views["claimed"]["title"].startswith("ε claimed, per bit")
     assert {name: view["title"] for name, view in views.items() if name != "claimed"} == {
-        "bit": "ε holds, one entry", "relationship": "ε holds, edge", "vector": "ε holds, all features",
-        "user": "ε holds, whole record", "central_node": "ε holds, person, centrally",
+        name: f"ε holds, {term}" for name, (term, _) in shown_levels().items()
     }  # fmt: skip
     assert views["user"]["note"] == (
         "1 of 5 have a bound; the others stand in the strip at the edge: right, it is in clear."

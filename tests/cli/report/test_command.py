@@ -36,10 +36,10 @@ def test_json_has_the_results_and_the_page(comparison: Path) -> None:
 
 
 def test_what_is_not_shown_is_said(comparison: Path, write_result: Callable[..., Path]) -> None:
-    write_result(comparison, "old-0", {"schema": 2})
+    write_result(comparison, "old-0", {"schema": 3})
     shown = report(comparison)
     assert shown.exit_code == 0
-    assert "not shown: old-0: schema 2, this version reads schema 1" in shown.stdout
+    assert "not shown: old-0: schema 3, this version reads schema 2" in shown.stdout
 
 
 @pytest.mark.parametrize(

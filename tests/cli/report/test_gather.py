@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,10 +40,10 @@ def test_no_result_is_one_line(tmp_path: Path) -> None:
         (b"{", "cannot be read"),
         (b"\xff\xfe", "cannot be read"),
         (b"[]", "no JSON object"),
-        (b"{}", "schema None, this version reads schema 1"),
+        (b"{}", "schema None, this version reads schema 2"),
         (b'{"poison": {}}', "a result of `ldpsim poison`"),
         (b'{"schema": 1, "rows": []}', "a result of `ldpsim stress`"),
-        (b'{"schema": 2}', "schema 2, this version reads schema 1"),
+        (b'{"schema": 3}', "schema 3, this version reads schema 2"),
         (b'{"schema": true}', "schema True"),
         (b'{"schema": "<b>1</b>"}', "schema <b>1</b>"),
         (b'{"schema": 1}', "privacy.trust is missing"),
@@ -165,3 +166,23 @@ def test_the_same_simulation_twice_counts_once(comparison: Path, write_result: W
     assert (copy.what, copy.why) == (
         "raw-0-once-more", "the same simulation as raw-0-again, with the same figures"
     )  # fmt: skip
+
+
+def test_a_copy_of_a_run_with_noise_of_the_system_is_no_repeat_of_it(tmp_path: Path, write_result: Write) -> None:
+    unseeded = {"simulation_seeded": False, "seeds/noise": None}
+    first = write_result(tmp_path, "hogs-0", unseeded)
+    shutil.copytree(first, tmp_path / "hogs-0.bak")
+    write_result(tmp_path, "hogs-0-2", {**unseeded, "seconds/total": 77.0})  # the same figures by chance
+    found = gather([tmp_path])
+    assert [entry.row["folder"] for entry in found.results] == ["hogs-0", "hogs-0-2"]
+    (copy,) = found.left_out
+    assert (copy.what, copy.why) == ("hogs-0.bak", "the same simulation as hogs-0, with the same figures")
+
+
+def test_copies_do_not_choose_the_population_that_is_shown(tmp_path: Path, write_result: Write) -> None:
+    for number in range(2):
+        write_result(tmp_path, f"hogs-{number}", {"config/seed": number})
+    other = write_result(tmp_path, "other", {"dataset/digest": "77" * 32})
+    for number in range(2):
+        shutil.copytree(other, tmp_path / f"other-{number}.bak")
+    assert [entry.row["folder"] for entry in gather([tmp_path]).results] == ["hogs-0", "hogs-1"]

@@ -8,6 +8,7 @@ import pytest
 from cli.report.gather import ShownResult
 from cli.report.groups import grouped, row_of_group
 from cli.report.rows import people_of, row_of
+from curator.privacy.level import Level
 
 
 def entry(record: dict[str, Any], seed: int, test: float, **config: Any) -> ShownResult:
@@ -50,15 +51,19 @@ def test_a_bound_is_the_largest_one_and_clear_is_worse(record: dict[str, Any]) -
     results = [entry(record, seed, 0.5) for seed in range(3)]
     results[1].row["levels"]["user"] = {**results[1].row["levels"]["user"], "value": 30000.0}
     assert row_of_group(results)["levels"]["user"]["value"] == 30000.0
-    results[2].row["levels"]["user"] = {"status": "unprotected", "value": None, "delta": 0.0, "detail": ""}
+    results[2].row["levels"]["user"] = Level("unprotected").to_dict()
     assert row_of_group(results)["levels"]["user"]["status"] == "unprotected"
 
 
 def verdicts(record: dict[str, Any], *margins: tuple[float, float, float], chance: int = 0) -> dict[str, Any]:
+    """The verdict of results with chance and one more null model."""
     results = []
     for seed, (value, low, high) in enumerate(margins):
-        found = copy.deepcopy(record)
-        found["verdict"] |= {"margin": {"value": value, "low": low, "high": high}, "above_chance": seed >= chance}
+        found, interval = copy.deepcopy(record), {"value": value, "low": low, "high": high}
+        found["nulls"] = {"chance": {"test": 0.2}, "features_alone": {"test": 0.5 - value}}
+        found["verdict"] |= {"margin": interval, "over": {"features_alone": interval}, "above_chance": seed >= chance,
+                             "over_chance": {"value": 0.3, "low": 0.29, "high": 0.31}, "bought": {},
+                             "interval": {"tail_of_each_null": 0.025}}  # fmt: skip
         results.append(entry(found, seed, 0.5))
     return row_of_group(results)["verdict"]
 
@@ -75,6 +80,26 @@ def test_a_margin_over_few_seeds_is_no_surer_than_one_of_them_says(with_nulls: d
     assert verdicts(with_nulls, *[(-0.1, -0.2, 0.0)] * 3, chance=2)["standing"] == "chance"
 
 
+def test_a_group_is_compared_with_one_null_model_for_all_seeds(with_nulls: dict[str, Any]) -> None:
+    """Two equal null models, each ahead with every second seed: the method is as good, and not below.
+
+    With the best null model of each seed, five seeds agreed that the method is 2 points worse.
+    """
+    results = []
+    for seed in range(6):
+        found, ahead = copy.deepcopy(with_nulls), 0.02 * (-1) ** seed
+        found["nulls"] = {
+            "chance": {"test": 0.2},
+            "graph_alone": {"test": 0.6 + ahead},
+            "features_alone": {"test": 0.6 - ahead},
+        }
+        found["verdict"] |= {"margin": {"value": -0.02, "low": -0.03, "high": -0.01}}
+        results.append(entry(found, seed, 0.6))
+    row = row_of_group(results)
+    assert row["verdict"]["standing"] == "even" and row["verdict"]["margin"]["value"] == pytest.approx(0)
+    assert "over graph alone" in row["verdict"]["text"] or "over features alone" in row["verdict"]["text"]
+
+
 def test_without_verdicts_there_is_none(record: dict[str, Any]) -> None:
     assert row_of_group([entry(record, seed, 0.5) for seed in range(2)])["verdict"] is None
 
@@ -84,4 +109,4 @@ def test_words_about_privacy_are_those_of_the_mean_recovery(record: dict[str, An
     for seed, recall in enumerate((0.8, 0.9)):
         record["reconstruction"] = {"edge_precision": 0.9, "edge_recall": recall, "edges": 9.0}
         results.append(entry(record, seed, 0.5))
-    assert "85.0 % of the friendships recovered" in row_of_group(results)["in_words"]
+    assert "85.0 % recovered" in row_of_group(results)["in_words"]

@@ -143,7 +143,7 @@ def test_failures_and_what_is_left_out_stand_at_the_top(comparison: Path, write_
     (comparison / "table.csv").write_text("cell,status,method,error\n1,failed,rgnn,--epsilon is missing\n")
     head = render(gather([comparison])).partition("<main>")[0]
     assert "<b>rgnn</b> --epsilon is missing" in head
-    assert "schema 7, this version reads schema 1" in head
+    assert "schema 7, this version reads schema 2" in head
     assert "privgnn: another split" in head
 
 
@@ -168,7 +168,9 @@ def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
     half = verdict(rows, match)
     assert not half["equal"] and "14.4 for one, and not for two" in half["line"]
     public = verdict(rows, {"level": "user", "target": 4.0, "unmatched": {"two": "raw data"}, "of_reports": ["one"]})
-    assert "equal for all that is reported: 4 at the level user for one. Their features are public" in public["line"]
+    assert (
+        "equal for all that is reported: 4 at the level a person for one. Their features are public" in public["line"]
+    )
     assert not public["equal"] and public["reasons"] == [("two", "raw data")]
 
 
@@ -202,8 +204,8 @@ def test_null_models_stand_beside_each_method(comparison: Path) -> None:
     glance = " ".join(
         re.sub(r"<[^>]*>", " ", page.partition('<section id="glance"')[2].partition("</section>")[0]).split()
     )
-    assert "Asking nobody, % Best null, % ε claimed ε holds, whole record" in glance
-    assert "hogs 61.2 ± 1.1 30.1 chance 78.8 ▲ graph alone 8 21,798" in glance
+    assert "Asking nobody, % Best null, % ε claimed ε holds, a person" in glance
+    assert "hogs 61.2 ± 1.1 30.2 shuffled all 78.8 ▲ graph alone 8 21,798" in glance
     assert "Labels on the graph alone are 17.6 points above the method." in shown
     assert (
         "lpgnn edges in clear 71.0 ± 2.0 30.1 – 62.0 ± 0.2 40.0 ± 2.0 – – +9.0 (+7.0 to +11.0) On these people" in shown
@@ -230,9 +232,7 @@ def test_results_without_null_models_say_so(comparison: Path) -> None:
 def test_the_page_opens_at_the_whole_record(comparison: Path) -> None:
     page = own(render(gather([comparison])))
     assert 'value="user" checked' in page and page.count(" checked") == 2
-    assert (
-        "ε holds, whole record" in page and json.loads(Elements(page + packed_library()).scripts[0])["level"] == "user"
-    )
+    assert "ε holds, a person" in page and json.loads(Elements(page + packed_library()).scripts[0])["level"] == "user"
 
 
 def test_without_scripts_the_words_of_the_switches_stand_there(comparison: Path) -> None:

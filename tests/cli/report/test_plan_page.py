@@ -21,7 +21,17 @@ def made() -> Plan:
     rows = [
         replace(row, worth=Worth(test, test - 0.1, test + 0.05)) for row, test in zip(plan.rows, tests, strict=True)
     ]
-    notes = {"people": 600, "sizes": [600, 2400], "repeats": 2, "runs": 12, "seconds": 20.0, "stopped": False}
+    notes = {
+        "words": "simulated, not measured on your people",
+        "data": None,
+        "rehearsed": False,
+        "people": 600,
+        "sizes": [600, 2400],
+        "repeats": 2,
+        "runs": 12,
+        "seconds": 20.0,
+        "stopped": False,
+    }
     return replace(plan, rows=rows, nothing={"chance": Worth(0.25, 0.2, 0.3)}, notes=notes)
 
 

@@ -137,9 +137,9 @@ def test_null_models_that_make_no_sense_are_refused(path: str, value: Any, with_
 def test_privacy_in_words(record: dict[str, Any]) -> None:
     record["reconstruction"].update(edge_precision=0.991, edge_recall=0.992)
     assert row_of(record, "x")["in_words"] == (
-        "one feature: hidden fairly well; one friendship: not hidden (99.2 % of the friendships recovered, 99.1 % of "
-        "the guesses right); all features of a person, all that a person reports, a whole person: no meaningful "
-        "protection; a person's class: in clear"
+        "a bit (one feature): hidden fairly well; a relationship: not hidden (99.2 % recovered, "
+        "precision 99.1 %); all features, a person, a person as others report it: no meaningful "
+        "protection; a person's label: in clear"
     )
     record["reconstruction"]["edge_recall"] = "high"
     assert row_of(record, "x")["in_words"] == ""

@@ -51,3 +51,6 @@ def test_labels_by_plurality_and_by_likelihood() -> None:
     tally.add(0, 2, 1.5)
     assert np.argmax(tally.likelihoods()[0]) == 2
     assert recovered_labels(tally.likelihoods(), np.array([2, 1, 0])) == pytest.approx((1 + 0 + 1 / 3) / 3)
+    tally.add_evidence(2, np.array([0.0, 2.0, 2.0]))  # a report that names two classes
+    tally.add(2, 2, 1.5)
+    assert tally.likelihoods()[2].tolist() == [0, 2, 3.5]

@@ -2,6 +2,8 @@
 
 The exact figures have no false alarms; the lower bounds have 1e-6 for all together. The
 power is exact too: each planted bug is named, and its row says FAIL.
+
+Covers examples.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Choice and order of defences, what an honest population pays, and what all of them together find."""
+"""Choice and order of defences, what an honest population pays, and what all of them together find. Covers __init__."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from curator.defences.degree import clip_degrees, implausible_degrees
+from curator.defences.tails import largest_noise, largest_sum
 from devices.mechanisms import Degree, GroupDegrees, NoisyRow, RandomizedResponse, discrete_laplace
 from devices.query import Ask
 from tests.curator.defences.lies import a_graph, honest_rows, public, reports_of
@@ -45,6 +46,36 @@ def test_people_who_did_not_report_do_not_make_others_liars() -> None:
     degrees = np.where(answered, graph.sum(axis=1), 0)
     reports = replace(reports_of(rows, EPSILON, more=(DEGREE,), degrees=degrees), answered=answered)
     assert not implausible_degrees(reports, public(N), 1e-3 / N)[0].any()
+
+
+def beyond(reach: int, t: int, s: int) -> float:
+    """Chance of discrete Laplace noise above ``reach``: the sum of (1 - a) / (1 + a) a^k over k > reach."""
+    fall = np.exp(-s / t)
+    return float(fall ** (reach + 1) / (1 + fall))
+
+
+@pytest.mark.parametrize("level", [1e-3, 1e-6])
+def test_an_impossible_degree_is_found_at_a_quarter_of_the_level(level: float) -> None:
+    """Both sides of the noise have a quarter; the count, which is not here, has the other half."""
+    reach = next(r for r in range(200) if beyond(r, DEGREE.t, DEGREE.s) <= level / 4)
+    degrees = np.array([N - 1 + reach, N + reach, -reach, -reach - 1, *[5] * (N - 4)])
+    asks = {"adjacency": Ask("adjacency", (DEGREE,))}
+    reports = replace(reports_of(np.zeros((N, N), np.bool_), EPSILON), adjacency=None, asks=asks, degrees=degrees)
+    assert np.flatnonzero(implausible_degrees(reports, public(N), level)[0]).tolist() == [1, 3]
+
+
+def test_a_sum_of_noisy_entries_is_found_where_chernoff_s_bound_at_a_quarter_ends() -> None:
+    """The degrees' noise takes the other half; the sums of all others are what their degrees say."""
+    row, level = NoisyRow.from_epsilon(4.0, n=N), 1e-4
+    far, reach = largest_sum(row.t, row.s, N - 1, level / 4) / row.grid, largest_noise(DEGREE.t, DEGREE.s, level / 4)
+    noisy = np.zeros((N, N), np.int32)
+    for person, above in ((0, 1 + reach + far - 0.1), (1, 1 + reach + far + 0.1)):
+        noisy[person, 2] = round(above * row.grid)
+    noisy[2:, 0] = row.grid
+    asks = {"adjacency": Ask("adjacency", (row, DEGREE))}
+    reports = replace(reports_of(np.zeros((N, N), np.bool_), EPSILON), adjacency=None, asks=asks, noisy_rows=noisy,
+                      degrees=np.ones(N, np.int64))  # fmt: skip
+    assert np.flatnonzero(implausible_degrees(reports, public(N), level)[0]).tolist() == [1]
 
 
 def test_an_honest_degree_stays_and_a_lie_is_clipped() -> None:

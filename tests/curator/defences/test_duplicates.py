@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from curator.defences.duplicates import duplicated, feature_chance, most_equal
 from devices.facts import PublicFacts
-from devices.mechanisms import GRRFS, AnalyticGaussian, Laplace, Mechanism, MultiBit, OneBit
+from devices.mechanisms import GRRFS, AnalyticGaussian, Laplace, Mechanism, MultiBit, OneBit, RandomizedResponse
 from tests.curator.defences.lies import a_graph, features_of, honest_rows, public, reports_of
 
 D = 3
@@ -31,6 +31,31 @@ BITS = [np.array(bits) for bits in product((0, 1), repeat=D)]
 def test_no_report_is_more_likely(mechanism: Mechanism, reports: list[np.ndarray]) -> None:
     largest = max(mechanism.log_probability(report, value.astype(float)) for report in reports for value in BITS)
     assert feature_chance(mechanism) == pytest.approx(math.exp(largest), rel=1e-9)
+    if isinstance(mechanism, OneBit):
+        as_many_as_chance_allows_are_left_alone(mechanism, math.exp(largest))
+
+
+def as_many_as_chance_allows_are_left_alone(mechanism: OneBit, chance: float, n: int = 40, level: float = 1e-3) -> None:
+    """A group of equal reports is flagged where it is larger than the binomial's tail allows, and not before."""
+    most = next(k for k in range(n) if binom.sf(k, n - 1, chance) <= level)
+    for equal in (most + 1, most + 2):
+        bits = np.array([BITS[0]] * equal + [BITS[1 + place % 7] for place in range(n - equal)], np.uint8)
+        reports = features_of(mechanism, np.packbits(bits, axis=1), n, D)
+        flagged = duplicated(reports, public(n), level)[0]
+        assert np.flatnonzero(flagged).tolist() == (list(range(equal)) if equal == most + 2 else [])
+
+
+def test_as_many_equal_rows_as_chance_allows_are_left_alone() -> None:
+    """Both ways to compare rows have half of the level; an empty row is said with probability (1 - p)^(n - 2)."""
+    n, level = 40, 1e-3
+    flip = RandomizedResponse.from_epsilon(3.0, n=n).flip_probability
+    most = next(k for k in range(n) if binom.sf(k, n - 1, (1 - flip) ** (n - 2)) <= level / 2)
+    for equal in (most + 1, most + 2):
+        rows = np.zeros((n, n), np.bool_)
+        rows[np.arange(equal, n), np.arange(equal, n) - 1] = rows[np.arange(equal, n), 0] = True
+        reports = reports_of(rows, 3.0)
+        flagged = duplicated(reports, public(n), level)[0]
+        assert np.flatnonzero(flagged).tolist() == (list(range(equal)) if equal == most + 2 else [])
 
 
 @pytest.mark.parametrize("chance", [1e-9, 0.01, 1.0])

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.defences.trim import contradicted, damp
+from curator.reports.silenced import silenced
 from devices.facts import PublicFacts
-from devices.mechanisms import GRR, Laplace
+from devices.mechanisms import GRR, Laplace, SubsetSelection
 from devices.query import Ask
 from tests.curator.defences.lies import features_of, public, reports_of
 
@@ -45,6 +46,20 @@ def test_a_contradicted_label_counts_as_none() -> None:
         assert kept.labels is not None and kept.labels.tolist() == [-1, 1, 1, 1, 1, 1]
     assert notes == {"dropped_labels": 1} and reports.labels is labels
     assert "not_used" in damp(replace(reports, adjacency=None), public(6), 1e-6)[1]
+
+
+def test_a_contradicted_set_of_classes_counts_as_none() -> None:
+    """A report of another form than one category is read by its likelihood, and dropped with all that it says."""
+    base = reports_of(np.asarray(_star().toarray(), np.bool_), 4.0)
+    chosen = SubsetSelection.from_epsilon(1.0, categories=3)
+    named = np.eye(3, dtype=np.bool_)[[0, 1, 1, 1, 1, 1]]
+    reports = replace(base, labels=named, asks={**base.asks, "label": Ask("label", (chosen,))},
+                      asked={**base.asked, "label": base.answered}, facts=PublicFacts(6, 1, 3))  # fmt: skip
+    kept, notes = damp(reports, public(6), 1e-6)
+    assert notes == {"dropped_labels": 1} and kept.labels is not None and not kept.labels[0].any()
+    assert kept.reported("label").tolist() == [False] + [True] * 5
+    silent = silenced(reports, np.arange(6) == 2)
+    assert silent.labels is not None and not silent.labels[2].any() and silent.labels[3].any()
 
 
 def test_noisy_features_are_clipped_beyond_the_reach_of_their_noise() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.graph_components import graph_components, known_rows, spectrum
+from curator.evidence.labels import LabelEvidence, one_category
+from curator.learning.graph_components import graph_components, spectrum
 from curator.learning.node_evidence import ln_scores, rows_of
 from curator.linear.propagation import label_propagation, smoothed_rows
 
@@ -17,6 +18,7 @@ WORDS = (RNG.random((N, D)) < np.where(np.arange(D) % CLASSES == LABELS[:, None]
 ROWS = rows_of(csr_array(WORDS), None)
 TRAIN = np.arange(0, N, 2)
 TEST = np.arange(1, N, 2)
+PUBLIC = LabelEvidence(LABELS, CLASSES)
 
 
 def _links(inside: float, outside: float) -> csr_array:
@@ -33,7 +35,7 @@ PAIRS = csr_array((LINKS > 0).astype(np.float32))
 @pytest.mark.parametrize(("inside", "outside"), [(0.06, 0.01), (0.005, 0.09)])
 def test_components_tell_the_classes(inside: float, outside: float) -> None:
     links = _links(inside, outside)
-    found = graph_components(ROWS, links, None, LABELS, TRAIN, CLASSES)
+    found = graph_components(ROWS, links, None, PUBLIC, TRAIN)
     hits = {name: float(np.mean(rows[TEST].argmax(axis=1) == LABELS[TEST])) for name, rows in found.items()}
     assert hits["spectrum"] > 0.6
     if inside > outside:
@@ -43,12 +45,12 @@ def test_components_tell_the_classes(inside: float, outside: float) -> None:
 
 
 def test_own_label_reaches_label_propagation_only() -> None:
-    before = graph_components(ROWS, LINKS, PAIRS, LABELS, TRAIN, CLASSES)
+    before = graph_components(ROWS, LINKS, PAIRS, PUBLIC, TRAIN)
     assert len(before) == 4
     for i in TRAIN[:6]:
         flipped = LABELS.copy()
         flipped[i] = (flipped[i] + 1) % CLASSES
-        after = graph_components(ROWS, LINKS, PAIRS, flipped, TRAIN, CLASSES)
+        after = graph_components(ROWS, LINKS, PAIRS, LabelEvidence(flipped, CLASSES), TRAIN)
         for name, rows in before.items():
             assert np.allclose(after[name][i], rows[i], atol=1e-8) == (not name.startswith("label propagation")), name
             assert not np.allclose(after[name], rows)
@@ -57,7 +59,9 @@ def test_own_label_reaches_label_propagation_only() -> None:
 def test_labels_of_others_are_not_read() -> None:
     hidden = np.full(N, -1)
     hidden[TRAIN] = LABELS[TRAIN]
-    seen, unseen = (graph_components(ROWS, LINKS, PAIRS, labels, TRAIN, CLASSES) for labels in (LABELS, hidden))
+    seen, unseen = (
+        graph_components(ROWS, LINKS, PAIRS, LabelEvidence(labels, CLASSES), TRAIN) for labels in (LABELS, hidden)
+    )
     assert all(seen[name].tobytes() == unseen[name].tobytes() for name in seen)
 
 
@@ -86,7 +90,7 @@ def test_spectrum_spans_the_eigenvectors_of_largest_magnitude(count: int) -> Non
 
 
 def test_label_propagation_has_the_null_model_as_its_argmax() -> None:
-    found = graph_components(None, LINKS, PAIRS, LABELS, TRAIN, CLASSES)
+    found = graph_components(None, LINKS, PAIRS, PUBLIC, TRAIN)
     assert set(found) == {"spectrum", "label propagation on P", "label propagation on S"}
     for name, graph in (("label propagation on P", LINKS), ("label propagation on S", PAIRS)):
         rows = found[name]
@@ -97,28 +101,21 @@ def test_label_propagation_has_the_null_model_as_its_argmax() -> None:
         assert np.array_equal(rows.argmax(axis=1)[clear], expected[clear])
 
 
-def test_a_report_is_known_as_far_as_it_is_believed() -> None:
-    soft = np.log(np.array([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]])) + 7
-    np.testing.assert_allclose(known_rows(np.array([0, 2]), np.arange(2), 3, soft), np.exp(soft - 7))
-    np.testing.assert_allclose(known_rows(np.array([0, 2]), np.arange(2), 3, None), np.eye(3)[[0, 2]])
-
-
 def test_reports_in_place_of_labels() -> None:
-    soft = np.zeros((N, CLASSES))
-    soft[TRAIN, LABELS[TRAIN]] = 40.0  # certain
-    public = graph_components(ROWS, LINKS, PAIRS, LABELS, TRAIN, CLASSES)
-    reported = graph_components(ROWS, LINKS, PAIRS, np.full(N, -1), TRAIN, CLASSES, soft=soft)
+    certain = one_category(LABELS, CLASSES, 1 - 1e-15)
+    public = graph_components(ROWS, LINKS, PAIRS, PUBLIC, TRAIN)
+    reported = graph_components(ROWS, LINKS, PAIRS, certain, TRAIN)
     for name, rows in public.items():
         np.testing.assert_allclose(reported[name], rows, atol=1e-6)
 
 
 def test_poor_graphs_and_labels() -> None:
     empty = csr_array((N, N), dtype=np.float32)
-    assert graph_components(ROWS, empty, empty, LABELS, TRAIN, CLASSES) == {}
-    assert graph_components(ROWS, LINKS, PAIRS, LABELS, TRAIN[:0], CLASSES) == {}
+    assert graph_components(ROWS, empty, empty, PUBLIC, TRAIN) == {}
+    assert graph_components(ROWS, LINKS, PAIRS, PUBLIC, TRAIN[:0]) == {}
     one = csr_array(([1.0, 1.0], ([3, 4], [4, 3])), shape=(N, N), dtype=np.float32)
     for links, train in ((one, TRAIN), (LINKS, TRAIN[:1]), (LINKS, TRAIN[:3])):
-        found = graph_components(ROWS, links, PAIRS, LABELS, train, CLASSES)
+        found = graph_components(ROWS, links, PAIRS, PUBLIC, train)
         assert all(np.isfinite(rows).all() for rows in found.values())
     small = csr_array(([1.0, 1.0], ([0, 1], [1, 0])), shape=(4, 4), dtype=np.float32)
     assert np.isfinite(spectrum(small)).all()

@@ -7,8 +7,8 @@ import pymetis
 import pytest
 import torch
 
+from curator.evidence.labels import one_category
 from curator.learning.label_proportions import Bags, ProportionLoss, make_bags, metis_clusters, project_to_simplex
-from curator.reports.frequency import unbias
 from devices.mechanisms import GRR
 
 CPU = torch.device("cpu")
@@ -69,14 +69,14 @@ def test_projection_is_the_nearest_distribution() -> None:
 
 
 def test_bags_worked_by_hand() -> None:
-    truth = GRR.from_epsilon(math.log(3), categories=2)  # p = 3/4, q = 1/4: b~ = 2 b' - 1/2
     cluster = np.array([0, 0, 0, 0, 1, 1, 2, 2])
     labels = np.array([0, 0, 1, -1, 1, 1, -1, 0])
-    bags = make_bags(cluster, labels, np.array([0, 1, 2, 3, 4, 5, 6]), truth)
+    told = one_category(labels, 2, 3 / 4)  # q = 1/4: b~ = 2 b' - 1/2
+    bags = make_bags(cluster, told, np.array([0, 1, 2, 3, 4, 5, 6]))
     # cluster 2's labelled node does not train, so that cluster has no share; node 3 said nothing
     np.testing.assert_allclose(bags.mean.toarray(), [[1 / 3] * 3 + [0] * 5, [0] * 4 + [0.5] * 2 + [0] * 2], atol=1e-7)
     np.testing.assert_allclose(bags.target, [[2 * 2 / 3 - 0.5, 2 / 3 - 0.5], [0, 1]], atol=1e-12)
-    published = make_bags(cluster, labels, np.arange(6), truth, "twice")
+    published = make_bags(cluster, told, np.arange(6), labels)
     np.testing.assert_allclose(published.target[1], np.array([1e-5, 1.5]) / 1.50001)
 
 
@@ -85,9 +85,10 @@ def test_an_entry_of_a_debiased_share_is_as_noisy_as_it_should_be() -> None:
     truth = GRR.from_epsilon(1.0, categories=7)
     rng = np.random.default_rng(3)
     drawn = rng.multinomial(20, np.full(7, 1 / 7), size=40_000) / 20
-    deviation = unbias(drawn, truth).std(axis=0)
+    found = one_category(np.zeros(1, np.int64), 7, truth.truth_probability).unbiased(drawn)
+    deviation = found.std(axis=0)
     np.testing.assert_allclose(deviation, 0.397, atol=0.01)
-    assert (unbias(drawn, truth).min(axis=1) < 0).mean() > 0.99
+    assert (found.min(axis=1) < 0).mean() > 0.99
 
 
 def test_the_loss_worked_by_hand() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.naive_bayes import FOLDS, class_weights, folds_of, naive_bayes
+from curator.evidence.labels import LabelEvidence, one_category
+from curator.learning.naive_bayes import FOLDS, folds_of, naive_bayes
 
 N, D, CLASSES = 60, 12, 3
 RNG = np.random.Generator(np.random.PCG64(3))
@@ -44,7 +45,7 @@ def _rows(people: np.ndarray, weights: np.ndarray, row: np.ndarray, bits: np.nda
 @pytest.mark.parametrize("flip", [0.0, 0.2])
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_rows_are_those_of_the_formulas_and_out_of_fold(kind: Any, flip: float) -> None:
-    weights = class_weights(LABELS, TRAIN, CLASSES)
+    weights = LabelEvidence(LABELS, CLASSES).estimates(TRAIN)
     found = naive_bayes(kind(BITS), TRAIN, weights, flip=flip, seed=5)
     folds = folds_of(len(TRAIN), FOLDS, 5)
     for i in range(N):
@@ -54,11 +55,11 @@ def test_rows_are_those_of_the_formulas_and_out_of_fold(kind: Any, flip: float) 
 
 
 def test_own_label_does_not_reach_own_row() -> None:
-    before = naive_bayes(BITS, TRAIN, class_weights(LABELS, TRAIN, CLASSES))
+    before = naive_bayes(BITS, TRAIN, LabelEvidence(LABELS, CLASSES).estimates(TRAIN))
     for i in TRAIN[:8]:
         flipped = LABELS.copy()
         flipped[i] = (flipped[i] + 1) % CLASSES
-        after = naive_bayes(BITS, TRAIN, class_weights(flipped, TRAIN, CLASSES))
+        after = naive_bayes(BITS, TRAIN, LabelEvidence(flipped, CLASSES).estimates(TRAIN))
         assert np.array_equal(before[i], after[i])
         assert not np.array_equal(before, after)
 
@@ -66,14 +67,17 @@ def test_own_label_does_not_reach_own_row() -> None:
 def test_labels_of_others_are_not_read() -> None:
     hidden = np.full(N, -1)
     hidden[TRAIN] = LABELS[TRAIN]
-    seen, unseen = (naive_bayes(BITS, TRAIN, class_weights(labels, TRAIN, CLASSES)) for labels in (LABELS, hidden))
+    seen, unseen = (
+        naive_bayes(BITS, TRAIN, LabelEvidence(labels, CLASSES).estimates(TRAIN)) for labels in (LABELS, hidden)
+    )
     assert np.array_equal(seen, unseen)
 
 
 def test_weights_of_reported_labels_are_unbiased() -> None:
     truth = 0.6
     lie = (1 - truth) / (CLASSES - 1)
-    reported = class_weights(np.arange(CLASSES), np.arange(CLASSES), CLASSES, truth)  # row r: weights of report r
+    reports = np.arange(CLASSES)
+    reported = one_category(reports, CLASSES, truth).estimates(reports)  # row r: weights of report r
     law = np.full((CLASSES, CLASSES), lie) + (truth - lie) * np.eye(CLASSES)  # row c: probability of each report
     np.testing.assert_allclose(law @ reported, np.eye(CLASSES), atol=1e-12)
 
@@ -85,7 +89,7 @@ def test_flips_are_removed() -> None:
     rates = np.where(np.arange(2)[:, None] == (np.arange(d) % 2), 0.5, 0.1)
     noisy = (rng.random((n, d)) < rates[labels]) ^ (rng.random((n, d)) < flip)
     train, rest = np.arange(39000), np.arange(39000, n)
-    found = np.exp(naive_bayes(noisy, train, class_weights(labels, train, 2), flip=flip))[rest, 1]
+    found = np.exp(naive_bayes(noisy, train, LabelEvidence(labels, 2).estimates(train), flip=flip))[rest, 1]
     rate = flip + (1 - 2 * flip) * rates
     exact = noisy[rest] @ (np.log(rate) - np.log(1 - rate)).T + np.log(1 - rate).sum(axis=1)
     np.testing.assert_allclose(found, 1 / (1 + np.exp(exact[:, 0] - exact[:, 1])), atol=0.1)
@@ -96,23 +100,25 @@ def test_a_silent_person_has_the_class_shares() -> None:
     answered[[1, TRAIN[0]]] = False
     outside = next(i for i in range(N) if i not in TRAIN)
     answered[outside] = False
-    found = naive_bayes(BITS, TRAIN, class_weights(LABELS, TRAIN, CLASSES), answered=answered)
+    found = naive_bayes(BITS, TRAIN, LabelEvidence(LABELS, CLASSES).estimates(TRAIN), answered=answered)
     counts = np.bincount(LABELS[TRAIN], minlength=CLASSES) + 1
     np.testing.assert_allclose(np.exp(found[outside]), counts / counts.sum())
     other = BITS.copy()
     other[~answered] = ~other[~answered]
-    assert np.array_equal(found, naive_bayes(other, TRAIN, class_weights(LABELS, TRAIN, CLASSES), answered=answered))
+    assert np.array_equal(
+        found, naive_bayes(other, TRAIN, LabelEvidence(LABELS, CLASSES).estimates(TRAIN), answered=answered)
+    )
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_few_people_to_learn_from(count: int) -> None:
-    found = naive_bayes(csr_array(BITS), TRAIN[:count], class_weights(LABELS, TRAIN[:count], CLASSES))
+    found = naive_bayes(csr_array(BITS), TRAIN[:count], LabelEvidence(LABELS, CLASSES).estimates(TRAIN[:count]))
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
     if count < 2:
         np.testing.assert_allclose(np.exp(found[TRAIN[:count]]), 1 / CLASSES)
 
 
 def test_no_bits_and_no_columns() -> None:
-    weights = class_weights(LABELS, TRAIN, CLASSES)
+    weights = LabelEvidence(LABELS, CLASSES).estimates(TRAIN)
     for bits in (csr_array((N, D)), np.zeros((N, D), bool), np.zeros((N, 0), bool)):
         np.testing.assert_allclose(np.exp(naive_bayes(bits, TRAIN, weights)).sum(axis=1), 1)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from curator.evidence.labels import LabelEvidence, one_category
 from curator.learning import node_evidence as module
 from curator.learning.node_evidence import bits_of, node_evidence
 from devices.facts import Split
@@ -33,7 +34,7 @@ class _Uniform:
 
 @pytest.mark.parametrize("features", [csr_array(TEXT), TEXT, DENSE, csr_array(DENSE)])
 def test_features_tell_the_classes(features: Any) -> None:
-    found = node_evidence(features, LABELS, SPLIT, CLASSES)
+    found = node_evidence(features, LabelEvidence(LABELS, CLASSES), SPLIT)
     assert _hits(found.log_probability) > 0.6
     np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
     assert set(found.components) == set(found.exponents)
@@ -42,18 +43,20 @@ def test_features_tell_the_classes(features: Any) -> None:
 def test_test_labels_are_not_read() -> None:
     scrambled = LABELS.copy()
     scrambled[SPLIT.test] = RNG.permutation(scrambled[SPLIT.test])
-    one, other = (node_evidence(csr_array(TEXT), labels, SPLIT, CLASSES) for labels in (LABELS, scrambled))
+    one, other = (
+        node_evidence(csr_array(TEXT), LabelEvidence(labels, CLASSES), SPLIT) for labels in (LABELS, scrambled)
+    )
     assert one.log_probability.tobytes() == other.log_probability.tobytes()
 
 
 @pytest.mark.parametrize("features", [csr_array(TEXT), DENSE])
 def test_own_label_does_not_reach_own_components(features: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: _Uniform())  # no component of training people
-    before = node_evidence(features, LABELS, SPLIT, CLASSES)
+    before = node_evidence(features, LabelEvidence(LABELS, CLASSES), SPLIT)
     for i in SPLIT.train[:3]:
         flipped = LABELS.copy()
         flipped[i] = (flipped[i] + 1) % CLASSES
-        after = node_evidence(features, flipped, SPLIT, CLASSES)
+        after = node_evidence(features, LabelEvidence(flipped, CLASSES), SPLIT)
         for name, values in before.components.items():
             if name == "perceptron":
                 continue
@@ -66,11 +69,11 @@ def test_a_perceptron_joins_where_it_helps_and_leaves_training_rows_alone(monkey
         log_probability = np.log(np.full((N, CLASSES), 0.01) + 0.97 * np.eye(CLASSES)[LABELS])
 
     monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: Oracle())
-    good = node_evidence(csr_array(TEXT), LABELS, SPLIT, CLASSES)
+    good = node_evidence(csr_array(TEXT), LabelEvidence(LABELS, CLASSES), SPLIT)
     assert good.exponents["perceptron"] > 0.5
     assert _hits(good.log_probability) == 1
     monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: _Uniform())
-    none = node_evidence(csr_array(TEXT), LABELS, SPLIT, CLASSES)
+    none = node_evidence(csr_array(TEXT), LabelEvidence(LABELS, CLASSES), SPLIT)
     assert none.exponents["perceptron"] == 0
     assert np.array_equal(good.log_probability[SPLIT.train], none.log_probability[SPLIT.train])
 
@@ -79,7 +82,7 @@ def test_a_rule_that_is_not_linear_is_found() -> None:
     rng = np.random.Generator(np.random.PCG64(12))
     places = rng.normal(size=(N, 4)).astype(np.float32)
     labels = (places[:, 0] * places[:, 1] > 0).astype(np.int64)
-    found = node_evidence(places, labels, SPLIT, 2)
+    found = node_evidence(places, LabelEvidence(labels, 2), SPLIT)
     hits = np.mean(found.log_probability[SPLIT.test].argmax(axis=1) == labels[SPLIT.test])
     linear = np.mean(found.components["ridge"][SPLIT.test].argmax(axis=1) == labels[SPLIT.test])
     assert hits > 0.75 > linear
@@ -89,30 +92,25 @@ def test_reported_labels_and_bits() -> None:
     rng = np.random.Generator(np.random.PCG64(11))
     truth = 0.8
     reported = np.where(rng.random(N) < truth, LABELS, (LABELS + rng.integers(1, CLASSES, N)) % CLASSES)
-    soft = np.log(np.full((N, CLASSES), (1 - truth) / (CLASSES - 1)))
-    soft[np.arange(N), reported] = np.log(truth)
-    soft[SPLIT.test] = 0
-    found = node_evidence(csr_array(TEXT), np.full(N, -1), SPLIT, CLASSES, soft=soft)
+    found = node_evidence(csr_array(TEXT), one_category(reported, CLASSES, truth).only(SPLIT.labelled), SPLIT)
     assert _hits(found.log_probability) > 0.5
     noisy = TEXT.astype(bool) ^ (rng.random((N, D)) < 0.05)
-    found = node_evidence(None, LABELS, SPLIT, CLASSES, bits=noisy, flip=0.05)
+    found = node_evidence(None, LabelEvidence(LABELS, CLASSES), SPLIT, bits=noisy, flip=0.05)
     assert _hits(found.log_probability) > 0.5
 
 
 def test_clear_reports_are_public_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: _Uniform())
-    soft = np.full((N, CLASSES), -60.0)
-    soft[np.arange(N), LABELS] = 0.0
-    soft[SPLIT.test] = 0
-    public = node_evidence(DENSE, LABELS, SPLIT, CLASSES)
-    reported = node_evidence(DENSE, np.full(N, -1), SPLIT, CLASSES, soft=soft)
+    certain = one_category(LABELS, CLASSES, 1 - 1e-15).only(SPLIT.labelled)
+    public = node_evidence(DENSE, LabelEvidence(LABELS, CLASSES), SPLIT)
+    reported = node_evidence(DENSE, certain, SPLIT)
     np.testing.assert_allclose(reported.log_probability, public.log_probability, atol=1e-3)
 
 
 def test_without_features_everybody_has_the_class_shares() -> None:
     counts = np.bincount(LABELS[SPLIT.train], minlength=CLASSES) + 1
     for nothing in (None, np.zeros((N, 0), np.float32)):
-        found = node_evidence(nothing, LABELS, SPLIT, CLASSES)
+        found = node_evidence(nothing, LabelEvidence(LABELS, CLASSES), SPLIT)
         np.testing.assert_allclose(np.exp(found.log_probability), np.tile(counts / counts.sum(), (N, 1)))
         assert found.components == {}
 
@@ -128,7 +126,7 @@ def test_poor_data(features: Any, case: str) -> None:
         labels[SPLIT.val] = -1
     if case == "a class is missing":
         labels[labels == 1] = -1
-    found = node_evidence(features, labels, SPLIT, CLASSES)
+    found = node_evidence(features, LabelEvidence(labels, CLASSES), SPLIT)
     assert np.isfinite(found.log_probability).all()
     np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
+from curator.evidence.labels import LabelEvidence, one_category
 from curator.learning.kprop_networks import DenseSAGE, KPropGCN
 from curator.learning.networks import SAGE, Network, make_network
 from curator.learning.noisy_labels import Drop, Epoch, LabelNoise, denoised, train_denoised
@@ -39,11 +40,11 @@ def test_denoised_labels_by_hand() -> None:
     star[0, 1:4] = star[1:4, 0] = 1
     matrix = kprop_matrix(csr_array(star))
     labels = np.array([1, 0, 0, 1, 1])
-    assert denoised(labels, matrix, 1, 2).tolist() == [0, 1, 1, 1, -1]
-    assert denoised(labels, matrix, 0, 2).tolist() == labels.tolist()
+    assert denoised(LabelEvidence(labels, 2), matrix, 1).tolist() == [0, 1, 1, 1, -1]
+    assert denoised(LabelEvidence(labels, 2), matrix, 0).tolist() == labels.tolist()
     # one without a report adds nothing
-    assert denoised(np.array([1, -1, 0, 1, 1]), matrix, 1, 2).tolist() == [0, 1, 1, 1, -1]
-    assert denoised(np.array([-1, 0, 0, 1, -1]), matrix, 1, 2).tolist() == [0, -1, -1, -1, -1]
+    assert denoised(LabelEvidence(np.array([1, -1, 0, 1, 1]), 2), matrix, 1).tolist() == [0, 1, 1, 1, -1]
+    assert denoised(LabelEvidence(np.array([-1, 0, 0, 1, -1]), 2), matrix, 1).tolist() == [0, -1, -1, -1, -1]
 
 
 @pytest.mark.parametrize("hops", [0, 1, 3])
@@ -51,7 +52,7 @@ def test_denoised_labels_by_hand() -> None:
 def test_the_loss_is_the_papers(hops: int, truth: float) -> None:
     graph = _graph()
     matrix = kprop_matrix(adjacency_matrix(N, graph.edge_index))
-    drop = Drop(graph, LabelNoise(truth, matrix, hops), CLASSES, CPU)
+    drop = Drop(graph, LabelNoise(one_category(graph.labels, CLASSES, truth), matrix, hops), CPU)
     scores = torch.randn(N, CLASSES, generator=torch.Generator().manual_seed(1))
     transition = np.full((CLASSES, CLASSES), (1 - truth) / (CLASSES - 1))
     np.fill_diagonal(transition, truth)
@@ -90,10 +91,12 @@ def test_the_choice_of_an_epoch() -> None:
 
 def test_it_learns_the_same_from_the_same_seed() -> None:
     graph = _graph()
-    noise = LabelNoise(0.9, kprop_matrix(adjacency_matrix(N, graph.edge_index)), 2)
-    assert noise.by_loss is False  # the loss alone chooses where labels are in clear
+    matrix = kprop_matrix(adjacency_matrix(N, graph.edge_index))
 
     def run(given: Graph) -> np.ndarray:
+        noise = LabelNoise(one_category(given.labels, CLASSES, 0.9), matrix, 2)
+        assert noise.by_loss is False  # the loss alone chooses where labels are in clear
+
         def make(where: torch.device) -> Network:
             return make_network("gcn", given, hidden=8, classes=CLASSES, device=where)
 
@@ -142,7 +145,7 @@ def test_the_first_versions_network() -> None:
 
 def test_the_first_versions_network_trains_and_scores_as_torchs_own() -> None:
     graph = _graph()
-    noise = LabelNoise(1.0, csr_array((N, N), dtype=np.float32), 0, by_loss=True)
+    noise = LabelNoise(LabelEvidence(graph.labels, CLASSES), csr_array((N, N), dtype=np.float32), 0, by_loss=True)
     settings = TrainingSettings(epochs=30, lr=0.05, gnn_dropout=0.0)
     made: list[KPropGCN] = []
 
@@ -185,7 +188,8 @@ def test_the_epoch_is_chosen_on_reported_labels_of_validation_nodes(by_loss: boo
     known[:30] = np.where(lies, rng.integers(0, CLASSES, 30), known[:30])
     graph = dataclasses.replace(graph, labels=known)
     truth = 0.8
-    noise = LabelNoise(truth, kprop_matrix(adjacency_matrix(N, graph.edge_index)), 0, by_loss=by_loss)
+    told = one_category(known, CLASSES, truth)
+    noise = LabelNoise(told, kprop_matrix(adjacency_matrix(N, graph.edge_index)), 0, by_loss=by_loss)
 
     def make(where: torch.device) -> Network:
         return make_network("gcn", graph, hidden=8, classes=CLASSES, device=where)

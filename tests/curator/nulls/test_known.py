@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
+from curator.learning.ridge import ridge
+from curator.linear.tfidf import weighted_rows
 from curator.nulls.known import known_from_graph, known_from_reports
+from curator.nulls.models import features_alone, graph_alone
 from curator.owned import OwnedGraph
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, GRRFS, Mechanism, MultiBit, OneBit, RandomizedResponse
+from devices.mechanisms import GRR, GRRFS, Mechanism, MultiBit, OneBit, RandomizedResponse, SubsetSelection
 from devices.query import Ask
 
 N, D = 6, 40
@@ -36,6 +40,7 @@ def test_public_knowledge_is_used_as_it_is() -> None:
     known = known_from_reports(_reports(), PublicKnowledge(FACTS, SPLIT, LABELS, features, EDGES))
     assert known.edges is EDGES and known.features is features and known.classes == 3
     assert known.labels.tolist() == [0, 1, 2, 0, -1, -1]
+    assert not known.reported
     nothing = known_from_reports(_reports(), PublicKnowledge(FACTS, SPLIT, NOBODY))
     assert nothing.edges is None and nothing.features is None
     assert nothing.labels.tolist() == [-1] * N and not len(nothing.labelled(SPLIT.train))
@@ -47,8 +52,37 @@ def test_reported_labels_of_test_nodes_are_dropped() -> None:
     reports = _reports("label", GRR.from_epsilon(1.0, categories=3), labels=reported)
     known = known_from_reports(reports, PublicKnowledge(FACTS, SPLIT, NOBODY))
     assert known.labels.tolist() == [2, -1, 1, 0, -1, -1]
-    assert known.labelled(SPLIT.train).tolist() == [0]
+    assert known.labelled(SPLIT.train).tolist() == [0] and known.reported == {"label"}
     assert reports.labels is not None and reports.labels.tolist() == reported.tolist()
+
+
+def test_null_models_learn_from_every_class_that_a_report_names() -> None:
+    """Each set holds the class: one of its two, taken as the label, is wrong in half of the cases."""
+    rng = np.random.default_rng(3)
+    n, classes = 200, 3
+    truth = np.arange(n) % classes
+    onehot = np.eye(classes, dtype=np.bool_)
+    named = onehot[truth] | onehot[(truth + rng.choice([1, 2], n)) % 3]
+    chosen = SubsetSelection(1 << 62, 2, classes)
+    everybody, facts = np.ones(n, np.bool_), PublicFacts(n, classes, classes)
+    asks = {"label": Ask("label", (chosen,))}
+    reports = Reports(facts, asks, {"label": everybody}, everybody, labels=named)
+    split = Split(np.arange(20), np.arange(20, 40), np.arange(40, n))
+    features = (np.eye(classes)[truth] + rng.normal(0, 0.6, (n, classes))).astype(np.float32)
+    same = np.array([(i, j) for i in range(n) for j in range(i) if truth[i] == truth[j] and rng.random() < 0.05]).T
+    known = known_from_reports(reports, PublicKnowledge(facts, split, np.full(n, -1), features, same))
+    assert known.named is not None and (known.labels[split.test] == -1).all()
+    by_label = replace(known, named=None)
+    alone = replace(known, split=Split(split.train, split.val[:0], split.test))
+    scores = ridge(weighted_rows(features), split.train, named[split.train].astype(float), classes).scores
+    assert np.array_equal(features_alone(alone, seed=0), scores.argmax(axis=1))  # type: ignore[arg-type]
+    for null in (graph_alone, lambda given: features_alone(given, seed=0)):
+        found, one_class = null(known), null(by_label)
+        assert found is not None and one_class is not None and not np.array_equal(found, one_class)
+    one = known_from_reports(
+        _reports("label", GRR.from_epsilon(1.0, categories=3), labels=LABELS), PublicKnowledge(FACTS, SPLIT, NOBODY)
+    )
+    assert one.named is None
 
 
 def test_a_report_that_is_no_row_of_features_is_taken_by_its_own_estimate() -> None:
@@ -74,7 +108,9 @@ def test_reported_pairs_are_those_with_two_ones_each_once() -> None:
     known = known_from_reports(reports, PublicKnowledge(FACTS, SPLIT, LABELS))
     assert known.edges is not None
     assert sorted(map(tuple, known.edges.T.tolist())) == [(0, 1), (3, 5)]  # 5 is silent: the word of 3 stands
-    assert known_from_reports(reports, PublicKnowledge(FACTS, SPLIT, LABELS, edges=EDGES)).edges is EDGES
+    assert known.reported == {"adjacency"}
+    public = known_from_reports(reports, PublicKnowledge(FACTS, SPLIT, LABELS, edges=EDGES))
+    assert public.edges is EDGES and not public.reported
 
 
 def test_reported_features_are_the_mechanisms_own_estimates() -> None:
@@ -88,6 +124,7 @@ def test_reported_features_are_the_mechanisms_own_estimates() -> None:
     expected = one_bit.estimate(bits)
     expected[2] = 0.5
     np.testing.assert_allclose(known.features, expected, rtol=1e-6)
+    assert known.reported == {"features"}
 
 
 def test_sparse_reports_stay_sparse_and_miss_the_middle_only() -> None:

@@ -36,6 +36,11 @@ def test_pagerank_solves_its_equation(monkeypatch: pytest.MonkeyPatch) -> None:
     found = pagerank_of_pairs(known(), PAIRS)
     assert found == pytest.approx((visits + visits.T)[tuple(PAIRS)], abs=1e-4)
     assert pagerank_of_pairs(known(None), PAIRS) is None
+    # By hand on the path 1 - 0 - 2, a step going to each neighbour alike: one step out of 0 goes to 1 in half of the
+    # cases, one out of 1 always to 0. A walk that weighs by the roots of degrees has other sums.
+    path = pagerank_of_pairs(known(np.array([[0, 0], [1, 2]])), np.array([[0, 1], [1, 2]]))
+    to_end, back, across = 0.45 * 0.1 / 0.19, 0.9 * 0.1 / 0.19, 0.405 * 0.1 / 0.19
+    assert path == pytest.approx([to_end + back, 2 * across], abs=1e-4)
 
 
 def test_features_alone_is_the_cosine_without_edges() -> None:

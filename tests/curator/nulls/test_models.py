@@ -49,10 +49,38 @@ def test_labels_spread_over_the_known_edges_only() -> None:
     assert cut is not None and cut[[0, 1, 2, 3]].tolist() == [0, 1, 2, 0] and not cut[4:].any()
 
 
+@pytest.mark.parametrize("edge", [(7, 4), (4, 7)])
+def test_labels_spread_along_an_edge_both_ways(edge: tuple[int, int]) -> None:
+    """0, 3 and 4 are known, so 0 is the most frequent class; 7 has the class of 4, its one neighbour."""
+    spread = graph_alone(known(Split(np.array([0, 3, 4]), SPLIT.val, NOBODY), edges=np.array([edge]).T))
+    assert spread is not None and spread[[4, 7]].tolist() == [1, 1] and spread.sum() == 2
+
+
 def test_validation_labels_are_no_sources() -> None:
     split = Split(np.array([0]), np.array([3]), NOBODY)
     spread = graph_alone(known(split, np.where(np.arange(N) == 3, 1, TRUTH)))
     assert spread is not None and not spread.any()
+
+
+def test_validation_labels_teach_where_the_method_learns_from_them_too() -> None:
+    """The largest class, the sources of the graph and what ridge regression learns from are those of both."""
+    split = Split(np.array([0]), np.array([1, 2, 4, 5]), NOBODY)
+    found = known(split, taught_by_validation=True)
+    assert found.teachers.tolist() == [0, 1, 2, 4, 5] and known(split).teachers.tolist() == [0]
+    assert chance(found) == 1 and chance(known(split)) == 0  # of 0; 1, 1; 2, 2
+    spread = graph_alone(found)
+    assert spread is not None and np.array_equal(spread, TRUTH)
+
+
+@pytest.mark.parametrize(("hits", "ridge_wins"), [(0.0, True), (0.99, False)])
+def test_ridge_is_judged_without_the_own_label_where_validation_labels_teach_it(
+    hits: float, ridge_wins: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fit to noise knows its own labels by heart: 15 of 15 validation people, of whom others tell it 5 or so."""
+    noise = csr_array(RNG.random((N, 200)).astype(np.float32))
+    monkeypatch.setattr(training, "train", lambda *a, **k: _Perceptron(hits))
+    found = features_alone(known(taught_by_validation=True, features=noise), seed=0)
+    assert found is not None and (not np.array_equal(found, np.ones(N))) is ridge_wins
 
 
 def test_models_without_what_they_need_are_none() -> None:

@@ -1,4 +1,4 @@
-"""Rows for the link scorer: PageRank of features over both directions of every edge."""
+"""Rows for the link scorer: PageRank of features over both directions of every edge. Covers curator/graph."""
 
 from __future__ import annotations
 

@@ -31,6 +31,16 @@ def test_the_guard_publishes_what_validation_prefers() -> None:
     assert found.accuracy["features"] == pytest.approx(np.mean(features[VAL].argmax(axis=1) == LABELS[VAL]))
 
 
+def test_of_equally_good_simpler_answers_the_most_trusted_is_published() -> None:
+    parts, good = {"links": _opinion(0.4, 2, 0)}, _opinion(0.9, 2, 1)
+    better = good.copy()
+    better[VAL] = 3.0 * np.eye(3)[LABELS[VAL]]
+    named = {"trusted": good, "same": good + 0.0}
+    assert answer(parts, named, LABELS, VAL, prior={"links": 1.0}).chosen == "trusted"
+    found = answer(parts, {**named, "better": better}, LABELS, VAL, prior={"links": 1.0})
+    assert found.chosen == "better" and found.log_probability is better and found.accuracy["better"] == 1
+
+
 def test_one_hit_more_is_not_enough() -> None:
     pool = _opinion(0.8, 2, 0)
     wrong = np.flatnonzero(pool[VAL].argmax(axis=1) != LABELS[VAL])[0]

@@ -44,16 +44,17 @@ def test_reported_labels_have_the_exact_likelihood_of_their_report() -> None:
     reports, public, _ = world(private_labels=True, silent=(3,))
     evidence = told(reports, public)
     channel = reports.mechanism("label", GRR)
-    assert reports.labels is not None and evidence.soft is not None and 3 not in evidence.train
+    assert reports.labels is not None and evidence.labels.soft is not None and 3 not in evidence.train
     person = int(evidence.train[0])
     law = [channel.log_probability(int(reports.labels[person]), c) for c in range(CLASSES)]
     np.testing.assert_allclose(np.diff(evidence.own(evidence.train)[person]), np.diff(law))
-    assert not evidence.soft[3].any() and not evidence.soft[SPLIT.test].any()
+    assert not evidence.labels.soft[3].any() and not evidence.labels.soft[SPLIT.test].any()
     mean = np.zeros(CLASSES)  # over all reports of a person of class 1
     for report in range(CLASSES):
-        labels = evidence.labels.copy()
+        labels = evidence.labels.labels.copy()
         labels[person] = report
-        found = dataclasses.replace(evidence, labels=labels).class_estimates(np.array([person]))[person]
+        changed = dataclasses.replace(evidence.labels, labels=labels)
+        found = dataclasses.replace(evidence, labels=changed).class_estimates(np.array([person]))[person]
         mean += np.exp(channel.log_probability(report, 1)) * found
     np.testing.assert_allclose(mean, [0, 1, 0], atol=1e-12)
 
@@ -64,7 +65,7 @@ def test_labels_in_clear_are_certain() -> None:
     asks = {**reports.asks, "label": Ask("label", (clear,))}
     said = np.where(np.isin(np.arange(N), SPLIT.labelled), labels, -1)
     evidence = told(dataclasses.replace(reports, asks=asks, labels=said), public)
-    assert evidence.soft is None and evidence.truth == 1
+    assert evidence.labels.soft is None and evidence.labels.truth == 1
     assert np.isneginf(evidence.own(evidence.train)).sum() == 75 * 2
 
 

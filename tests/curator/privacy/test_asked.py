@@ -113,7 +113,7 @@ def test_every_transcript_of_five_people_who_answer_once() -> None:
         assert found[f"at most {d}"] == pytest.approx(min(1 + 2 * d, N) * EPS)
     for level, name in (("bit_adjacency", "bit"), ("user", "user"), ("relationship", "relationship"), ("node", "node")):
         assert found[name] - 1e-9 <= (levels[level].value or 0) == pytest.approx(found[name], abs=1e-8), level
-    assert f"at most {EPS:g} + {2 * EPS:g} D where nobody is in more than D lists" in levels["node"].detail
+    assert (levels["node"].own, levels["node"].per_list) == (pytest.approx(EPS), pytest.approx(2 * EPS))
     past = losses(adaptive)
     assert all(past[name] <= found[name] + 1e-9 for name in found) and past["relationship"] > EPS
 
@@ -122,7 +122,8 @@ def test_one_end_halves_an_edge() -> None:
     found, levels = losses(about_zero, reporting="one-end"), held("one-end")
     assert found["relationship"] == pytest.approx(EPS) == levels["relationship"].value
     assert found["user"] == pytest.approx(EPS) == levels["user"].value
-    assert found["node"] <= (levels["node"].value or 0)
+    # person 0 reports about nobody: its own list is empty, and four others name it
+    assert found["node"] == pytest.approx(4 * EPS, abs=1e-8) == levels["node"].value
 
 
 def test_asking_twice_costs_twice() -> None:
@@ -166,4 +167,4 @@ def test_an_answer_in_clear_has_no_figure_for_few_lists() -> None:
         PublicFacts(N, 1, 2), [Question(Query("c", ((Ask("adjacency", (ClearAdjacency(N),)),),)))],
         claim=Claim("", None),
     ).holds["node"]  # fmt: skip
-    assert level.status == "unprotected" and " D " not in level.detail
+    assert level.status == "unprotected" and level.own is level.per_list is None

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 
 import numpy as np
@@ -63,7 +63,8 @@ def test_public_features_are_unprotected_up_to_the_user() -> None:
     assert all(status[name] == "unprotected" for name in ("bit_feature", "vector", "label", "user", "node"))
     assert guarantee.holds["bit_adjacency"].value == pytest.approx(4)  # the whole epsilon goes to the adjacency
     assert guarantee.holds["relationship"].value == pytest.approx(8)
-    assert "list alone: 196" in guarantee.holds["user"].detail
+    assert (guarantee.holds["user"].public, guarantee.holds["user"].counted) == (("features",), ("adjacency",))
+    assert guarantee.holds["user"].private_value == pytest.approx(196)
     assert any("public" in reason for reason in guarantee.why_they_differ)
 
 
@@ -72,7 +73,7 @@ def test_public_labels_are_unprotected_and_named_where_they_are_not_counted() ->
     assert guarantee.holds["label"].status == "unprotected"
     for name in ("user", "node"):
         assert guarantee.holds[name].status == "bounded"
-        assert "label is public" in guarantee.holds[name].detail
+        assert guarantee.holds[name].not_counted == ("label",)
 
 
 def test_private_labels_count_at_user_and_node() -> None:
@@ -81,7 +82,7 @@ def test_private_labels_count_at_user_and_node() -> None:
     assert guarantee.holds["label"].value == pytest.approx(1.5)
     for name in ("user", "node"):
         assert guarantee.holds[name].value == pytest.approx((plain[name] or 0) + 1.5)
-        assert guarantee.holds[name].detail.startswith("list and feature vector and label")
+        assert guarantee.holds[name].counted[:3] == ("adjacency", "features", "label")
 
 
 def test_collections_multiply_every_level() -> None:
@@ -144,7 +145,8 @@ def test_a_public_graph_is_unprotected_not_unasked() -> None:
     guarantee = local_guarantee(facts, [Question(query)], claim=NO_CLAIM, public_edges=True)
     assert guarantee.holds["relationship"].status == guarantee.holds["bit_adjacency"].status == "unprotected"
     assert guarantee.holds["user"].status == "unprotected"
-    assert "feature vector alone: 4" in guarantee.holds["user"].detail
+    assert guarantee.holds["user"].public == ("adjacency",)
+    assert guarantee.holds["user"].private_value == pytest.approx(4)
 
 
 def _worst(mechanism: RandomizedResponse | OneBit, size: int, changed: list[int]) -> float:
@@ -188,7 +190,8 @@ def test_to_dict_is_the_contracts_form() -> None:
     assert set(privacy["claimed"]) == {"statement", "value"}
     assert tuple(privacy["holds"]) == tuple(LEVELS)
     for level in privacy["holds"].values():
-        assert set(level) == {"value", "status", "delta", "detail"}
+        assert set(level) == {field.name for field in fields(Level)} - {"reason"} | {"detail"}
+        assert (level["kind"] is None) == (level["value"] is level["private_value"] is None)
         assert (level["value"] is not None) == (level["status"] == "bounded")
 
 
@@ -224,7 +227,7 @@ def test_two_gaussian_reports_lose_less_than_the_sums_that_are_printed() -> None
 
 def test_a_guarantee_counts_one_collection_where_nothing_is_said() -> None:
     assert Guarantee("none", NO_CLAIM, {}).collections == 1
-    assert Level("not asked") == Level("not asked", None, 0.0, "")
+    assert Level("not asked").kind is None and Level("bounded", 1.0).kind == "bound"
 
 
 def _own_features(reporting: str, donated: bool = True) -> Guarantee:
@@ -260,7 +263,7 @@ def test_public_features_of_labelled_people_are_said() -> None:
     said, unsaid = _own_features("both"), _own_features("both", donated=False)
     assert _values(said) == _values(unsaid)
     for level in ("bit_feature", "vector", "user", "node"):
-        detail = "features of labelled people are public in this setting and not counted"
-        assert detail in said.holds[level].detail and detail not in unsaid.holds[level].detail
+        assert "donated features" in said.holds[level].not_counted
+        assert "donated features" not in unsaid.holds[level].not_counted
     assert any("nothing protects theirs" in reason for reason in said.why_they_differ)
     assert not any("nothing protects theirs" in reason for reason in unsaid.why_they_differ)

@@ -1,6 +1,6 @@
 """Training of teachers.
 
-It covers ``curator.teachers.randomness``, ``curator.teachers.stacked`` too.
+It covers ``curator.teachers.randomness``, ``curator.teachers.stacked``, ``graph``, ``weights`` too.
 """
 
 from __future__ import annotations

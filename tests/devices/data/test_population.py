@@ -36,6 +36,14 @@ def test_edges_are_undirected_once_and_without_loops() -> None:
     assert np.isnan(_build(edges=np.zeros((2, 0), np.int64)).homophily)
 
 
+def test_people_without_a_label_are_no_class() -> None:
+    """Neither with others nor among themselves: an edge counts if both ends have a label."""
+    edges = np.array([[0, 1, 1, 2, 3], [1, 2, 3, 3, 0]])
+    assert _build(edges=edges).homophily == 0.5  # 0-1 of one class, 1-2 of two
+    assert _build(edges=edges, labels=np.array([-1, 0, 0, -1])).homophily == 1.0
+    assert np.isnan(_build(edges=edges, labels=np.full(4, -1)).homophily)
+
+
 def test_records() -> None:
     population = _build()
     first, third, last = population.record(0), population.record(2), population.record(3)

@@ -1,7 +1,7 @@
 """Every data set on disk against its published figures.
 
-This file also covers the readers ``amazon.py``, ``arrays.py``, ``citation_full.py``, ``citeseer_npz.py``,
-``fair_graphs.py`` and ``planetoid.py`` of ``devices/datasets``.
+This file also covers ``__init__.py`` and the readers ``amazon.py``, ``arrays.py``, ``citation_full.py``,
+``citeseer_npz.py``, ``fair_graphs.py`` and ``planetoid.py`` of ``devices/datasets``.
 """
 
 from __future__ import annotations

@@ -39,10 +39,10 @@ def test_counters_are_kept_elsewhere(tmp_path: Path, population: Population, pol
 def test_which_kind_it_is(tmp_path: Path) -> None:
     check_place(ADDRESS, tmp_path)
     for place, kind in ((ADDRESS, PostgresCounter), (str(tmp_path / "apart"), FolderCounter)):
-        named = new_place(place)
+        named = new_place(place, tmp_path / "state")
         assert named["place"] == place and isinstance(counter_of(named, 3), kind)
-    assert new_place(ADDRESS)["name"] != new_place(ADDRESS)["name"]
-    assert new_place("here")["place"] == str(Path("here").resolve())
+    assert new_place(ADDRESS, Path("state"))["name"] != new_place(ADDRESS, Path("state"))["name"]
+    assert new_place("here", Path("state"))["place"] == str(Path("here").resolve())
 
 
 @pytest.mark.parametrize("shard", [1024, 5])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 import socket
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ import pytest
 
 from devices.data.population import Population
 from devices.datasets.generated_v1 import generate
-from devices.enrolment.migration import migrate
 from devices.enrolment.parts import Parts, ldpsim_home, people_of
 from devices.enrolment.state import SHARD, State, enrol, ledger_name
+from devices.ledger.counter import NONCE_BYTES, Entry
+from devices.ledger.rows import Head
 from devices.policy.policy import Policy, policy_for
 
 PEOPLE = 2 * SHARD + 3
@@ -44,9 +46,10 @@ def test_shards_have_the_secrets_and_records_of_one_common_folder(
     parts.enrol(people.only(people_of([0, 2], PEOPLE)), policy, [0, 2], seed=4)
     assert {shard: part.name for shard, part in parts.folders().items()} == {0: "part-1", 2: "part-0"}
     assert parts.folder(1) is None
-    part = State(tmp_path / "id" / "part-1")
+    part = State(tmp_path / "shards" / "id" / "part-1")
     assert list(part.shards) == [0] and not (part.folder / ledger_name(2)).exists()
-    assert migrate(part.folder) == 0  # nothing of it is missing
+    # The counters have no random numbers in a simulation: the answers are those of one common folder.
+    assert part.counter(0).entries([0, 2 * SHARD]) == {0: Entry(Head(), b"")} and not part.counter(2).path.exists()
     assert np.array_equal(part.secrets[:SHARD], common.secrets[:SHARD]) and not part.secrets[SHARD:].any()
     for device in (0, SHARD - 1):
         own, same = part.population.record(device), common.population.record(device)
@@ -59,19 +62,21 @@ def test_shards_have_the_secrets_and_records_of_one_common_folder(
 def test_real_secrets_are_made_once(tmp_path: Path, people: Population, policy: Policy) -> None:
     parts = Parts("id", tmp_path)
     parts.enrol(people, policy, [2], seed=None)
-    secrets = State(tmp_path / "id" / "part-0").secrets.copy()
+    secrets = State(tmp_path / "shards" / "id" / "part-0").secrets.copy()
+    assert len(State(parts.folders()[2]).counter(2).entries([2 * SHARD])[2 * SHARD].nonce) == NONCE_BYTES
     parts.enrol(people, policy, [2], seed=None)
-    assert np.array_equal(State(tmp_path / "id" / "part-0").secrets, secrets) and secrets[2 * SHARD :].any(1).all()
-    assert [path.name for path in (tmp_path / "id").glob("part-*")] == ["part-0"]
+    kept = State(tmp_path / "shards" / "id" / "part-0").secrets
+    assert np.array_equal(kept, secrets) and secrets[2 * SHARD :].any(1).all()
+    assert [path.name for path in (tmp_path / "shards" / "id").glob("part-*")] == ["part-0"]
 
 
 def test_an_enrolment_that_did_not_end_is_none(tmp_path: Path, people: Population, policy: Policy) -> None:
     parts = Parts("id", tmp_path)
     parts.enrol(people, policy, [2], seed=None)
-    (tmp_path / "id" / "part-0" / "enrolment.json").unlink()
+    (tmp_path / "shards" / "id" / "part-0" / "enrolment.json").unlink()
     assert parts.folder(2) is None
     parts.enrol(people, policy, [2], seed=None)
-    assert [path.name for path in (tmp_path / "id").glob("part-*")] == ["part-0"]
+    assert [path.name for path in (tmp_path / "shards" / "id").glob("part-*")] == ["part-0"]
 
 
 def test_a_part_that_is_gone_leaves_its_number(tmp_path: Path, people: Population, policy: Policy) -> None:
@@ -83,6 +88,71 @@ def test_a_part_that_is_gone_leaves_its_number(tmp_path: Path, people: Populatio
     parts.enrol(people, policy, [0, 1], seed=4)
     assert {shard: part.name for shard, part in parts.folders().items()} == {0: "part-0", 1: "part-1"}
     assert np.array_equal(State(parts.folders()[1]).secrets, kept)
+
+
+def test_a_part_whose_devices_answered_is_not_enrolled_a_second_time(
+    tmp_path: Path, people: Population, policy: Policy
+) -> None:
+    """The counters are not in the folder that is gone. They say that somebody answered."""
+    parts = Parts("id", tmp_path)
+    parts.enrol(people, policy, [2], seed=4)
+    part = parts.folders()[2]
+    assert State(part).counter(2).advance({2 * SHARD + 1: (Head(), Head(1, b"seal"))}) == {}
+    part.rename(tmp_path / "away")
+    with pytest.raises(ValueError, match=rf"{part} is gone, and its devices answered: put it back\Z"):
+        parts.enrol(people, policy, [1, 2], seed=4)
+    parts.enrol(people, policy, [1], seed=4)
+    assert {shard: folder.name for shard, folder in parts.folders().items()} == {1: "part-1"}
+    (tmp_path / "away").rename(part)
+    assert {shard: folder.name for shard, folder in parts.folders().items()} == {1: "part-1", 2: "part-0"}
+
+
+@pytest.mark.parametrize("name", ["part-0.bak", "part-1", "copy"])
+def test_a_copy_of_a_part_is_an_error_that_names_both(
+    tmp_path: Path, people: Population, policy: Policy, name: str
+) -> None:
+    parts = Parts("id", tmp_path)
+    parts.enrol(people, policy, [2], seed=None)
+    part, copy = tmp_path / "shards" / "id" / "part-0", tmp_path / "shards" / "id" / name
+    shutil.copytree(part, copy)
+    assert parts.folder(2) == part == Parts.folders(parts)[2]  # a process that serves the part goes on with it
+    for renamed in (False, True):
+        if renamed:
+            part.rename(tmp_path / "away")
+        says = rf"\A{socket.gethostname()}: {copy} is a copy of {part}: keep one of them, under the name part-0\Z"
+        for act in (lambda: Parts("id", tmp_path), lambda: parts.enrol(people, policy, [1], seed=None)):
+            with pytest.raises(ValueError, match=says):
+                act()
+    copy.rename(part)
+    assert Parts("id", tmp_path).folder(2) == part
+
+
+def test_a_part_of_other_counters_is_not_opened(tmp_path: Path, people: Population, policy: Policy) -> None:
+    """It was enrolled anew while it was gone; or nobody knows it."""
+    parts = Parts("id", tmp_path)
+    parts.enrol(people, policy, [2], seed=4)
+    part = parts.folders()[2]
+    part.rename(tmp_path / "old")
+    parts.enrol(people, policy, [2], seed=4)
+    shutil.rmtree(part)
+    (tmp_path / "old").rename(part)
+    with pytest.raises(ValueError, match=f"{part} is not the part that was enrolled here under this name"):
+        parts.folder(2)
+    with pytest.raises(ValueError, match=f"{part} is not a part of .*parts.json: remove it"):
+        Parts("id", tmp_path)
+    part.rename(part.with_name("part-7"))
+    with pytest.raises(ValueError, match=r"part-7 is not a part of .*parts.json: remove it"):
+        Parts("id", tmp_path)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"part-0": 3}', '{"part-0": {"shards": [2]}}'])
+def test_a_list_of_parts_that_cannot_be_read_is_one_line(
+    tmp_path: Path, people: Population, policy: Policy, content: str
+) -> None:
+    Parts("id", tmp_path).enrol(people, policy, [2], seed=None)
+    (tmp_path / "counters" / "id" / "parts.json").write_text(content)
+    with pytest.raises(ValueError, match=r"parts.json cannot be read: nobody can say which parts of the devices are"):
+        Parts("id", tmp_path)
 
 
 @pytest.mark.parametrize("step", ["mkdir", "replace", "fsync", "link", "unlink"])
@@ -109,7 +179,7 @@ def test_a_machine_whose_disk_is_full_says_so_and_enrols_later(
         if left >= 0:
             break
     assert steps > 0 and list(parts.folders()) == [0]
-    assert [path.name for path in (tmp_path / "id").glob("part-*")] == ["part-0"]
+    assert [path.name for path in (tmp_path / "shards" / "id").glob("part-*")] == ["part-0"]
 
 
 def test_a_part_that_cannot_be_read_is_one_line_with_the_machine(
@@ -117,7 +187,7 @@ def test_a_part_that_cannot_be_read_is_one_line_with_the_machine(
 ) -> None:
     parts = Parts("id", tmp_path)
     parts.enrol(people, policy, [0], seed=None)
-    (tmp_path / "id" / "part-0" / "enrolment.json").write_text("{")
+    (tmp_path / "shards" / "id" / "part-0" / "enrolment.json").write_text("{")
     for act in (parts.folders, lambda: parts.enrol(people, policy, [0], seed=None)):
         with pytest.raises(ValueError, match=rf"\A{socket.gethostname()}: .*part-0 holds no enrolled devices\Z"):
             act()
@@ -135,4 +205,4 @@ def test_a_disk_keeps_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match=r"\A.*file/shards cannot be written \(File exists\)\Z"):
-        Parts("id", tmp_path / "file" / "shards")
+        Parts("id", tmp_path / "file")

@@ -82,6 +82,14 @@ def test_nobody_else_sees_a_row_before_the_commit(tmp_path: Path, ask_for: Calla
     assert second.answers(3) == first.answers(3) != []
 
 
+def test_the_chain_that_a_counter_reads_is_checked(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
+    """A counter that is ahead reads it: rows without a right seal prove nothing."""
+    release(ledger, ask_for())
+    assert ledger._chain(3, KEY)() == ledger.answers(3) != [] and ledger._chain(4, KEY)() == []
+    with pytest.raises(LedgerDamaged, match="does not carry its seal"):
+        ledger._chain(3, b"x" * 32)()
+
+
 def test_a_row_holds_what_was_released(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
     query = ask_for()
     before = time.time()
@@ -448,8 +456,8 @@ TRIGGER = "CREATE TRIGGER t AFTER INSERT ON query_answer BEGIN DELETE FROM query
     [
         TRIGGER, "CREATE VIEW v AS SELECT * FROM query_answer", "CREATE INDEX i ON query_answer (time)",
         "CREATE TABLE more (x)", "ALTER TABLE query_answer ADD COLUMN more", "DROP TABLE training_answer",
-        "DELETE FROM header", "INSERT INTO header VALUES (1, 0, 0)", "UPDATE header SET id = 3",
-        "PRAGMA application_id=7", "PRAGMA user_version=3",
+        "DELETE FROM header", "INSERT INTO header VALUES (1, 0)", "UPDATE header SET id = 3",
+        "PRAGMA application_id=7", "PRAGMA user_version=4",
     ],
 )  # fmt: skip
 def test_a_ledger_of_another_form_is_not_opened(ledger: Ledger, ask_for: Callable[..., Query], harm: str) -> None:
@@ -553,7 +561,7 @@ def test_files_of_other_kinds_and_versions_are_not_opened(tmp_path: Path) -> Non
     with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
         Ledger(path)
     newer = Ledger.create(tmp_path / "newer")
-    newer._db.execute("PRAGMA user_version=3")
+    newer._db.execute("PRAGMA user_version=4")
     newer.close()
     with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
         Ledger(tmp_path / "newer")
@@ -565,12 +573,12 @@ def test_files_of_other_kinds_and_versions_are_not_opened(tmp_path: Path) -> Non
         Ledger(tmp_path / "missing" / "ledger")
 
 
-def test_the_schema_2_file_of_today_is_read_for_ever(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
-    """The tables as schema 2 defines them, written by hand: names, order, packed parts, seals."""
+def test_the_schema_3_file_of_today_is_read_for_ever(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
+    """The tables as schema 3 defines them, written by hand: names, order, packed parts, seals."""
     path = tmp_path / "old"
     db = sqlite3.connect(path)
     db.execute("PRAGMA application_id=1818521683")
-    db.execute("PRAGMA user_version=2")
+    db.execute("PRAGMA user_version=3")
     db.execute(
         "CREATE TABLE query_answer (device INTEGER NOT NULL, number INTEGER NOT NULL, collection TEXT NOT NULL, "
         "stage INTEGER NOT NULL, grouping BLOB NOT NULL, packed_parts BLOB NOT NULL, time REAL NOT NULL, "
@@ -583,11 +591,8 @@ def test_the_schema_2_file_of_today_is_read_for_ever(tmp_path: Path, ask_for: Ca
         "total_delta REAL NOT NULL, data_digest BLOB NOT NULL, size INTEGER NOT NULL, time REAL NOT NULL, "
         "seal BLOB NOT NULL, PRIMARY KEY (device, number))"
     )
-    db.execute(
-        "CREATE TABLE header (id INTEGER NOT NULL, epoch INTEGER NOT NULL, counted_before INTEGER NOT NULL, "
-        "PRIMARY KEY (id))"
-    )
-    db.execute("INSERT INTO header VALUES (0, 6, 0)")
+    db.execute("CREATE TABLE header (id INTEGER NOT NULL, epoch INTEGER NOT NULL, PRIMARY KEY (id))")
+    db.execute("INSERT INTO header VALUES (0, 6)")
     query = ask_for(attributes="l")
     lengths = struct.pack("<ddd4I", 1.0, 1.0, 0.0, 5, 32, 2, 32)
     packed = lengths + b"label" + query.fingerprint("label") + b"\x02\x00" + b"d" * 32
@@ -607,12 +612,12 @@ def test_the_schema_2_file_of_today_is_read_for_ever(tmp_path: Path, ask_for: Ca
     assert ledger.training(3, seal_key=KEY) == (Head(2, second), Loss(1.0, 2.0, 0.5))
 
 
-def test_a_ledger_of_schema_1_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_ledger_of_an_earlier_schema_is_refused(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / "ledger.sqlite")
     db.execute("PRAGMA application_id=1818521683")
-    db.execute("PRAGMA user_version=1")
+    db.execute("PRAGMA user_version=2")
     db.close()
-    with pytest.raises(LedgerDamaged, match="ldpsim device migrate --state"):
+    with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
         Ledger(tmp_path / "ledger.sqlite")
 
 

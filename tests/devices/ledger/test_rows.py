@@ -32,7 +32,7 @@ def test_names_in_files_never_change() -> None:
     assert list(PARTS.kinds) == [
         "attribute", "fingerprint", "loss_bit", "loss_vector", "delta", "report", "data_digest",
     ]  # fmt: skip
-    assert Header() == Header(id=0, epoch=0, counted_before=0)
+    assert Header() == Header(id=0, epoch=0)
 
 
 def test_an_answer_to_a_query_holds_its_attributes(ask_for: Callable[..., Query]) -> None:

@@ -24,16 +24,15 @@ db.close()
 
 def test_an_empty_ledger(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    schema.create(path, Header(epoch=3, counted_before=2))
+    schema.create(path, Header(epoch=3))
     schema.create(path)  # one that is there stays
     assert [p.name for p in tmp_path.iterdir()] == ["ledger"]
     with sqlite3.connect(path) as db:
-        assert schema.check(db, path) == Header(epoch=3, counted_before=2)
+        assert schema.check(db, path) == Header(epoch=3)
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert db.execute(schema.PRESENT).fetchall()[0][0] == 3
-        assert db.execute(schema.COUNT).fetchone() == (2,)
         db.execute(schema.SET_EPOCH, (9,))
-        assert schema.check(db, path) == Header(epoch=9, counted_before=2)
+        assert schema.check(db, path) == Header(epoch=9)
         assert db.execute(schema.LAST, (1,)).fetchall() == []
     db.close()
 
@@ -56,13 +55,13 @@ def test_a_new_file_is_synced_from_its_first_page_on(tmp_path: Path, monkeypatch
 def test_the_version_is_read_from_the_beginning_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     schema.create(path)
-    assert schema.version_of(path) == schema.SCHEMA == 2
+    assert schema.version_of(path) == schema.SCHEMA == 3
     with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version=1")
-        with pytest.raises(LedgerDamaged, match="schema 1: migrate it once with ldpsim device migrate --state"):
+        db.execute("PRAGMA user_version=2")
+        with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
             schema.check(db, path)
     db.close()
-    assert schema.version_of(path) == 1
+    assert schema.version_of(path) == 2
     (tmp_path / "text").write_text("no ledger" * 100)
     sqlite3.connect(tmp_path / "other").execute("CREATE TABLE x (y)")
     for name in ("text", "other", "missing"):

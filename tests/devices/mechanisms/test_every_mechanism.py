@@ -35,6 +35,7 @@ from devices.mechanisms import (
     OneBit,
     OwnFeaturesVote,
     RandomizedResponse,
+    SubsetSelection,
     Window,
 )
 from devices.mechanisms.base import CERTAIN
@@ -58,7 +59,7 @@ EXAMPLES: list[Mechanism] = [
     OneBit.from_epsilon(1.0, d=D), MultiBit.from_epsilon(4.0, d=D),
     Window.from_epsilon(2.0, d=D, m=2), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
     Laplace.from_epsilon(1.0, d=D), AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D), ClearFeatures(D),
-    GRR.from_epsilon(1.0, categories=C), ClearLabel(C),
+    GRR.from_epsilon(1.0, categories=C), SubsetSelection.from_epsilon(0.5, categories=C), ClearLabel(C),
 ]  # fmt: skip
 LISTS = [m for m in EXAMPLES if "adjacency" in m.attributes]
 every = pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: m.name)
@@ -109,7 +110,8 @@ def test_the_defaults_of_the_parameters() -> None:
         "clear_adjacency": both, "one_bit": unit | {"grid": 1 << 16},
         "multi_bit": unit | {"grid": 1 << 16, "set_seed": -1}, "window": unit | {"outputs": 4096},
         "grr_fs": {"block": 1}, "laplace": unit | {"grid": 256},
-        "analytic_gaussian": unit | {"grid": 256}, "clear_features": unit, "grr": {}, "clear_label": {},
+        "analytic_gaussian": unit | {"grid": 256}, "clear_features": unit, "grr": {}, "subset_selection": {},
+        "clear_label": {},
     }  # fmt: skip
 
 
@@ -346,7 +348,13 @@ class Chosen(NoiseStream):
         return np.array(self.all[:size], "<u4").tobytes()
 
 
-@pytest.mark.parametrize("mechanism", [GRR.from_epsilon(1.0, categories=4), MultiBit.from_epsilon(4.0, d=D, m=4)])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        GRR.from_epsilon(1.0, categories=4), SubsetSelection.from_epsilon(0.5, categories=7),
+        MultiBit.from_epsilon(4.0, d=D, m=4),
+    ],
+)  # fmt: skip
 def test_a_device_whose_word_is_rejected_draws_alone(mechanism: Mechanism) -> None:
     """The largest word lies beyond the last whole multiple of 3, of 11 and of 10."""
     rng, most = np.random.default_rng(3), (1 << 32) - 1
@@ -358,7 +366,7 @@ def test_a_device_whose_word_is_rejected_draws_alone(mechanism: Mechanism) -> No
     assert mechanism.respond_many(records, [Chosen(words) for words in drawn], devices=devices) == alone
 
 
-@pytest.mark.parametrize("base", [RandomizedResponse, OneBit, MultiBit, GRR])
+@pytest.mark.parametrize("base", [RandomizedResponse, OneBit, MultiBit, GRR, SubsetSelection])
 def test_a_class_of_its_own_responds_in_its_own_way(base: Any) -> None:
     class Own(base):  # type: ignore[misc]
         def encode(self, report: Any) -> bytes:

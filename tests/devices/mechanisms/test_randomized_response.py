@@ -215,7 +215,17 @@ def test_sampler_2_has_the_same_law(flip: int, reporting: str) -> None:
     for device in range(4):
         for value in rows(mechanism.targets(device))[:3]:
             assert has_the_law(mechanism, device, value)
+    for count, (first, last) in uniforms_of_counts(mechanism).items():
+        for uniform in (first, last):  # the law above follows the first alone
+            words = [uniform >> 64 * place & ONE - 1 for place in (2, 1, 0)] + [0] * 3
+            assert mechanism._law.count(iter(words).__next__) == count
     assert mechanism.loss() == replace(mechanism, sampler=1).loss()
+
+
+def uniforms_of_counts(mechanism: RandomizedResponse) -> dict[int, tuple[int, int]]:
+    """The smallest and the largest U of 192 bits for each count of the three flips that has one: c_(k-1) <= U < c_k."""
+    below = [0, *digits_of(3, mechanism.flip, 64, 192), 1 << 192]
+    return {count: (low, high - 1) for count, (low, high) in enumerate(itertools.pairwise(below)) if low < high}
 
 
 def test_planted_bugs_of_sampler_2_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

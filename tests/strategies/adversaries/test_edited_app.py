@@ -1,7 +1,7 @@
 """A curator who ships an edited ClientApp, for real: a SuperLink, SuperNodes, vaults, all on loopback.
 
 With a vault it gets one report and no second one. Without, it gets everything: that is
-shown too. About two minutes: ``python -m pytest -m deployment``.
+shown too. About two minutes: ``make deployment``.
 """
 
 from __future__ import annotations

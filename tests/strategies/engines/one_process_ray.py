@@ -42,7 +42,7 @@ class OneProcessRay:
 
     Args:
         lose: Point at which an actor is lost, at its second batch, by the actor's number.
-        homes: Folders of the shards of each machine; the machine of a lost actor of this list is lost as well.
+        homes: Folder of each machine; the machine of a lost actor of this list is lost as well.
     """
 
     exceptions = SimpleNamespace(RayActorError=Lost, ObjectLostError=ObjectLost, RayTaskError=TaskFailed)

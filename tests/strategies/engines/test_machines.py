@@ -86,7 +86,7 @@ def test_a_copy_of_another_machine_s_devices_is_named(
 def test_a_worker_that_cannot_write_says_so_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "two").touch()
     _, machines = on_two(tmp_path, workers=None, most=1)
-    with pytest.raises(ValueError, match=r"\A.*two cannot be written \(.*\)\Z"):
+    with pytest.raises(ValueError, match=r"\A.*two/shards cannot be written \(.*\)\Z"):
         machines.look()
 
 

@@ -1,8 +1,12 @@
-"""Machines without a common disk: in a Ray of this process at every point, and on two real nodes (`make cluster`)."""
+"""Machines without a common disk: in a Ray of this process at every point, and on two real nodes (`make cluster`).
+
+Covers worker_grid.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -19,6 +23,7 @@ from devices.client_app import release_states
 from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.datasets.generated_v1 import generate
+from devices.enrolment.parts import people_of
 from devices.enrolment.placement import PlacedState, enrol_elsewhere
 from devices.enrolment.state import SHARD, State, enrol, ledger_name
 from devices.fleet import BATCH
@@ -46,8 +51,8 @@ def made() -> Population:
     return generate(PEOPLE, seed=0)
 
 
-def asked_of(made: Population, collection: str = "first") -> tuple[Question, ...]:
-    questions = HoGS().questions(made.facts, make_split("random", made, 0), Budget(), collection)
+def asked_of(made: Population, collection: str = "first", **budget: float) -> tuple[Question, ...]:
+    questions = HoGS().questions(made.facts, make_split("random", made, 0), Budget(**budget), collection)
     return drawn_by(questions, chosen_sampler(None, HoGS(), len(made)))
 
 
@@ -70,10 +75,10 @@ def placed(tmp_path: Path, made: Population) -> Placed:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Callable[..., OneProcessRay]:
     """Return two machines, each with shards in a folder of its own; the second call finds them as they were left."""
-    homes = {name: tmp_path / name / "shards" for name in ("one", "two")}
+    homes = {name: tmp_path / name for name in ("one", "two")}
     for home in homes.values():
-        home.mkdir(parents=True)
-        (home / "machine").write_text(home.parent.name)
+        (home / "shards").mkdir(parents=True)
+        (home / "shards" / "machine").write_text(home.name)
 
     def start(lose: dict[int, str] | None = None, *, names: Sequence[str] = ("one", "two"), **given: Any) -> Any:
         return OneProcessRay(lose or {}, {name: homes[name] for name in names}, **given)
@@ -99,11 +104,11 @@ def ask(grid: PlacedGrid, questions: Sequence[Question], made: Population | None
 
 
 def lifetime_of(state: PlacedState) -> dict[str, Any]:
-    return lifetime_on_machines(state, workers=None, address=None)
+    return lifetime_on_machines(state, workers=None, address=None).figures()
 
 
 def shards_at(home: Path) -> set[str]:
-    return {path.name for path in home.glob("*/part-*/ledger*.sqlite")}
+    return {path.name for path in home.glob("shards/*/part-*/ledger*.sqlite")}
 
 
 @pytest.mark.parametrize("cores", [1, 2])
@@ -118,7 +123,7 @@ def test_machines_enrol_their_own_devices_and_the_reports_are_those_of_one_folde
     # The driver has no secret and no ledger; each machine has the records of its own people alone.
     assert {path.name for path in state.folder.iterdir()} == {"enrolment.json", "population", "shards.json"}
     assert [shards_at(home) for home in ray.homes.values()] == [{ledger_name(0)}, {ledger_name(1)}]
-    (part,) = ray.homes["two"].glob("*/part-*")
+    (part,) = ray.homes["two"].glob("shards/*/part-*")
     there = State(part)
     assert list(there.residents) == list(range(SHARD, PEOPLE)) and not there.secrets[:SHARD].any()
     assert there.population.degrees[:SHARD].sum() == 0 < there.population.degrees[SHARD:].sum()
@@ -225,7 +230,7 @@ def test_devices_of_a_driver_that_ended_before_it_asked_are_not_made_again(
     ray = cluster(names=["two", "one"])  # it would now choose the other machine
     grid_on(ray, state).close()
     assert [place.machine for place in state.places().values()] == ["one", "two"]
-    assert [shards_at(tmp_path / name / "shards") for name in ("one", "two")] == [{ledger_name(0)}, {ledger_name(1)}]
+    assert [shards_at(tmp_path / name) for name in ("one", "two")] == [{ledger_name(0)}, {ledger_name(1)}]
 
 
 def test_each_run_is_a_new_owner_of_the_shards(
@@ -356,7 +361,7 @@ def test_two_nodes_without_a_common_disk_of_which_one_is_killed(
         ready = time.monotonic()
         found = ask(grid, questions, people)
         SECONDS[point] = time.monotonic() - ready
-        life = lifetime_on_machines(state, workers=2, address=cluster.address)
+        life = lifetime_on_machines(state, workers=2, address=cluster.address).figures()
     print(f"\n{point}: {found.reported:,} reported, {found.replayed:,} replayed, "
           f"{sum(found.refused.values())} refused, {found.silent} silent, {ready - began:.1f} s to enrol, "
           f"{SECONDS[point]:.1f} s to collect, digest {found.reports_sha256[:12]}")  # fmt: skip
@@ -376,10 +381,10 @@ def test_real_devices_of_a_killed_node_are_silent_until_it_is_back_with_its_disk
     with two_nodes(tmp_path) as cluster:
         kind = killing("after the commit", tmp_path / "second")
         found = ask(PlacedGrid(state.folder, MANY, workers=2, address=cluster.address, worker=kind), questions)
-        complete = lifetime_on_machines(state, workers=2, address=cluster.address)["complete"]
+        complete = lifetime_on_machines(state, workers=2, address=cluster.address).complete
         cluster.add_node(**SMALL, env_vars={"LDPSIM_HOME": str(tmp_path / "second")})
         again = ask(PlacedGrid(state.folder, MANY, workers=2, address=cluster.address), questions)
-        after = lifetime_on_machines(state, workers=2, address=cluster.address)
+        after = lifetime_on_machines(state, workers=2, address=cluster.address).figures()
     print(f"\nreal secrets: {found.reported:,} reported, {found.silent:,} silent, complete: {complete}; "
           f"its node is back: {again.reported:,} reported, {again.replayed:,} replayed, complete: {after['complete']}"
           )  # fmt: skip
@@ -388,3 +393,33 @@ def test_real_devices_of_a_killed_node_are_silent_until_it_is_back_with_its_disk
     assert again.replayed >= found.reported + BATCH  # the batch that was committed, and was silent
     assert all(again.reports[device] == report for device, report in found.reports.items())
     assert after["bit_adjacency"]["max"] == pytest.approx(7.2)  # nobody released twice
+
+
+@pytest.mark.cluster
+def test_a_copied_part_of_a_node_gives_no_second_answer(tmp_path: Path) -> None:
+    """The copy is named, and served by nobody; without it, and with an old one in place, no device answers anew."""
+    people = generate(MANY, seed=0)
+    first, second = asked_of(people), asked_of(people, "second", epsilon=1.0)
+    policy = policy_for([q.query for q in first], people.facts)
+    state = enrol_elsewhere(tmp_path / "state", people, policy, seed=None)
+    with two_nodes(tmp_path) as cluster:
+
+        def start() -> PlacedGrid:
+            return PlacedGrid(state.folder, MANY, workers=2, address=cluster.address)
+
+        start().close()
+        (part,) = (tmp_path / "second" / "shards" / state.devices_id).glob("part-*")
+        shutil.copytree(part, copy := part.with_name("part-0.bak"))
+        with pytest.raises(ValueError, match=f"{copy} is a copy of {part}: keep one of them, under the name part-0"):
+            start()
+        copy.rename(tmp_path / "old")
+        asked = ask(start(), first)
+        here = people_of(State(part).shards, MANY)
+        others = ask(start(), second)
+        assert asked.reported == MANY and others.refused == {"REPORT_COLLECTED": MANY}
+        shutil.rmtree(part)
+        shutil.copytree(tmp_path / "old", part)
+        restored = ask(start(), second)
+    print(f"\na copied part of {len(here):,} devices: {others.refused}; in place: {restored.refused}")
+    assert restored.refused == {"REPORT_COLLECTED": MANY - len(here), "COUNTER_MISMATCH": len(here)}
+    assert others.reported == others.replayed == restored.reported == restored.replayed == 0

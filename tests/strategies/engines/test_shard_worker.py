@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,8 +42,12 @@ def worker(tmp_path: Path, people: Population) -> Iterator[ShardWorker]:
     release_states()
 
 
-def ask(worker: ShardWorker, people: Population, device: int, epoch: int) -> Report | Refusal | None:
-    (question,) = HoGS().questions(people.facts, make_split("random", people, 0), Budget(), "first")
+def ask(
+    worker: ShardWorker, people: Population, device: int, epoch: int, *, epsilon: float | None = None
+) -> Report | Refusal | None:
+    """Ask the first collection's question, or that of a second one with another budget."""
+    budget, collection = (Budget(), "first") if epsilon is None else (Budget(epsilon=epsilon), "second")
+    (question,) = HoGS().questions(people.facts, make_split("random", people, 0), budget, collection)
     message = Message(query_content(question.query), device + 1, QUERY_TYPE, group_id="1")
     (reply,) = unpacked(worker.answer(*packed([message]), epoch), {message.metadata.message_id: message})
     answer = read_reply(reply)
@@ -59,7 +64,7 @@ def test_it_says_what_is_here_and_answers_for_it(worker: ShardWorker, people: Po
 def test_a_worker_of_an_earlier_owner_commits_nothing(worker: ShardWorker, people: Population, tmp_path: Path) -> None:
     """Also in the middle of a batch: the ledger itself compares the epoch inside its transaction."""
     first = ask(worker, people, SHARD, 1)
-    late = open_state(str(tmp_path / "id" / "part-0"), 0)  # another process's connection
+    late = open_state(str(tmp_path / "shards" / "id" / "part-0"), 0)  # another process's connection
     assert late.ledger(SHARD).epoch == 1
     open_state.cache_clear()
     again = ask(ShardWorker("id", tmp_path), people, SHARD, 2)
@@ -69,7 +74,7 @@ def test_a_worker_of_an_earlier_owner_commits_nothing(worker: ShardWorker, peopl
         ask(worker, people, SHARD + 1, 1)
     with pytest.raises(shard_worker.EpochPassed), late.ledger(SHARD).transaction():
         pass
-    ledger = Ledger(tmp_path / "id" / "part-0" / "ledger-0001.sqlite")
+    ledger = Ledger(tmp_path / "shards" / "id" / "part-0" / "ledger-0001.sqlite")
     assert [device for device, _ in ledger.devices()] == [SHARD]
     ledger.close()
     late.close()
@@ -81,7 +86,7 @@ def test_an_earlier_owner_does_not_say_that_a_ledger_is_damaged(
 ) -> None:
     """Its connection is open, so it has the old epoch; the later owner is another process."""
     ask(worker, people, SHARD, 1)
-    other, answer = Ledger(tmp_path / "id" / "part-0" / "ledger-0001.sqlite"), shard_worker.answer_packed
+    other, answer = Ledger(tmp_path / "shards" / "id" / "part-0" / "ledger-0001.sqlite"), shard_worker.answer_packed
     if moment == "before":
         other.raise_epoch(2)
     else:
@@ -93,7 +98,7 @@ def test_an_earlier_owner_does_not_say_that_a_ledger_is_damaged(
 
 
 def test_a_damaged_ledger_is_said_by_its_devices(worker: ShardWorker, people: Population, tmp_path: Path) -> None:
-    (tmp_path / "id" / "part-0" / "ledger-0001.sqlite").write_bytes(b"no ledger")
+    (tmp_path / "shards" / "id" / "part-0" / "ledger-0001.sqlite").write_bytes(b"no ledger")
     assert ask(worker, people, SHARD, 1) is Refusal.LEDGER_DAMAGED
 
 
@@ -101,3 +106,35 @@ def test_a_function_gets_the_folders_of_the_shards(worker: ShardWorker, people: 
     worker.enrol(people, State(worker.parts.folders()[1]).policy, [0], None)
     assert worker.apply(lambda part, shards: (part.name, shards), [0, 1]) == [("part-0", [1]), ("part-1", [0])]
     assert worker.apply(lambda part, shards: shards, [1, 7]) == [[1]]
+
+
+def test_a_copy_of_a_part_gives_no_second_answer(worker: ShardWorker, people: Population, tmp_path: Path) -> None:
+    """An administrator copies a part beside it. The copy is served by nobody, before and after it is gone."""
+    part = tmp_path / "shards" / "id" / "part-0"
+    copy = part.with_name("part-0.bak")
+    shutil.copytree(part, copy)
+    with pytest.raises(ValueError, match=f"{copy} is a copy of {part}: keep one of them, under the name part-0"):
+        ShardWorker("id", tmp_path).describe()
+    assert isinstance(ask(worker, people, SHARD, 1), Report)  # this worker knew the part before
+    shutil.rmtree(copy)
+    release_states()
+    later = ShardWorker("id", tmp_path)
+    assert ask(later, people, SHARD, 2, epsilon=1.0) is Refusal.REPORT_COLLECTED
+    assert isinstance(ask(later, people, SHARD, 3), Report)
+
+
+def test_a_copy_of_before_in_a_part_s_place_gives_no_second_answer(
+    worker: ShardWorker, people: Population, tmp_path: Path
+) -> None:
+    """The counter of the machine is not in the folder that was copied."""
+    part = tmp_path / "shards" / "id" / "part-0"
+    shutil.copytree(part, tmp_path / "backup")
+    first = ask(worker, people, SHARD, 1)
+    assert isinstance(first, Report)
+    release_states()
+    shutil.rmtree(part)
+    shutil.copytree(tmp_path / "backup", part)
+    later = ShardWorker("id", tmp_path)
+    for epsilon in (1.0, None):
+        assert ask(later, people, SHARD, 2, epsilon=epsilon) is Refusal.COUNTER_MISMATCH
+    assert isinstance(ask(later, people, SHARD + 1, 2), Report)  # it never answered

@@ -33,6 +33,13 @@ def test_a_short_run_is_quiet_and_a_long_one_has_one_line(caplog: pytest.LogCapt
     assert told(caplog, RunOptions(dataset="own.npz"), facts=GraphFacts(30_000))
 
 
+def test_of_a_very_noisy_run_the_memory_is_told_alone_or_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    (line,) = told(caplog, RunOptions(clients=20_000, epsilon=1e-4))
+    assert re.fullmatch(r"expected: about \d+ GiB of memory, within a factor of 1.3; .* CPU time is not known", line)
+    assert told(caplog, RunOptions(clients=5000, epsilon=1e-4)) == []  # 2 minutes were said of 11 seconds
+    assert told(caplog, RunOptions(clients=20_000, epsilon=1e-4, method="sbp")) == []
+
+
 def test_several_runs_are_added_up_and_wrong_ones_left_out(caplog: pytest.LogCaptureFixture) -> None:
     short = RunOptions(clients=3000)
     (line,) = told(caplog, *[short] * 30, RunOptions(clients=3000, method="ldpgcn", reporting="one-end"))

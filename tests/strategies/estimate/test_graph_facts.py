@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from devices import datasets
+from strategies import simulate
 from strategies.estimate.graph_facts import GraphFacts, known_before, measured
+from strategies.importing import import_graph
 from strategies.setup.options import RunOptions
 
 
@@ -16,6 +22,24 @@ def test_the_facts_of_a_generated_graph_are_those_of_the_graph(name: str) -> Non
     assert known.mean_degree == pytest.approx(found.mean_degree, rel=0.05)
     assert known.homophily == pytest.approx(found.homophily, abs=0.05)
     assert known.words == pytest.approx(found.words, rel=0.15)
+
+
+def test_import_plan_and_result_have_one_homophily(tmp_path: Path) -> None:
+    """Of a file in which every fourth person has no label."""
+    people, path = datasets.load("generated", clients=400), tmp_path / "mine.npz"
+    labels = np.where(np.arange(400) % 4 == 0, -1, people.labels)
+    np.savez(path, edge_index=people.edges, labels=labels, x=np.eye(400, 5))
+    known = labels[people.edges][:, (labels[people.edges] >= 0).all(axis=0)]
+    wanted = float(np.mean(known[0] == known[1]))
+    found = import_graph([path], tmp_path / "imported.npz")["homophily"]
+    options = RunOptions(method="lp-and", dataset=str(path), nulls=False, reference=False, out=None)
+    record = simulate(options, keep_graph=False).record["dataset"]["homophily"]
+    assert (found, measured(datasets.load(str(path))).homophily, record) == (wanted, wanted, wanted)
+
+
+def test_without_labelled_neighbours_the_homophily_is_that_of_chance() -> None:
+    people = datasets.load("generated", clients=400)
+    assert measured(replace(people, labels=np.full(400, -1))).homophily == pytest.approx(1 / people.facts.classes)
 
 
 def test_nothing_is_known_of_a_file_that_is_not_read() -> None:

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import csv
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from curator.methods import table
+from devices.atomic_files import exclusive_lock
 from strategies.experiments.compare import Comparison, _name, compare
 from strategies.setup.options import RunOptions
 
@@ -30,6 +35,16 @@ def test_everybody_gets_the_same_people_splits_and_seeds(tmp_path: Path) -> None
     assert all((found.folder / name / "result.json").is_file() for name in document["folders"])
 
 
+def test_every_method_that_trains_in_rounds_is_in_a_table(tmp_path: Path) -> None:
+    """Members of the registry, a new one among them."""
+    names = [name for name, kind in table().items() if kind.in_rounds]
+    found = small(tmp_path, *names, settings={"rounds": "1", "local_steps": "1", "silos": "3"}, repeats=1, clients=24)
+    assert [record["method"] for record in found.records] == names and not found.failures
+    rows = csv.DictReader(found.table.read_text().splitlines())
+    assert [row["method"] for row in rows] == names
+    assert all(record["accuracy"]["test"] is not None and "federated" in record for record in found.records)
+
+
 def test_one_more_method_runs_that_one_alone(tmp_path: Path) -> None:
     first = small(tmp_path, "hogs", "mlp")
     more = small(tmp_path, "mlp", "raw", "hogs")
@@ -50,7 +65,9 @@ def test_a_method_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
 def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
     found = small(tmp_path, "hogs", "solitude", "lpgnn", "raw", matching=("relationship", 2.0))
     held = [record["privacy"]["holds"]["relationship"] for record in found.records]
-    assert [entry["value"] for entry in held[:2]] == pytest.approx([2.0, 2.0], rel=1e-6)
+    # The two repeats stand for one collection: the other will never be made.
+    assert [entry["of_one"]["value"] for entry in held[:2]] == pytest.approx([2.0, 2.0], rel=1e-6)
+    assert [entry["value"] for entry in held[:2]] == pytest.approx([4.0, 4.0], rel=1e-6)
     assert found.match is not None and set(found.match.unmatched) == {"lpgnn", "raw"}
     assert "edges are public" in found.match.unmatched["lpgnn"]
 
@@ -61,8 +78,16 @@ def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
         ([], {}, "at least one METHOD"),
         (["hogs", "hogs"], {}, "hogs is named twice"),
         (["hgos"], {}, "hogs"),
-        (["hogs", "raw"], {"settings": {"tua": "1"}}, "--set tua: none of hogs, raw has such a parameter"),
-        (["lpgnn"], {"settings": {"selection": "loss"}}, "--set selection: none of lpgnn has such a parameter"),
+        (
+            ["hogs", "raw"],
+            {"settings": {"tua": "1"}},
+            "--set tua=1: none of hogs, raw reads it .*; did you mean tau",
+        ),
+        (
+            ["lpgnn"],
+            {"settings": {"selection": "loss"}},
+            "none of lpgnn reads it .lpgnn chooses its epoch by a rule",
+        ),
         (["hogs"], {"matching": ("everything", 1.0)}, "--match everything"),
         (["hogs"], {"matching": ("user", 0.0)}, "must be a finite number above 0"),
         (["hogs"], {"matching": ("user", 1.0), "epsilon": 2.0}, "with --epsilon"),
@@ -84,9 +109,39 @@ def test_public_features_go_to_the_methods_that_have_them(tmp_path: Path) -> Non
     found = small(tmp_path, "vote", "rgnn", "mlp", matching=("user", 4.0), public_features=True, repeats=1)
     vote, rgnn, mlp = found.records
     assert vote["config"]["public_features"] and not rgnn["config"]["public_features"]
-    assert mlp["config"]["public_features"]
+    assert not mlp["config"]["public_features"]  # it asks nobody
     assert vote["config"]["epsilon"] == pytest.approx(4) and "list in clear" in found.match.unmatched["rgnn"]
     assert found.match.of_reports == ("vote",) and not found.failures
+
+
+def test_a_method_runs_without_the_options_that_it_does_not_read(tmp_path: Path) -> None:
+    """Its hash does not have them either, so that it is found again beside another budget."""
+    first = small(tmp_path, "hogs", "raw", "rgnn", epsilon=4.0, reporting="one-end", dropout=0.1, eps_labels=2.0,
+                  private_labels=True, repeats=1)  # fmt: skip
+    hogs, raw, rgnn = (record["config"] for record in first.records)
+    assert (hogs["epsilon"], hogs["reporting"], hogs["dropout"], hogs["eps_labels"]) == (4.0, "one-end", 0.1, 2.0)
+    assert (raw["epsilon"], raw["reporting"], raw["dropout"], raw["eps_labels"]) == (None, "both", 0.0, None)
+    assert (rgnn["epsilon"], rgnn["eps_labels"], rgnn["private_labels"]) == (4.0, 2.0, False)
+    alone = small(tmp_path, "raw", dropout=0.0, repeats=1).records[0]
+    assert alone["config_hash"] == first.records[1]["config_hash"]
+
+
+@pytest.mark.parametrize(
+    ("methods", "more", "said"),
+    [
+        (("hogs", "raw"), {"eps_labels": 3.0}, "--eps-labels 3: none of hogs, raw reads it (hogs asks nobody for a "
+         "label without --private-labels; raw does not read it); it is read by lpgnn, rgnn"),
+        (("raw", "mlp"), {"epsilon": 4.0}, "--epsilon 4: none of raw, mlp reads it"),
+        (("hogs", "solitude"), {"settings": {"lambda_1": "2", "structure_rate": "0"}}, "--set lambda_1=2: none of"),
+        (("vote", "lp-and"), {}, "--set epochs=3: none of vote, lp-and reads it (vote trains no network"),
+    ],
+)  # fmt: skip
+def test_an_option_that_no_method_reads_is_refused(
+    methods: tuple[str, ...], more: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        small(tmp_path, *methods, **more)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_parameter_goes_to_the_methods_that_have_it(tmp_path: Path) -> None:
@@ -98,26 +153,73 @@ def test_a_parameter_goes_to_the_methods_that_have_it(tmp_path: Path) -> None:
     assert hogs["selection"] == "loss" and "selection" not in null
 
 
-@pytest.mark.parametrize(
-    ("options", "folder"),
-    [
-        (RunOptions(clients=60), "compare-generated-84dbf8e5de89"),
-        (RunOptions(clients=60, seed=3, seeds={"noise": None}, dropout=0.25, label_rate=0.5, repeats=2,
-                    repeats_vary="split"), "compare-generated-7e26f9f23de7"),
-    ],
-)  # fmt: skip
-def test_a_folder_of_an_earlier_comparison_is_found_again(options: RunOptions, folder: str) -> None:
-    assert _name(options) == folder
+def kept_files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_comparison_of_other_options_leaves_the_first_one_as_it_is(tmp_path: Path) -> None:
+    first = small(tmp_path, "hogs", "mlp")
+    before = kept_files(first.folder)
+    others: list[dict[str, object]] = [
+        {"epsilon": 3.0}, {"gnn": "sage"}, {"nulls": True}, {"settings": {"epochs": "2"}}, {"public_features": True},
+        {"matching": ("relationship", 2.0)},
+    ]  # fmt: skip
+    folders = {small(tmp_path, "hogs", "mlp", **more).folder for more in others}  # type: ignore[arg-type]
+    assert len(folders) == len(others) and first.folder not in folders
+    assert kept_files(first.folder) == before
+
+
+def test_a_comparison_without_some_of_the_methods_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    first = small(tmp_path, "hogs", "mlp")
+    before = kept_files(first.folder)
+    fewer = small(tmp_path, "hogs", "raw")
+    assert (fewer.folder.name, fewer.found) == (f"{first.folder.name}-2", 0)
+    assert kept_files(first.folder) == before
+    assert small(tmp_path, "raw", "hogs").folder == fewer.folder
+    assert small(tmp_path, "mlp", "hogs").folder == first.folder
+
+
+def test_a_killed_comparison_goes_on_and_another_one_does_not_go_on_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from strategies.experiments import sweep
+
+    write_tables = sweep.write_tables
+
+    def stopped(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep, "write_tables", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        small(tmp_path, "hogs", "mlp")
+    (killed,) = tmp_path.iterdir()
+    monkeypatch.setattr(sweep, "write_tables", write_tables)
+    other = small(tmp_path, "hogs", "raw")
+    assert (other.folder.name, other.found) == (f"{killed.name}-2", 0)
+    again = small(tmp_path, "hogs", "mlp")
+    assert (again.folder, again.found) == (killed, 2)
+
+
+def test_a_busy_comparison_is_left_alone(tmp_path: Path) -> None:
+    first = small(tmp_path, "hogs")
+    with exclusive_lock(first.folder, wait=False):
+        with pytest.raises(ValueError, match="another sweep or comparison is using this folder"):
+            small(tmp_path, "hogs")
+        assert small(tmp_path, "mlp").folder.name == f"{first.folder.name}-2"
+        assert small(tmp_path, "hogs", epsilon=3.0).folder != first.folder
 
 
 @pytest.mark.parametrize(
     "given",
     [{"dataset": "cora"}, {"clients": 70}, {"split": "split42"}, {"label_rate": 0.5}, {"seed": 1}, {"dropout": 0.1},
-     {"seeds": {"split": 1}}, {"repeats": 2}, {"repeats_vary": "noise"}],
+     {"seeds": {"split": 1}}, {"repeats": 2}, {"repeats_vary": "noise"}, {"epsilon": 3.0}, {"gnn": "sage"},
+     {"tuned": True}, {"reference": False}, {"defence": "all"}, {"caps": {"bit": 9.0}}, {"on_requery": "replay"}],
 )  # fmt: skip
-def test_a_comparison_of_other_people_has_another_folder(given: dict[str, object]) -> None:
+def test_every_option_that_a_comparison_shows_names_the_folder(given: dict[str, object]) -> None:
     assert _name(RunOptions(**given)) != _name(RunOptions())  # type: ignore[arg-type]
 
 
-def test_a_budget_does_not_name_the_folder() -> None:
-    assert _name(RunOptions(epsilon=3.0, gnn="sage", workers=2)) == _name(RunOptions())
+def test_options_that_change_nothing_do_not_name_the_folder(tmp_path: Path) -> None:
+    same = RunOptions(workers=2, engine="local", method="raw", data_dir=tmp_path, force=True, out=tmp_path)
+    assert _name(same) == _name(RunOptions())
+    assert len({_name(same), _name(same, ("user", 2.0)), _name(same, same_reports=True)}) == 3

@@ -17,7 +17,7 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"method": "raw"}, ["raw", "hogs", "sbp", "vote"]),
     ({"method": "blink", "epsilon": 4.0, "caps": {"bit": 9.0}}, ["blink", "hogs", "sbp", "vote", "raw"]),
     ({"method": "vote", "public_features": True, "split": "file"}, ["vote", "hogs", "sbp", "raw"]),
-    ({"method": "sbp", "feature_share": "auto"}, ["sbp"]),
+    ({"method": "sbp", "feature_share": "auto"}, ["sbp", "hogs", "vote", "raw"]),
     ({"method": "vote", "feature_share": 0.0}, ["vote", "sbp", "raw"]),
     ({"method": "rgnn", "private_labels": True, "settings": {"epochs": "7"}}, ["rgnn", "raw"]),
     ({"method": "rgnn", "private_labels": True, "eps_labels": 1.0}, ["rgnn", "hogs", "sbp", "vote", "raw"]),

@@ -24,6 +24,7 @@ from strategies.runs.set_up import run_of, set_up
 
 OVERFITTED = {"epochs": "60", "weight_decay": "0", "gnn_dropout": "0", "lr": "0.05"}
 ASKED = ReleasedOptions(methods=("raw",), shadows=8, clients=60, settings=OVERFITTED)
+RAW = replace(_options(ASKED), method="raw")
 
 
 def test_a_network_that_is_overfitted_on_clear_data_leaks() -> None:
@@ -35,11 +36,11 @@ def test_a_network_that_is_overfitted_on_clear_data_leaks() -> None:
 
 def test_a_network_that_never_saw_a_value_publishes_the_same() -> None:
     people = datasets.load("generated", clients=60)
-    setup = set_up(_options(ASKED, "raw"), population=people)
+    setup = set_up(RAW, population=people)
     split = setup.repeats[0].split
     labels = people.labels.copy()
     labels[split.test] = (labels[split.test] + 1) % people.facts.classes
-    others = set_up(_options(ASKED, "raw"), population=replace(people, labels=labels))
+    others = set_up(RAW, population=replace(people, labels=labels))
     seen = [_published(_run(each, split), each, people) for each in (setup, others)]
     assert np.array_equal(*seen)
     labels[split.train] = (labels[split.train] + 1) % people.facts.classes
@@ -48,7 +49,7 @@ def test_a_network_that_never_saw_a_value_publishes_the_same() -> None:
 
 def test_a_coin_changes_its_own_target_alone() -> None:
     people = datasets.load("generated", clients=120)
-    split = set_up(_options(ASKED, "raw"), population=people).repeats[0].split
+    split = set_up(RAW, population=people).repeats[0].split
     targets = choose_targets(people, split, 3)
     true = {level: np.ones(len(targets.people[level]), bool) for level in LEVELS}
     assert altered(people, targets, true).digest == people.digest
@@ -79,8 +80,8 @@ def test_what_is_public_stays_if_the_rest_of_a_person_has_a_bound() -> None:
     people = datasets.load("generated", clients=60)
     found = {}
     for name in ("hogs", "raw", "rgnn"):
-        setup = set_up(_options(ASKED, name) if name == "raw" else replace(_options(ASKED, name), settings={}),
-                       population=people)  # fmt: skip
+        settings = OVERFITTED if name == "raw" else {}
+        setup = set_up(replace(RAW, method=name, settings=settings), population=people)
         found[name] = parts_of_node(run_of(setup.method).guarantee_before(setup, setup.repeats[0].split))
     assert found == {"hogs": ("vector",), "raw": ("label", "vector"), "rgnn": ("label", "vector")}
     split = setup.repeats[0].split

@@ -30,9 +30,8 @@ def people() -> Population:
 
 
 def _options(name: str, **settings: str) -> RunOptions:
-    return RunOptions(
-        method=name, clients=140, settings={"epochs": "3", **settings}, reference=False, nulls=False, out=None
-    )
+    short = {"epochs": "3"} if find(name)().trains_network() else {}
+    return RunOptions(method=name, clients=140, settings={**short, **settings}, reference=False, nulls=False, out=None)
 
 
 @pytest.mark.parametrize("name", SEARCHED)
@@ -55,7 +54,8 @@ def test_query_parameters_change_what_people_are_asked(
     for key in find(name).query_grid:
         query = query_values(name, {key: None})
         assert len(query[key]) > 1
-        search._setups(_options(name, **given), built_in(_options(name), query), list(search._products(query)), query)
+        options = _options(name, **given)
+        search._setups(options, built_in(options, query), list(search._products(query)), query)
 
 
 def test_methods_whose_questions_have_shares_say_so() -> None:

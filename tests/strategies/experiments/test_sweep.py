@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from devices.atomic_files import exclusive_lock
 from strategies import RunOptions
 from strategies.experiments import sweep
 from strategies.experiments.failures import Failed
@@ -59,16 +60,18 @@ def test_cells_come_in_the_order_of_the_options_whatever_the_file_says(tmp_path:
             + "[[cells]]\nseeds.noise = 'os'\ncaps.user = 5\npublic-features = true\n",
         )
     )
-    assert len(cells) == 18
-    first, second, last = cells[0].options, cells[1].options, cells[17].options
+    assert len(cells) == 12
+    first, second, last = cells[0].options, cells[1].options, cells[11].options
     assert (first.method, first.epsilon, dict(first.settings), first.seed) == (
         "hogs", 3.0, {"epochs": "3", "tau": "0.5"}, 1,
     )  # fmt: skip
     assert (second.seed, second.settings["tau"]) == (0, "0.5")
     assert cells[2].options.settings["tau"] == "0.7"
     assert cells[0].label == "method=hogs, epsilon=3, settings.tau=0.5, seed=1"
-    assert [cell.options.method for cell in cells[:16]] == ["hogs"] * 8 + ["raw"] * 8
-    assert (cells[16].options.method, cells[16].options.repeats, cells[16].options.clients) == ("mlp", 2, 60)
+    # raw reads neither epsilon nor tau: its eight cells are one of each seed
+    assert [cell.label for cell in cells[8:10]] == ["method=raw, seed=1", "method=raw, seed=0"]
+    assert [cell.options.method for cell in cells[:10]] == ["hogs"] * 8 + ["raw"] * 2
+    assert (cells[10].options.method, cells[10].options.repeats, cells[10].options.clients) == ("mlp", 2, 60)
     assert (last.seeds, last.caps, last.public_features) == ({"noise": None}, {"user": 5.0}, True)
     assert all(cell.options.out is None and cell.options.engine == "local" for cell in cells)
 
@@ -100,7 +103,13 @@ def test_cells_come_in_the_order_of_the_options_whatever_the_file_says(tmp_path:
         ("[fixed]\nengine = 'ray'\n[grid]\nseed = [1]", "engine: belongs on the command line, --engine"),
         ("[grid]\nmethod = ['hgos']", "method 'hgos'.*hogs"),
         ("[grid]\ndataset = ['coar']", "dataset 'coar'.*cora"),
-        ("[grid]\nsettings.tua = [0.5]", "settings.tua: hogs has no such parameter; did you mean tau"),
+        (
+            "[grid]\nsettings.tua = [0.5]",
+            "settings.tua: no cell reads it .hogs has no such .* did you mean tau",
+        ),
+        ("[grid]\nmethod = ['raw', 'mlp']\nepsilon = [3]", "epsilon: no cell reads it .raw does not read it"),
+        ("[fixed]\neps_labels = 3\n[grid]\nseed = [1]", "eps_labels: no cell reads it .hogs asks nobody for a label"),
+        ("[grid]\nseed = [1]\n[[cells]]\nmethod = 'raw'\nepsilon = 3", "method=raw, epsilon=3: epsilon: raw does not"),
         ("[grid]\nsettings = [1]", r"settings: is a table, write settings.KEY"),
         ("[grid]\nsettings.tau = [[1]]", r"settings.tau = \[1\]: must be one"),
         ("[grid]\nseeds.nose = [1]", "seeds has no nose; did you mean noise"),
@@ -174,9 +183,7 @@ def test_finished_cells_are_not_run_again_and_the_table_is_the_same(
 @pytest.mark.usefixtures("cells_in_this_process")
 def test_a_failed_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = read_sweep(
-        written(
-            tmp_path, FIXED + "[grid]\nmethod = ['raw', 'hogs', 'mlp']\nsettings.tau = [0.5]\n[[cells]]\nseed = 1\n"
-        )
+        written(tmp_path, FIXED + "[grid]\nmethod = ['rgnn', 'hogs']\nsettings.C = [100000]\n[[cells]]\nseed = 1\n")
     )
     from strategies.runs import simulate as simulation
 
@@ -190,18 +197,18 @@ def test_a_failed_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path, monkeypa
     monkeypatch.setattr(simulation, "simulate", breaking)
     result = run_sweep(cells, tmp_path / "sweep")
     rows = rows_of(result.table)
-    assert [row["status"] for row in rows] == ["failed", "done", "failed", "failed"]
-    assert "--set tau: no such parameter" in rows[0]["error"]
-    assert rows[3]["error"] == "RuntimeError: it broke"
-    assert rows[3]["config_hash"] and not rows[0]["config_hash"]
-    assert (rows[0]["method"], rows[0]["test"], rows[0]["param_tau"]) == ("raw", "", "0.5")
-    (_, known), _, (label, unknown) = result.failures
+    assert [row["status"] for row in rows] == ["failed", "done", "failed"]
+    assert "--set C=100000: 60 nodes cannot be cut" in rows[0]["error"]
+    assert rows[2]["error"] == "RuntimeError: it broke"
+    assert rows[2]["config_hash"] and not rows[0]["config_hash"]
+    assert (rows[0]["method"], rows[0]["test"], rows[0]["param_C"]) == ("rgnn", "", "100000")
+    (_, known), (label, unknown) = result.failures
     assert label == "seed=1"
     assert known.trace is None and unknown.trace is not None and "it" in unknown.trace
     # Failed cells are tried again; this time nothing stands in the way of the last one.
     monkeypatch.setattr(simulation, "simulate", simulate)
     again = run_sweep(cells, tmp_path / "sweep")
-    assert [row["status"] for row in again.rows] == ["failed", "done", "failed", "done"]
+    assert [row["status"] for row in again.rows] == ["failed", "done", "done"]
     assert again.found == 1
 
 
@@ -230,7 +237,7 @@ def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Pa
 def test_two_sweeps_do_not_share_a_folder(tmp_path: Path) -> None:
     cells = [Cell(RunOptions(clients=60, settings={"epochs": "3"}, out=None), "a")]
     (tmp_path / "sweep").mkdir()
-    with sweep._locked(tmp_path / "sweep"), pytest.raises(ValueError, match="another sweep or comparison"):
+    with exclusive_lock(tmp_path / "sweep", wait=False), pytest.raises(ValueError, match="another sweep or comparison"):
         run_sweep(cells, tmp_path / "sweep")
     assert list((tmp_path / "sweep").iterdir()) == []
 
@@ -283,14 +290,14 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> 
         return subprocess.Popen([sys.executable, str(script), str(grid), str(folder)], env=environment)
 
     killed = start(tmp_path / "killed")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not list((tmp_path / "killed").glob("*/result.json")):
         assert killed.poll() is None and time.monotonic() < deadline, "ended before there was anything to kill"
         time.sleep(0.01)
     workers = [int(pid) for pid in _children(killed.pid)]
     killed.kill()
     killed.wait()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 100
     while any(_alive(pid) for pid in workers) and time.monotonic() < until:
         time.sleep(0.02)
     assert workers and not any(_alive(pid) for pid in workers), "a worker outlived its sweep"
@@ -305,6 +312,19 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> 
     again, whole = (rows_of(tmp_path / name / "table.csv") for name in ("killed", "whole"))
     assert lasting(again) == lasting(whole)
     assert [row["seed"] for row in again] == list("0123")
+
+
+@pytest.mark.usefixtures("cells_in_this_process")
+def test_a_copy_of_a_cell_is_not_taken_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (cell,) = read_sweep(written(tmp_path, FIXED + "[[cells]]\nmethod = 'mlp'\n"))
+    first = run_sweep([cell], tmp_path / "sweep")
+    own = first.folder / str(first.rows[0]["folder"])
+    table = first.table.read_bytes()
+    shutil.copytree(own, first.folder / "a-copy")  # sorted before it
+    again = run_sweep([cell], tmp_path / "sweep")
+    assert (again.found, again.rows[0]["folder"], again.table.read_bytes()) == (1, own.name, table)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"warning: {first.folder / 'a-copy'} ") and "copy" in line
 
 
 def _children(pid: int) -> list[str]:

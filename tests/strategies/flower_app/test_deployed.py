@@ -18,7 +18,7 @@ from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for
 from strategies import Refused
 from strategies.engines.grids import LocalGrid
-from strategies.flower_app.deployed import PublicFile
+from strategies.flower_app.deployed import PublicFile, agreed_policy
 from strategies.server_app import run_on_grid
 
 Ask = Callable[..., tuple[Question, ...]]
@@ -123,6 +123,19 @@ def test_a_method_on_a_public_graph_is_refused_before_anybody_is_asked(
     with pytest.raises(ValueError, match="rgnn: its graph is public"):
         run_on_grid(LocalGrid(state.folder, 40), context(**settings))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("method", ["dp-fedavg", "ldp-fedavg", "fedgcn", "pate-m", "silo-fedgcn"])
+def test_a_method_that_asks_for_no_report_is_refused(
+    tmp_path: Path, enrolled: Enrolled, facts: Path, method: str
+) -> None:
+    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "method": method}
+    says = rf"--method {method}: .* one report"
+    with pytest.raises(ValueError, match=says):
+        run_on_grid(LocalGrid(enrolled().folder, 40), context(**settings))
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(ValueError, match=says):  # nor does a device get a policy that allows nothing
+        agreed_policy({"method": method}, PublicFile.load(facts))
 
 
 def test_a_plan_of_two_stages_is_deployed_too(tmp_path: Path, population: Population, facts: Path) -> None:

@@ -1,6 +1,6 @@
 """A SuperLink and four SuperNodes on loopback: the checkout as a Flower app, as people would run it.
 
-About a minute and a gigabyte: ``python -m pytest -m deployment``.
+About a minute and a gigabyte: ``make deployment``.
 """
 
 from __future__ import annotations

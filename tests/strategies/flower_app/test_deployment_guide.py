@@ -5,76 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
-GUIDE = (ROOT / "docs" / "deployment.md").read_text()
-MARK = "LDPSIM_GUIDE"
-
-
-def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
-
-
-def free_ports(number: int) -> int:
-    """Return a port after which the next ones are free too."""
-    for start in range(20_000 + os.getpid() % 20_000, 60_000, 10):
-        try:
-            for port in range(start, start + number):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port))
-            return start
-        except OSError:
-            continue
-    raise OSError("no free ports")
+from tests.strategies.flower_app.rehearsal import ROOT, blocks, perform, rehearsing
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    for tool in ("bash", "openssl", "ssh-keygen", "curl"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"needs {tool}")
-    mark = secrets.token_hex(16)
-    with tempfile.TemporaryDirectory(prefix="ldpsim-") as here:  # a socket's path is short
-        yield {
-            **os.environ, MARK: mark, "LDPSIM": str(ROOT), "HERE": here, "PORT": str(free_ports(6)),
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
-            "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "NO_PROXY": "127.0.0.1,localhost",
-            "no_proxy": "127.0.0.1,localhost",
-        }  # fmt: skip
-        ended = stop(mark)
-    # Flower's own helper looks for its parent now and then, and ends after it.
-    assert [command for command in ended if "flower-superexec" not in command] == []
-
-
-def stop(mark: str) -> list[str]:
-    """End what the guide started and did not end, by its mark; return what that was."""
-    gone = []
-    for process in psutil.process_iter():
-        try:
-            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark:
-                process.wait(10)
-        except psutil.TimeoutExpired:
-            gone.append(" ".join(process.cmdline()))
-            process.send_signal(signal.SIGKILL)
-        except (psutil.Error, OSError):
-            continue
-    return gone
+def environment() -> Iterator[dict[str, str]]:
+    with rehearsing(Path(sys.executable).parents[1], PYTHONPATH=str(ROOT)) as variables:
+        yield variables
 
 
 @pytest.mark.deployment
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_the_rehearsal(environment: dict[str, str]) -> None:
     *commands, last = blocks("sh")
     assert "kill" in last
@@ -90,18 +39,14 @@ def test_the_rehearsal(environment: dict[str, str]) -> None:
     join --root-certificates other.pem --auth-supernode-private-key node-0 > stranger-3.log 2>&1 || true
     flwr supernode list rehearsal --format json > nodes.json
     """
-    script = "set -eu\ntrap 'kill $(cat pids) 2> /dev/null || true' EXIT\n" + "\n".join([*commands, strangers])
-    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=800)
-    told = done.stdout + done.stderr + "".join(p.read_text(errors="replace")[-1500:] for p in here.glob("*.log"))
-    assert done.returncode == 0, told
+    told = perform([*commands, strangers, last, "wait"], environment, 1500)
     summary = json.loads((here / "out" / "hogs-one" / "summary.json").read_text())
     assert summary["devices"]["asked"] == summary["devices"]["reported"] == 4, told
     # The hostile run came first and was refused by all; the honest one was answered by all, once.
-    told_refusals = re.findall(r"none of 4 devices reported \(\{'(\w+)': (\d)\}\)", done.stdout)
+    told_refusals = re.findall(r"none of 4 devices reported \(\{'(\w+)': (\d)\}\)", told)
     assert list(dict.fromkeys(told_refusals)) == [("COLLECTOR_REFUSED", "4"), ("REPORT_COLLECTED", "4")], told
     assert not (here / "out" / "hogs-ghost").exists() and not (here / "out" / "hogs-two").exists()
-    print(*(line for line in done.stdout.splitlines() if "asked 4" in line), sep="\n")
-    assert "adjacency" in done.stdout and "device 2 released" in done.stdout
+    assert "adjacency" in told and "device 2 released" in told
     for i in range(4):
         log = (here / f"vault-{i}.log").read_text()
         assert log.count("released a report") == 1 and "reported 1" in log, log
@@ -152,3 +97,73 @@ def test_the_guide_s_options_are_those_of_the_programs() -> None:
 
 def joined(block: str) -> list[str]:
     return block.replace("\\\n", " ").splitlines()
+
+
+# A machine for the commands of root, which these processes alone see: a copy of /etc, and an empty /opt, /run and
+# /var/lib. /opt/ldpsim is this installation, where other users may look.
+MACHINE = """
+mkdir etc && cp -a /etc/. etc && mount --bind "$PWD/etc" /etc
+mount -t tmpfs tmpfs /var/lib && mount -t tmpfs -o mode=755 tmpfs /opt && mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p /opt/python /opt/ldpsim/.venv/bin
+mount --bind {prefix} /opt/python
+{sites}
+printf '#!/bin/sh\\nPYTHONPATH={path} exec /opt/python/bin/python3 -m cli.main "$@"\\n' > /opt/ldpsim/.venv/bin/ldpsim
+chmod 755 /opt/ldpsim/.venv/bin/ldpsim
+"""
+SERVED = """
+install -d -o ldpsim-vault -g ldpsim-ask -m 710 /run/ldpsim-vault  # RuntimeDirectory=
+runuser -u ldpsim-vault -g ldpsim-ask -- {serve} 2> vault.log &
+until [ -S /run/ldpsim-vault/socket ]; do kill -0 $! && sleep 0.1; done
+question="from devices.vault.client import VaultDevice
+print(VaultDevice('/run/ldpsim-vault/socket', 2, 3.0).answer(b'x').name)"
+ask() {{ echo $1 $(PYTHONPATH={path} runuser -u $1 -- /opt/python/bin/python3 -c "$question"); }}
+ask flower
+ask nobody
+runuser -u flower -- ls /var/lib/ldpsim-vault || echo "flower sees no state"
+kill %1; wait
+"""
+
+
+@pytest.mark.deployment
+def test_the_commands_of_root_make_a_vault_with_a_user_of_its_own(tmp_path: Path) -> None:
+    """The blocks as they stand, and the unit's command, on a machine that only these processes see."""
+    places = ("unshare", "useradd", "runuser", "shred")
+    if os.geteuid() or any(shutil.which(tool) is None for tool in places):
+        pytest.skip(f"needs root, and {', '.join(places)}")
+    if subprocess.run(["unshare", "--mount", "true"], check=False).returncode:
+        pytest.skip("needs mount namespaces")
+    given = [str(ROOT), *(each for each in sys.path if each.endswith("site-packages"))]
+    names = [f"/opt/site-{number}" for number in range(len(given))]
+    sites = "\n".join(f"mkdir {name} && mount --bind {each} {name}" for name, each in zip(names, given, strict=True))
+    path = ":".join(names)
+    users, enrolment = blocks("sh-root")
+    (serve,) = re.findall(r"^ExecStart=(.*device serve.*)$", blocks("ini")[0], re.MULTILINE)
+    records = {"2": {"features": [2, 10], "neighbours": [1, 3]}}
+    files = f"""
+    cat > facts.json <<< '{{"facts": {{"n": 4, "d": 16, "classes": 2}}, "labels": {{"0": 0, "1": 1}}}}'
+    cat > own.json <<< '{{"facts": {{"n": 4, "d": 16, "classes": 2}}, "records": {json.dumps(records)}}}'
+    /opt/ldpsim/.venv/bin/ldpsim collector keygen collector
+    /opt/ldpsim/.venv/bin/ldpsim device policy --facts facts.json > policy.json
+    """
+    script = "\n".join([
+        "set -eu", MACHINE.format(prefix=sys.base_prefix, sites=sites, path=path), files, users, enrolment,
+        SERVED.format(serve=serve, path=path),
+    ])  # fmt: skip
+    done = subprocess.run(["unshare", "--mount", "bash", "-c", script], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=240, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = done.stdout.splitlines()
+    assert "flower COLLECTOR_REFUSED" in told  # the vault heard it, and wants its collector's signature
+    assert "nobody LEDGER_DAMAGED" in told  # the client's word for a vault that it cannot reach
+    assert "flower sees no state" in told
+    assert not (tmp_path / "own.json").exists()
+    assert "ldpsim-vault" not in Path("/etc/passwd").read_text()  # this machine is as it was
+
+
+@pytest.mark.deployment
+def test_the_supernode_s_unit_has_options_that_flower_knows() -> None:
+    command = Path(sys.executable).parent / "flower-supernode"
+    told = subprocess.run([command, "--help"], capture_output=True, text=True, timeout=120, check=True).stdout
+    (line,) = re.findall(r"^ExecStart=(.*flower-supernode.*)$", blocks("ini")[1], re.MULTILINE)
+    options = re.findall(r"--[a-z-]+", line)
+    assert len(options) == 6 and all(option in told for option in options)

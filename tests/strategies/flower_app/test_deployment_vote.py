@@ -1,6 +1,6 @@
 """A vote of four devices in vaults, asked through SuperNodes on loopback, beside the same devices on the local engine.
 
-About a minute: ``python -m pytest -m deployment``.
+About a minute: ``make deployment``.
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ from devices.enrolment.state import enrol
 from devices.policy.policy import policy_for_training
 from devices.training_task import Task
 from strategies.engines.grids import LocalGrid
+from strategies.federated.fedavg import EVERYBODY, FedAvg
 from strategies.flower_app.training_job import TrainingJob, is_training, run_training
-from strategies.rounds.fedavg import EVERYBODY, FedAvg, run_rounds
+from strategies.rounds.flower_rounds import run_rounds
 from strategies.rounds.training_grid import TrainingGrid
 
 PEOPLE, ROUNDS = 12, 2

@@ -10,7 +10,7 @@ import pytest
 
 from devices.data.population import Population
 from devices.datasets.npz_file import population_of
-from strategies.importing.summary import edge_counts, homophily, next_command, summarize
+from strategies.importing.summary import edge_counts, next_command, summarize
 
 GIVEN = np.array([[0, 1, 1, 2, 0, 3], [1, 0, 2, 2, 1, 1]])
 
@@ -37,8 +37,9 @@ def test_every_edge_given_is_accounted_for() -> None:
 
 
 def test_homophily_is_of_labelled_people() -> None:
-    assert homophily(_population()) == 0.5  # 0-1 of one class, 1-3 of two; person 2 has no label
-    assert homophily(_population(labels=np.full(5, -1))) is None
+    population = _population()
+    assert _summary(population)["homophily"] == population.homophily == 0.5  # 0-1, not 1-3; person 2 has no label
+    assert _summary(_population(labels=np.full(5, -1)))["homophily"] is None
 
 
 def test_counts() -> None:

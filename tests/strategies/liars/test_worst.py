@@ -16,6 +16,7 @@ from devices.mechanisms import (
     NoisyRow,
     OneBit,
     RandomizedResponse,
+    SubsetSelection,
     Window,
 )
 from devices.noise import NoiseStream, derive_key
@@ -81,6 +82,13 @@ def test_responses_of_features_and_labels() -> None:
     assert window.decode(response(window, said(window, true, false)), device=3).tolist() == [0, 4096, 0, 4096]
     grr = GRR.from_epsilon(1.0, categories=4)
     assert grr.decode(response(grr, said(grr, true, false)), device=3) == 2
+    three = SubsetSelection.from_epsilon(0.5, categories=7)
+    named = three.decode(response(three, said(three, true, record([], [], 6))), device=3)
+    assert np.flatnonzero(named).tolist() == [0, 2, 6]  # the claim and those after it, but not the true one
+    most = SubsetSelection(1 << 50, 6, 7)
+    assert most.decode(response(most, said(most, true, false)), device=3).tolist() == [True, False] + [True] * 5
+    same = three.decode(response(three, said(three, true, true)), device=3)
+    assert np.flatnonzero(same).tolist() == [1, 2, 3]
 
 
 def test_a_vote_says_what_the_list_speaks_against(population: Population) -> None:

@@ -43,14 +43,14 @@ def test_the_graph_is_the_one_that_trained(method: str, monkeypatch: pytest.Monk
         return train(self, graph, **more)
 
     monkeypatch.setattr(kind, "train", noting)
-    result = run(method, epsilon=6.0, public_features=method == "blink", out=tmp_path, save_reports=True)
+    result = run(method, epsilon=6.0, out=tmp_path, save_reports=True)
     graph = result.graph
     assert len(got) == 1 and graph.trained is got[0]
     assert graph.to_pyg().edge_index.numpy().tobytes() == got[0].edge_index.tobytes()
     assert graph.about["reports_sha256"] == result.record["devices"]["reports_sha256"]
     assert graph.about["edges"] == ("public" if method == "lpgnn" else "reconstructed")
     assert result.folder is not None
-    setup = set_up(RunOptions(method=method, clients=80, epsilon=6.0, public_features=method == "blink", out=None,
+    setup = set_up(RunOptions(method=method, clients=80, epsilon=6.0, out=None,
                               settings=QUICK if method in ("hogs", "blink", "lpgnn") else {}))  # fmt: skip
     public = public_knowledge(setup.population, setup.repeats[0].split, setup.options, setup.method)
     again = setup.method.reconstruct(Reports.load(result.folder / "reports"), public)

@@ -11,8 +11,9 @@ FACTS = GraphFacts(40_000, features=40, classes=3, words=5.0)
 
 
 def test_a_method_that_cannot_be_asked_has_its_reason_and_the_others_have_rows() -> None:
-    made = make_plan(["vote", "ldpgcn"], RunOptions(reporting="one-end"), FACTS, Wishes(), worth=False)
-    assert [row.method for row in made.rows] == ["vote"] and "one-end" in made.failures["ldpgcn"]
+    given = RunOptions(settings={"m": "100000"})
+    made = make_plan(["vote", "rgnn"], given, FACTS, Wishes(), worth=False)
+    assert [row.method for row in made.rows] == ["vote"] and "m=100000" in made.failures["rgnn"]
     assert made.to_dict()["cannot"] == dict(made.failures) and made.to_dict()["simulation"] is None
 
 

@@ -34,17 +34,20 @@ def test_a_method_that_was_not_measured_cannot_fit_where_its_reports_alone_do_no
 def test_the_private_part_stands_for_a_record_of_which_a_part_is_public() -> None:
     row = row_of(PAPER, RunOptions(method="lpgnn"), "user", 1.0)
     assert row.private_only == "list" and row.loss == 8.0
-    assert row.unprotected == ["bit adjacency", "relationship", "node"]  # the level of the plan has the private part
+    assert "a relationship" in row.not_protected
     clear = row_of(PAPER, RunOptions(method="fedavg-mlp"), "user", 1.0)
-    assert "user" in clear.unprotected and "relationship" not in clear.unprotected
+    assert "a person" in clear.not_protected and "a relationship" not in clear.not_protected
     assert clear.loss == float("inf") and "best_guess" not in clear.at_level
 
 
 def test_a_row_says_in_words_what_its_losses_leave_hidden() -> None:
     hogs = row_of(PAPER, RunOptions(method="hogs"), "user", 1.0)
-    assert hogs.in_words == "one friendship, all that a person reports: no meaningful protection"
+    assert hogs.not_protected.startswith(
+        "a relationship, all features, a person, a person as others report it: no mean"
+    )
+    assert hogs.protected.startswith("a bit (one feature): ")
     clear = row_of(PAPER, RunOptions(method="fedavg-mlp"), "user", 1.0)
-    assert clear.in_words == "all that a person reports, a person in what a trusted curator releases: in clear"
+    assert clear.not_protected.endswith(": in clear") and not clear.protected
 
 
 def test_settings_are_what_is_not_the_default() -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from devices.datasets.generated import generate
 from strategies.experiments.failures import Failed
+from strategies.planning.miniature import save
 from strategies.poison import running
 from strategies.poison.options import PoisonCell, PoisonOptions
 from strategies.poison.running import digest_of, poison, settings_of
@@ -55,6 +57,14 @@ def test_a_failed_cell_is_told(asked: Asked, tmp_path: Path, monkeypatch: pytest
     ((name, failed),) = found.failures
     assert name.split("_")[2] == "silent" and failed == Failed("no device answered")
     assert [row["attack"] for row in found.rows] == ["none"]
+
+
+def test_other_people_in_the_same_file_name_another_folder(asked: Asked, tmp_path: Path) -> None:
+    path, digests = tmp_path / "people.npz", set[str]()
+    for seed in range(2):
+        save(generate(60, seed=seed), path)
+        digests.add(digest_of(asked(run={"dataset": str(path), "clients": None})))
+    assert len(digests) == 2
 
 
 def test_settings_name_a_folder(asked: Asked) -> None:

@@ -2,17 +2,28 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from devices.atomic_files import exclusive_lock
-from strategies.results.folder import hold_folder, log_file, prepare, write_config, write_result
+from strategies.results.folder import (
+    hold_folder,
+    log_file,
+    origin_of,
+    prepare,
+    read_result,
+    upgraded,
+    write_config,
+    write_result,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,6 +42,33 @@ def test_an_interrupted_run_is_found_again_and_a_finished_one_is_not(tmp_path: P
         with hold_folder(tmp_path / "runs", **NAME) as (folder, _):
             assert folder.name == name
             write_result(folder, {})
+
+
+def test_no_run_goes_on_in_a_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with hold_folder(tmp_path, **NAME) as (first, _):
+        (first / "log.txt").write_text("2030-01-01 00:00:00,001 INFO hogs\n")
+        shutil.copytree(first, tmp_path / f"{first.name}-2")
+        write_result(first, {})
+    before = sorted((tmp_path / f"{first.name}-2").iterdir())
+    with hold_folder(tmp_path, **NAME) as (folder, _):
+        assert folder.name == f"{first.name}-3"
+    assert sorted((tmp_path / f"{first.name}-2").iterdir()) == before
+    assert capsys.readouterr().err == f"warning: {first}-2 is a copy of {first}; no run goes on in it\n"
+
+
+def test_the_origin_of_a_folder_is_that_of_its_copies(tmp_path: Path) -> None:
+    for name, log, result in (
+        ("a", "1\n", "{}"),
+        ("b", "1\nmore", ""),
+        ("c", "", "{}"),
+        ("d", "", "{}"),
+        ("e", "", ""),
+    ):
+        (tmp_path / name).mkdir()
+        for file, text in (("log.txt", log), ("result.json", result)):
+            if text:
+                (tmp_path / name / file).write_text(text)
+    assert [origin_of(tmp_path / name) for name in "abcdef"] == [b"1\n", b"1\n", b"{}", b"{}", None, None]
 
 
 HOLD = """
@@ -119,3 +157,33 @@ def test_a_folder_below_a_file_cannot_be_prepared(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="cannot be written"):
         prepare(tmp_path / "file" / "run")
+
+
+STORED = json.loads((Path(__file__).parents[2] / "curator/privacy/schema_1.json").read_text())
+
+
+def test_a_stored_result_of_schema_1_is_read_in_the_form_of_today(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(STORED["hogs-three-repeats"]))
+    found = read_result(path)
+    privacy = found["privacy"]
+    assert (found["schema"], privacy["collections"], privacy["repeats"], privacy["searched"]) == (2, 3, "instead", 0)
+    assert privacy["holds"]["bit_adjacency"]["value"] == 10.8
+    assert privacy["holds"]["bit_adjacency"]["of_one"] == {"value": 3.6, "delta": 0.0, "of": 3}
+    assert privacy["lifetime_per_device"]["user"]["max"] == privacy["holds"]["user"]["value"] == 1357.2
+    assert privacy["lifetime_per_device"]["complete"] is True
+    assert upgraded(found) is found  # a result of today is left alone
+    alone = upgraded(STORED["vote-public-features"])["privacy"]
+    assert (alone["collections"], alone["repeats"]) == (1, None) and alone["holds"]["user"]["private_value"] == 4
+
+
+@pytest.mark.parametrize("record", [{"schema": 1}, {"schema": 1, "privacy": []}, {"schema": True}, {"schema": 0}, {}])
+def test_a_result_that_lacks_its_parts_is_no_reason_to_stop(record: dict[str, Any]) -> None:
+    assert upgraded(dict(record)) == ({**record, "schema": 2} if record.get("schema") is not True
+                                      and record.get("schema") == 1 else record)  # fmt: skip
+
+
+def test_a_file_that_is_no_object_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text("[1]")
+    with pytest.raises(ValueError, match="no JSON object"):
+        read_result(tmp_path / "result.json")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from curator.methods import Budget, find
-from curator.privacy.guarantee import Level, private_part
+from curator.privacy.guarantee import Level
 from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts, Split
 from docs.rooms import ROOT
@@ -53,28 +53,28 @@ def test_a_degree_begins_where_the_last_one_ends(number: int, each: Any) -> None
 def test_each_level_has_its_word() -> None:
     found = record(
         bit_feature=Level("bounded", 1.0), relationship=Level("bounded", 4.0), vector=Level("bounded", 1024.0),
-        label=Level("unprotected", detail="labels are public"), user=Level("bounded", 18000.0),
+        label=Level("unprotected", reason="labels are public"), user=Level("bounded", 18000.0),
         node=Level("bounded", 36000.0),
     )  # fmt: skip
     assert texts(found) == [
-        "one feature: hidden fairly well (at most 73.2 % of the guesses right)",
-        "one friendship: hardly hidden (at most 98.3 % of the guesses right)",
-        "all features of a person, all that a person reports, a whole person: no meaningful protection",
-        "a person's class: in clear (labels are public)",
+        "a bit (one feature): hidden fairly well (best guess 73.2 %)",
+        "a relationship: hardly hidden (best guess 98.3 %)",
+        "all features, a person, a person as others report it: no meaningful protection",
+        "a person's label: in clear (labels are public)",
     ]
     assert [each.tone for each in privacy_in_words(found)] == ["good", "bad", "bad", "bad"]
 
 
 def test_a_figure_is_rounded_up() -> None:
-    assert word_of(bit_feature=Level("bounded", math.log(3)))[1] == "at most 75 % of the guesses right"
+    assert word_of(bit_feature=Level("bounded", math.log(3)))[1] == "best guess 75 %"
     assert "75.1 %" in word_of(bit_feature=Level("bounded", math.log(3) + 1e-4))[1]
 
 
 def test_a_public_class_is_not_counted_where_the_rest_is_hidden() -> None:
     holds = {"user": Level("bounded", 1.0), "node": Level("bounded", 30.0), "label": Level("unprotected")}
-    first, *_ = (text for text in texts(record(**holds)) if text.startswith("all that a person reports"))
-    assert first.endswith(": hidden fairly well (at most 73.2 % of the guesses right; not counted: the public class)")
-    assert "a whole person: no meaningful protection" in texts(record(**holds))
+    first, *_ = (text for text in texts(record(**holds)) if text.startswith("a person: "))
+    assert first.endswith(": hidden fairly well (best guess 73.2 %; not counted: the public label)")
+    assert "a person as others report it: no meaningful protection" in texts(record(**holds))
     holds["label"] = Level("bounded", 1.0)
     assert not any("not counted" in text for text in texts(record(**holds)))
 
@@ -85,42 +85,39 @@ def test_the_private_part_of_a_record_has_a_word_where_the_rest_is_public() -> N
     method = find("vote")()
     found = method.guarantee(facts, method.questions(facts, split, budget, "c"), budget)
     said = texts({**record(), "privacy": found.to_dict()})
-    assert "one feature, all features of a person: in clear (features are public in this setting)" in said
+    assert "a bit (one feature), all features: in clear (public)" in said
     assert (
-        "all that a person reports: hidden fairly well (at most 73.2 % of the guesses right; "
-        "not counted: the public feature vector and class)"
+        "a person: hidden fairly well (best guess 73.2 %; not counted: the public feature vector and label)"
     ) in said
-    assert "a whole person: no meaningful protection" in said
+    assert "a person as others report it: no meaningful protection" in said
     assert in_short({**record(), "privacy": found.to_dict()}) == (
-        "one friendship: partly hidden; "
-        "all that a person reports: hidden fairly well (not counted: the public feature vector and class)"
+        "a relationship: partly hidden; a person: hidden fairly well (not counted: the public feature vector and label)"
     )
-    assert private_part("features are public in this setting") is None is private_part("feature vector in clear")
 
 
 def test_friendships_that_were_found_are_not_hidden_whatever_the_bound_is() -> None:
     bound = {"relationship": Level("bounded", 1.0)}
     line = texts(record(0.992, 0.991, **bound))[1]
-    assert line == "one friendship: not hidden (99.2 % of the friendships recovered, 99.1 % of the guesses right)"
+    assert line == "a relationship: not hidden (99.2 % recovered, precision 99.1 %)"
     (low,) = [x for x in privacy_in_words(record(0.9, FOUND - 0.01, **bound)) if "relationship" in x.levels]
     assert (low.word, low.tone) == ("hidden fairly well", "good")
-    assert low.detail.endswith("; 90.0 % of the friendships found, 49.0 % of the guesses right")
+    assert low.detail.endswith("; 90.0 % found, precision 49.0 %")
     assert "found" in texts(record(0.2, 0.1))[-1]  # guessed from other reports
-    public = Level("unprotected", detail="edges are public")
-    assert "one friendship: in clear (edges are public)" in texts(record(1.0, 1.0, relationship=public))
+    public = Level("unprotected", reason="edges are public")
+    assert "a relationship: in clear (edges are public)" in texts(record(1.0, 1.0, relationship=public))
     assert recovered(record(1.0, 1.0, relationship=public)) is None
     assert recovered(record(0.9, 0.8, **bound)) == (0.9, 0.8)
 
 
 def test_all_levels_alike_are_everything() -> None:
-    open_ = Level("unprotected", detail="raw data, no noise")
+    open_ = Level("unprotected", reason="raw data, no noise")
     assert texts(record(1.0, 1.0, **dict.fromkeys(LEVELS, open_))) == ["everything: in clear (raw data, no noise)"]
     assert texts(record()) == ["everything: not asked"]
 
 
 def test_a_silent_level_says_so_unless_it_is_of_the_whole_record() -> None:
     found = texts(record(user=Level("bounded", 0.1)))
-    assert found[0] == "one feature, one friendship, all features of a person, a person's class: not asked"
+    assert found[0] == "a bit (one feature), a relationship, all features, a person's label: not asked"
     assert len(found) == 2
 
 
@@ -140,23 +137,22 @@ def test_the_page_has_the_thresholds() -> None:
 
 
 def test_the_page_has_the_subjects() -> None:
-    rows = dict(re.findall(r"^\| ([a-z' ]+) \| `(\w+)` \|", PAGE, re.MULTILINE))
-    assert rows == {spec.subject: level for level, spec in LEVELS.items() if spec.subject}
+    rows = dict(re.findall(r"^\| ([a-z'() ]+) \| `(\w+)` \|", PAGE, re.MULTILINE))
+    assert rows == {spec.subject: level for level, spec in LEVELS.items() if spec.spoken}
 
 
 def test_the_short_form_has_the_levels_that_comparisons_show_first() -> None:
     holds = {"relationship": Level("bounded", 14.0), "user": Level("bounded", 1.0), "vector": Level("bounded", 9.0)}
     assert in_short(record(0.9, 0.9, **holds)) == (
-        "one friendship: not hidden (90.0 % recovered); all that a person reports: hidden fairly well"
+        "a relationship: not hidden (90.0 % recovered); a person: hidden fairly well"
     )
-    assert in_short(record(**holds)).startswith("one friendship: no meaningful protection; all")
-    assert in_short(record(**dict.fromkeys(LEVELS, Level("unprotected", detail="x")))) == "everything: in clear"
+    assert in_short(record(**holds)).startswith("a relationship: no meaningful protection; a person")
+    assert in_short(record(**dict.fromkeys(LEVELS, Level("unprotected", reason="x")))) == "everything: in clear"
     asked = {"relationship": Level("bounded", 16.0), "user": Level("bounded", 8.0)}  # features were not asked
-    assert in_short(record(**asked)) == "one friendship, all that a person reports: no meaningful protection"
-    owned = {**dict.fromkeys(LEVELS, Level("unprotected", detail="x")), "central_node": Level("bounded", 1.0)}
+    assert in_short(record(**asked)) == "a relationship, a person: no meaningful protection"
+    owned = {**dict.fromkeys(LEVELS, Level("unprotected", reason="x")), "central_node": Level("bounded", 1.0)}
     assert in_short(record(**owned)) == (
-        "one friendship, all that a person reports: in clear; "
-        "a person in what a trusted curator releases: hidden fairly well"
+        "a relationship, a person: in clear; a person in owned data: hidden fairly well"
     )
 
 
@@ -164,16 +160,16 @@ def test_the_short_form_has_the_levels_that_comparisons_show_first() -> None:
     ("name", "budget", "said"),
     [
         ("raw", Budget(), "everything: in clear"),
-        ("lpgnn", Budget(epsilon=1.0, eps_labels=1.0), "one friendship: in clear; "
-         "all that a person reports: partly hidden (not counted: the public list)"),
+        ("lpgnn", Budget(epsilon=1.0, eps_labels=1.0), "a relationship: in clear; "
+         "a person: partly hidden (not counted: the public list)"),
         ("blink", Budget(epsilon=1.0, public_features=True),
-         "one friendship: partly hidden; all that a person reports: no meaningful protection"),
+         "a relationship: partly hidden; a person: no meaningful protection"),
         ("isolate", Budget(), "everything: not asked"),
         ("fedavg-mlp", Budget(),
-         "all that a person reports, a person in what a trusted curator releases: in clear"),
-        ("dp-fedavg", Budget(epsilon=1.0), "all that a person reports: in clear; "
-         "a person in what a trusted curator releases: hidden fairly well"),
-        ("mlp", Budget(), "all that a person reports, a person in what a trusted curator releases: in clear"),
+         "a person, a person in owned data: in clear"),
+        ("dp-fedavg", Budget(epsilon=1.0), "a person: in clear; "
+         "a person in owned data: hidden fairly well"),
+        ("mlp", Budget(), "a person, a person in owned data: in clear"),
     ],
 )  # fmt: skip
 def test_the_short_form_of_each_kind_of_method_is_true(name: str, budget: Budget, said: str) -> None:
@@ -184,10 +180,9 @@ def test_the_short_form_of_each_kind_of_method_is_true(name: str, budget: Budget
 
 
 def test_the_example_of_the_page_follows_from_its_figures() -> None:
-    public = "labels of training and validation nodes are public in this setting"
     found = record(
         0.992, 0.991, bit_feature=Level("bounded", 2.4), relationship=Level("bounded", 11.2),
-        vector=Level("bounded", 1440.0), label=Level("unprotected", detail=public), user=Level("bounded", 18234.4),
+        vector=Level("bounded", 1440.0), label=Level("unprotected", public=("label",)), user=Level("bounded", 18234.4),
         node=Level("bounded", 35028.8),
     )  # fmt: skip
     (example,) = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

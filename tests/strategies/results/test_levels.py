@@ -4,15 +4,16 @@ from typing import Any
 
 import pytest
 
+from curator.privacy.level import Level
 from strategies.results.levels import compared_levels, held, level_named
 
 
 def bounded(value: float, delta: float = 0.0) -> dict[str, Any]:
-    return {"status": "bounded", "value": value, "delta": delta, "detail": ""}
+    return Level("bounded", value, delta).to_dict()
 
 
-OPEN = {"status": "unprotected", "value": None, "delta": 0.0, "detail": "in clear"}
-UNASKED = {"status": "not asked", "value": None, "delta": 0.0, "detail": ""}
+OPEN = Level("unprotected", reason="in clear").to_dict()
+UNASKED = Level("not asked").to_dict()
 
 
 def at_bit(adjacency: dict[str, Any], feature: dict[str, Any]) -> dict[str, Any]:

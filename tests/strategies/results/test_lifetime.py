@@ -17,7 +17,7 @@ from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for_training
 from devices.training_task import GaussianUpdate, Task
 from strategies.engines.collect import collect
-from strategies.results.lifetime import extremes, ledger_levels, lifetime, nothing_known, read_ledgers
+from strategies.results.lifetime import Losses, extremes, ledger_levels, lifetime, nothing_known, read_ledgers
 from strategies.rounds import outbox
 
 Ask = Callable[..., tuple[Question, ...]]
@@ -26,7 +26,7 @@ Enrolled = Callable[..., State]
 
 def test_the_ledgers_say_what_was_released(enrolled: Enrolled, ask: Ask) -> None:
     state = enrolled()
-    assert lifetime(state) == nothing_known(complete=True)
+    assert lifetime(state) == nothing_known(complete=True).figures()
     collect(state.folder, ask(), devices=40, silent=frozenset(range(20)))
     found = lifetime(state)
     d = state.policy.facts.d
@@ -77,7 +77,7 @@ def test_a_row_that_was_changed_makes_the_figures_incomplete(enrolled: Enrolled,
     with sqlite3.connect(state.folder / "ledger.sqlite") as database:
         database.execute("UPDATE query_answer SET collection = 'other' WHERE device = 3")
     assert lifetime(State(state.folder))["complete"] is False
-    assert set(nothing_known(complete=False)) == {*ledger_levels(), "complete"}
+    assert set(nothing_known(complete=False).figures()) == {*ledger_levels(), "complete"}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,8 @@ def test_the_answers_of_a_training_are_those_of_the_device_that_gave_most(
             permit = one.join(task, "update", question.to_bytes(32, "little"))  # a repeat would be refused
             assert isinstance(permit, RoundPermit)
             one.enter(task, "update", permit, 10)
-    found, answers = read_ledgers(state, "first")
+    losses, answers = read_ledgers(state, "first")
+    found = losses.figures()
     assert (answers.most, answers.total, answers.complete) == (3, 6, True)
     assert answers.counts[[3, 4, 5, 9]].tolist() == [2, 1, 0, 3]
     largest = tasks["first", 2.0].loss("update")
@@ -137,3 +138,13 @@ def test_deltas_add_up_beside_the_losses_and_are_left_out_where_there_are_none()
     assert extremes(losses, deltas) == {"max": 3.0, "mean": 1.333333334, "delta": 3e-5}
     assert extremes(losses, 0 * deltas) == {"max": 3.0, "mean": 1.333333334}
     assert extremes(np.array([1.0, np.inf]), deltas[:2]) == {"max": None, "mean": None}
+
+
+def test_the_ledgers_of_two_collections_add_up_device_by_device() -> None:
+    levels = ({"user": np.array([1.0, 4.0])}, {"user": np.array([5.0, 0.5])})
+    deltas = ({"user": np.array([0.0, 1e-6])}, {"user": np.array([0.0, 2e-6])})
+    first, second = (Losses(loss, delta, True) for loss, delta in zip(levels, deltas, strict=True))
+    both = (first + second).figures()
+    assert both == {"user": {"max": 6.0, "mean": 5.25, "delta": pytest.approx(3e-6)}, "complete": True}
+    assert not (first + Losses(*(levels[0], deltas[0]), complete=False)).complete
+    assert (first + nothing_known(complete=False)).figures()["user"] == {"max": None, "mean": None}

@@ -30,10 +30,11 @@ def test_losses_are_complete_where_every_shard_is_on_its_machine_since_its_enrol
         ({}, False), ({0: place}, True), ({0: replace(place, known=False)}, False), ({0: Place("two")}, False)
     ):  # fmt: skip
         state.write_places(places)
-        assert lifetime_on_machines(state, workers=None, address=None)["complete"] is complete, places
+        assert lifetime_on_machines(state, workers=None, address=None).complete is complete, places
     state.write_places({0: place})
-    assert lifetime_on_machines(state, workers=None, address=None) == nothing_known(complete=True)
-    devices, losses = losses_of_part(tmp_path / "one" / state.devices_id / "part-0", [0])
+    found = lifetime_on_machines(state, workers=None, address=None)
+    assert found.figures() == nothing_known(complete=True).figures()
+    devices, losses = losses_of_part(tmp_path / "one" / "shards" / state.devices_id / "part-0", [0])
     assert devices.tolist() == list(range(40)) and losses.levels["user"].shape == (40,) and losses.complete
     parts.folders()[0].rename(tmp_path / "away")
-    assert lifetime_on_machines(state, workers=None, address=None)["complete"] is False
+    assert lifetime_on_machines(state, workers=None, address=None).complete is False

@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from curator.privacy.level import Level
 from strategies import RunOptions, simulate
+from strategies.experiments.match_budgets import guarantee_before
 from strategies.results.averages import mean, spread
-from strategies.results.outcome import Repeat
+from strategies.results.outcome import Repeat, Spent
 from strategies.results.record import assemble
+from strategies.runs.set_up import set_up
 from strategies.setup.run_setup import RunSetup
 
 
@@ -32,23 +36,24 @@ def test_the_mean_leaves_out_what_is_not_known() -> None:
 
 def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three repeats with figures of our own: means, the spread, sums, those of the first and those of the last."""
-    seen: list[tuple[RunSetup, Sequence[Repeat]]] = []
+    seen: list[tuple[RunSetup, Sequence[Repeat], Spent]] = []
 
-    def watched(setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float]) -> dict[str, Any]:
-        seen.append((setup, repeats))
-        return assemble(setup, repeats, seconds)
+    def watched(
+        setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float], spent: Spent
+    ) -> dict[str, Any]:  # fmt: skip
+        seen.append((setup, repeats, spent))
+        return assemble(setup, repeats, seconds, spent)
 
     monkeypatch.setattr("strategies.runs.simulate.assemble", watched)
     settings = {"epochs": "1"}
     simulate(RunOptions(clients=40, repeats=3, settings=settings, reference=False, nulls=False, out=None))
-    ((setup, repeats),) = seen
+    ((setup, repeats, spent),) = seen
     figures = (0.2, 0.3, 0.7)
     changed = [
         replace(
             repeat,
             accuracy={"test": figure, "val": figure / 2, "macro_f1": figure / 4},
             reference=None if number == 0 else figure,
-            lifetime={"user": number},
             seeded=number != 1,
             outcome=replace(
                 repeat.outcome,
@@ -64,7 +69,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
         )
         for number, (repeat, figure) in enumerate(zip(repeats, figures, strict=True))
     ]
-    record = assemble(setup, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0})
+    record = assemble(setup, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0}, spent)
     assert record["accuracy"] == {
         "test": pytest.approx(0.4), "val": pytest.approx(0.2), "macro_f1": pytest.approx(0.1),
         "per_repeat": list(figures), "std": pytest.approx(statistics.stdev(figures)),
@@ -75,9 +80,70 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
     assert record["reconstruction"]["edges"] == pytest.approx(4) and record["devices"]["silent"] == 0
     assert record["reconstruction"]["edge_recall"] == pytest.approx(0.4)
     assert record["reconstruction"]["posterior"]["figure"] == figures[0]  # a method's notes: the first repeat's
-    assert record["privacy"]["lifetime_per_device"] == {"user": 2} and record["simulation_seeded"] is False
-    assert record["privacy"]["collections"] == 3
+    assert record["simulation_seeded"] is False
     searched = replace(setup, settings=replace(setup.settings, collections=5))
-    assert assemble(searched, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0})["privacy"]["collections"] == 8
+    privacy = assemble(searched, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0}, spent)["privacy"]
+    assert (privacy["collections"], privacy["searched"]) == (3, 5)
     digests = [hashlib.sha256(repeat.split.test.astype("<i8").tobytes()).hexdigest() for repeat in setup.repeats]
     assert record["dataset"]["scored_sha256"] == digests and len(set(digests)) == 3
+
+
+def _privacy(**given: Any) -> dict[str, Any]:
+    """Return the section about privacy of a small run with three repeats, and of the same with one as ``alone``."""
+    made = {"clients": 40, "settings": {"epochs": "1"}, "reference": False, "nulls": False, "out": None, **given}
+    once = {name: value for name, value in made.items() if name != "repeats_vary"}  # it needs several repeats
+    several = simulate(RunOptions(**made, repeats=3)).record["privacy"]  # type: ignore[arg-type]
+    alone = simulate(RunOptions(**once)).record["privacy"]  # type: ignore[arg-type]
+    return {**several, "alone": alone}
+
+
+@pytest.mark.parametrize("vary", ["noise", "all"])
+@pytest.mark.parametrize("noise", [None, 5], ids=["os", "seed"])
+def test_what_the_same_people_are_asked_again_with_fresh_noise_adds_up(vary: str, noise: int | None) -> None:
+    """HoGS at epsilon 4: a bit of a list loses 3.6, and 10.8 in three collections of the same people."""
+    privacy = _privacy(method="hogs", epsilon=4.0, repeats_vary=vary, seeds={"noise": noise})
+    assert privacy["collections"] == 3 and privacy["repeats"] == ("again" if noise is None else "instead")
+    assert privacy["holds"]["bit_adjacency"]["value"] == pytest.approx(10.8)
+    for name, level in privacy["holds"].items():
+        alone = privacy["alone"]["holds"][name]
+        if level["status"] != "bounded":
+            assert level["status"] == alone["status"] and level["of_one"] is None
+            continue
+        assert level["value"] == pytest.approx(3 * alone["value"]), name
+        beside = None if noise is None else {"value": alone["value"], "delta": 0.0, "of": 3}
+        assert level["of_one"] == beside, name
+    life, once = privacy["lifetime_per_device"], privacy["alone"]["lifetime_per_device"]
+    assert life["user"]["max"] == pytest.approx(privacy["holds"]["user"]["value"])
+    assert life["user"]["mean"] == pytest.approx(3 * once["user"]["mean"]) and life["complete"]
+    assert any("3 times" in reason for reason in privacy["why_they_differ"])
+
+
+def test_the_same_question_under_the_same_noise_is_one_collection() -> None:
+    """Only the division into training and test people varies: each device gives the same bytes three times."""
+    privacy = _privacy(method="hogs", epsilon=4.0, repeats_vary="split")
+    assert (privacy["collections"], privacy["repeats"]) == (1, None)
+    assert privacy["holds"] == privacy["alone"]["holds"]
+    assert privacy["lifetime_per_device"] == privacy["alone"]["lifetime_per_device"]
+
+
+def test_labels_are_asked_of_other_people_in_each_division() -> None:
+    """Nobody is asked for the label in all three collections, and everybody for the features."""
+    people = {"method": "lpgnn", "clients": 20, "label_rate": 0.05, "seed": 1}
+    privacy = _privacy(**people, epsilon=2.0, repeats_vary="all")
+    setups = set_up(RunOptions(**people, repeats=3)).repeats  # type: ignore[arg-type]
+    asked = np.bincount(np.concatenate([repeat.split.labelled for repeat in setups])).max()
+    assert asked < 3
+    assert privacy["holds"]["label"]["value"] == pytest.approx(asked * privacy["alone"]["holds"]["label"]["value"])
+    assert privacy["holds"]["vector"]["value"] == pytest.approx(3 * privacy["alone"]["holds"]["vector"]["value"])
+
+
+def test_an_owner_that_answers_again_loses_what_three_times_the_queries_lose() -> None:
+    def level(queries: int, repeats: int) -> Level:
+        vary = "noise" if repeats > 1 else "all"
+        options = RunOptions(method="privgnn", clients=120, settings={"queries": str(queries)}, repeats=repeats,
+                             repeats_vary=vary, seeds={"noise": None}, out=None)  # fmt: skip
+        return guarantee_before(set_up(options)).holds["central_node"]
+
+    alone, again, thrice = level(8, 1), level(8, 3), level(24, 1)
+    assert (again.value, again.delta) == (thrice.value, alone.delta)
+    assert (alone.value or 0) < (again.value or 0) < 3 * (alone.value or 0)

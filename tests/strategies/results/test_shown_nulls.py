@@ -9,6 +9,7 @@ from strategies.results.shown_nulls import (
     NULLS,
     STANDINGS,
     asking_nobody,
+    asks_nobody,
     best_null,
     null_columns,
     nulls_of,
@@ -39,10 +40,11 @@ def test_every_name_has_its_attribute() -> None:
     assert attributes == {f"shuffled_{name}": name for name in ("features", "adjacency", "label", "all")}
 
 
-def test_the_best_null_model_is_not_chance_unless_it_is_alone() -> None:
+def test_chance_is_a_null_model_as_the_others_are() -> None:
     found = nulls_of({"nulls": SECTION})
-    assert best_null(found) == "shuffled_all"
-    assert best_null({"chance": found["chance"]}) == "chance"
+    assert best_null(found) == "chance"
+    assert best_null({**found, "chance": {"test": 0.55}}) == "shuffled_all"
+    assert best_null({"features_alone": {"test": 0.5}, "chance": {"test": 0.5}}) == "chance"
     assert best_null({}) is None
 
 
@@ -64,6 +66,20 @@ def test_the_standing_of_a_method(changes: dict[str, Any], standing: str) -> Non
     assert found is not None and found["standing"] == standing and standing in STANDINGS
 
 
+def test_a_result_whose_margin_left_chance_out_gets_that_over_chance() -> None:
+    """Here chance had 27.6 % and the best other null model 22.0 %: the method is 40.8 points above what is best."""
+    over = {"value": 0.408, "low": 0.37, "high": 0.44}
+    old = said(above_nulls=True, margin={"value": 0.464, "low": 0.43, "high": 0.5}, over_chance=over, bought={},
+               best_null="shuffled_all")["verdict"]  # fmt: skip
+    nulls = {"chance": {"test": 0.276}, "shuffled": {"all": {"test": 0.22}}}
+    found = verdict_of({"verdict": old, "nulls": nulls})
+    assert found is not None and (found["margin"], found["best_null"], found["standing"]) == (over, "chance", "above")
+    assert found["text"] == "The method is above chance: 40.8 +- 3.5 points. No null model is better than chance."
+    nulls["chance"] = {"test": 0.21}
+    found = verdict_of({"verdict": old, "nulls": nulls})
+    assert found is not None and (found["margin"], found["text"]) == (old["margin"], "text")
+
+
 def test_columns_are_the_same_for_every_result() -> None:
     verdict = verdict_of(said(above_nulls=False, margin=MARGIN))
     row = null_columns(nulls_of({"nulls": SECTION}), verdict)
@@ -73,8 +89,8 @@ def test_columns_are_the_same_for_every_result() -> None:
     assert set(null_columns({}, None).values()) == {None}
 
 
-PUBLIC, REPORTED = {"status": "unprotected", "detail": "edges are public in this setting"}, {"status": "bounded"}
-IN_CLEAR = {"status": "unprotected", "detail": "sent in clear"}
+PUBLIC, REPORTED = {"status": "unprotected", "public": ["adjacency"]}, {"status": "bounded"}
+IN_CLEAR = {"status": "unprotected"}  # the attribute is reported without noise: it is not public
 
 
 @pytest.mark.parametrize(
@@ -85,12 +101,37 @@ IN_CLEAR = {"status": "unprotected", "detail": "sent in clear"}
         (PUBLIC, PUBLIC, REPORTED, 9, "chance"), (PUBLIC, PUBLIC, PUBLIC, 0, None),
     ],
 )  # fmt: skip
-def test_asking_nobody_leaves_what_public_data_give(
+def test_asking_nobody_leaves_what_public_data_give_also_in_results_of_before(
     edges: dict[str, Any], features: dict[str, Any], label: dict[str, Any], asked: int, expected: str | None
 ) -> None:
     nulls = {"chance": {"test": 0.2}, "graph_alone": {"test": 0.5}, "features_alone": {"test": 0.6}}
     levels = {"relationship": edges, "bit_feature": features, "label": label}
-    holds = {name: {"detail": "", **entry} for name, entry in levels.items()}
+    holds = {name: {"public": [], **entry} for name, entry in levels.items()}
     record = {"nulls": nulls, "privacy": {"holds": holds}, "devices": {"asked": asked}}
     assert asking_nobody(record) == expected
     assert asking_nobody({**record, "nulls": None}) is None
+    nulls["shuffled"] = {"features": {"test": 0.8}, "all": {"test": 0.7}}
+    assert asking_nobody(record) == (None if expected is None else "shuffled_all")
+    named = {**record, "verdict": {"ask_nobody": ["chance", "graph_alone"]}}
+    assert asking_nobody(named) == (None if expected is None else "graph_alone")
+
+
+@pytest.mark.parametrize(
+    ("reported", "names"),
+    [
+        ((), {"graph_alone", "common_neighbours", "pagerank", "features_alone"}),
+        (("adjacency",), {"features_alone"}),
+        (("features",), {"graph_alone", "common_neighbours", "pagerank"}),
+        (("label",), {"common_neighbours", "pagerank"}),
+        (("adjacency", "features"), set()),
+    ],
+)
+def test_a_null_model_asks_nobody_if_nobody_reports_what_it_reads(reported: tuple[str, ...], names: set[str]) -> None:
+    """The method on shuffled data is one of them only where all that is private is shuffled."""
+    found = {name for name in NULLS if asks_nobody(name, reported)}
+    assert found == names | {"chance", "shuffled_all"}
+
+
+def test_features_alone_of_links_learn_from_the_edges() -> None:
+    assert asks_nobody("features_alone", ["adjacency"]) and not asks_nobody("features_alone", ["adjacency"], links=True)
+    assert asks_nobody("features_alone", ["label"], links=True) and not asks_nobody("features_alone", ["label"])

@@ -22,7 +22,10 @@ def right(share: float) -> Score:
 def repeats(*several: dict[str, float]) -> Any:
     """Repeats with the accuracy of the method (``own``) and of its null models."""
     nulls = [{name: right(share) for name, share in each.items() if name != "own"} for each in several]
-    return [SimpleNamespace(score=right(each["own"]), nulls=found) for each, found in zip(several, nulls, strict=True)]
+    return [
+        SimpleNamespace(score=right(each["own"]), nulls=found, ask_nobody=tuple(found)[::2])
+        for each, found in zip(several, nulls, strict=True)
+    ]
 
 
 HOGS = {"own": 0.727, "chance": 0.3, "graph_alone": 0.788, "features_alone": 0.5, "shuffled_adjacency": 0.32,
@@ -47,7 +50,7 @@ def test_a_null_that_is_better() -> None:
     found = verdict_of(repeats(HOGS))
     assert found is not None and found["above_chance"] is True and found["above_nulls"] is False
     assert found["best_null"] == "graph_alone" and found["margin"]["value"] == pytest.approx(-0.06, abs=2e-3)
-    assert "A null model beats it: labels spread over the graph alone are 6.0 +- 2.4 points better." in found["text"]
+    assert "A null model beats it: labels spread over the graph alone are 6.0 (3." in found["text"]
     assert "The private features bought 0.2 +- 0.4 points: nothing measurable." in found["text"]
     assert found["bought"]["features"]["value"] == pytest.approx(0.0025)
     assert found["bought"]["adjacency"]["low"] > 0.3
@@ -69,7 +72,7 @@ def test_a_method_above_all_nulls_names_the_best() -> None:
 
 def test_above_means_above_with_the_interval() -> None:
     """A margin of half a person is no proof, and a shuffled run is a null model as the others are."""
-    found = verdict_of(repeats({"own": 0.5025, "chance": 0.5, "shuffled_features": 0.5, "shuffled_all": 0.5}))
+    found = verdict_of(repeats({"own": 0.5025, "chance": 0.4975, "shuffled_features": 0.5, "shuffled_all": 0.5}))
     assert found is not None
     assert found["margin"]["value"] > 0 and found["above_nulls"] is False and found["above_chance"] is False
     assert found["best_null"] == "shuffled_features"
@@ -77,15 +80,34 @@ def test_above_means_above_with_the_interval() -> None:
     assert "not measurably above chance" in found["text"]
 
 
-def test_chance_is_no_null_model_of_the_margin() -> None:
-    found = verdict_of(repeats({"own": 0.4, "chance": 0.2}))
-    assert found is not None
-    assert (found["above_chance"], found["above_nulls"], found["margin"], found["best_null"]) == (
-        True,
-        None,
-        None,
-        None,
-    )
+def test_chance_is_a_null_model_of_the_margin() -> None:
+    """The method is 46.5 points above the other null model, and 41.0 above chance."""
+    found = verdict_of(repeats({"own": 0.684, "chance": 0.276, "features_alone": 0.22}))
+    assert found is not None and (found["above_nulls"], found["best_null"]) == (True, "chance")
+    assert [found["margin"][end] for end in ("value", "low")] == [found["over_chance"][end] for end in ("value", "low")]
+    assert found["margin"]["value"] == pytest.approx(0.41)
+    assert "No null model is better than chance." in found["text"] and "best null model" not in found["text"]
+    alone = verdict_of(repeats({"own": 0.4, "chance": 0.2}))
+    assert alone is not None and alone["best_null"] == "chance" and alone["above_nulls"] is True
+
+
+def test_fields_say_how_the_intervals_were_made_and_few_repeats_are_named() -> None:
+    found = [verdict_of(repeats(*[HOGS] * number)) for number in (1, 3, 5)]
+    assert [each and each["interval"]["of"] for each in found] == ["one repeat", "few repeats", "repeats"]
+    assert [each and each["interval"]["repeats"] for each in found] == [1, 3, 5]
+    assert [each is not None and "few repeats (3), so" in each["text"] for each in found] == [False, True, False]
+    for each in found:
+        assert each is not None and 0.025 / 6 < each["interval"]["tail_of_each_null"] <= 0.025
+        assert set(each["over"]) == {"graph_alone", "features_alone"}
+        assert each["margin"]["value"] == each["over"]["graph_alone"]["value"]
+        assert each["margin"]["high"] >= each["over"]["graph_alone"]["high"]  # corrected
+
+
+def test_null_models_that_ask_nobody_are_named_if_they_do_in_every_repeat() -> None:
+    several = repeats(HOGS, HOGS)
+    several[1].ask_nobody = ("features_alone", "chance")
+    found = verdict_of(several)
+    assert found is not None and found["ask_nobody"] == ["chance", "features_alone"]
 
 
 def test_repeats_are_paired() -> None:

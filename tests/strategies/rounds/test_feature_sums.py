@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 from flwr.app import Message
+from scipy.sparse import csr_array
 
 from devices.data.population import Population, Record
-from devices.federated.exchange import Sums, pack_contribution
+from devices.federated.exchange import Sums, pack_contribution, read_contribution
 from devices.federated.wire import EXCHANGE_TYPE, exchange_reply, read_own
 from devices.training_task import Task
 from strategies.engines.grids import DirectGrid
@@ -54,6 +55,23 @@ def sums(
 def without(population: Population, person: int, other: int) -> Record:
     record = population.record(person)
     return replace(record, neighbours=record.neighbours[record.neighbours != other])
+
+
+def test_sums_are_those_of_the_normalised_adjacency(population: Population) -> None:
+    """S X with S = D^-1/2 (A + I) D^-1/2, by dense matrices; X are the features as devices send them."""
+    listed, features = np.eye(PEOPLE), np.zeros((PEOPLE, TASK.d))
+    for person in range(PEOPLE):
+        neighbours, columns, values = read_contribution(pack_contribution(population.record(person), TASK))
+        listed[person, neighbours] = 1
+        features[person, columns] = values
+    root = 1 / np.sqrt(listed.sum(axis=1))
+    spread = root[:, None] * listed * root
+    for person, data in sums(population).items():
+        found = Sums.from_bytes(data)
+        near = np.flatnonzero(listed[person])
+        rows = csr_array((found.values, found.columns, found.indptr), shape=(len(near), TASK.d)).toarray()
+        np.testing.assert_allclose(rows, (spread @ features)[near], rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(found.weights, spread[person, near], rtol=1e-6)
 
 
 def test_a_contribution_is_that_of_its_node_whatever_number_it_claims(population: Population) -> None:

@@ -24,6 +24,7 @@ from strategies.rounds.collect_once import Collected
 from strategies.rounds.reading import read_reports
 from strategies.runs.set_up import run_of, set_scene, set_up
 from strategies.setup.options import RunOptions
+from strategies.setup.read_options import read_alone
 
 HOSTILE = range(0, 40, 4)
 
@@ -76,7 +77,7 @@ def test_hostile_bytes_do_not_end_a_run(method: str, given: dict, tmp_path: Path
     for seed in range(2):
         options = RunOptions(**{"method": method, "clients": 40, "nulls": False, "reference": False, "seed": seed,
                                 "out": None, "settings": {"epochs": "2"}, **given})  # fmt: skip
-        setup = set_up(options)
+        setup = set_up(read_alone(options)[0])
         scene = set_scene(setup, 0, tmp_path, tmp_path / f"state-{seed}", quiet)
         object.__setattr__(scene, "around", lambda grid, folder, seed=seed: HostileGrid(grid, seed))
         outcome = run_of(setup.method).work(scene)

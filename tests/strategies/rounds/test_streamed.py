@@ -1,7 +1,4 @@
-"""Reports that are decoded as they come are those of the bytes, whatever the order of the replies.
-
-Covers outbox.
-"""
+"""Reports that are decoded as they come are those of the bytes, whatever the order of the replies."""
 
 from __future__ import annotations
 

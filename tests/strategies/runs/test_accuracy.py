@@ -27,4 +27,4 @@ def test_cora_is_within_five_points(data_dir: Path, given: dict[str, object], ex
     record = simulate(options).record
     assert abs(record["accuracy"]["test"] - expected) <= 0.05
     assert record["config"]["provenance"]["tau"].startswith("ours")
-    assert record["privacy"]["collections"] > 2  # the search asked people too
+    assert record["privacy"]["searched"] > 0  # the search asked people too

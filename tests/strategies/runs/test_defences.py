@@ -31,7 +31,8 @@ LOCAL = [name for name in sorted(table()) if _is_local(name)]
 def _options(name: str, **given: Any) -> RunOptions:
     if find(name).auto_share:
         given["feature_share"] = 0.3
-    settings = {"epochs": "2", **SETTINGS.get(name, {})}
+    short = {"epochs": "2"} if find(name)().trains_network() else {}
+    settings = {**short, **SETTINGS.get(name, {})}
     return RunOptions(**{"method": name, "clients": 60, "reference": False, "nulls": False, "out": None,
                          "settings": settings, **given})  # fmt: skip
 
@@ -97,5 +98,5 @@ def test_a_hash_changes_with_a_defence_alone() -> None:
 
 
 def test_an_owner_has_nothing_to_defend() -> None:
-    with pytest.raises(ValueError, match="--defence all: b1 has raw records"):
+    with pytest.raises(ValueError, match="--defence all: b1 does not read it"):
         set_up(_options("b1", defence="all", clients=300, settings={}))

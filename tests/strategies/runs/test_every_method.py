@@ -25,7 +25,9 @@ def _options(name: str, **given: Any) -> RunOptions:
     kind = find(name)
     owner = issubclass(kind, OwnerMethod)
     people = 300 if owner else 200 if "dataset" in given else 60
-    quick = {"rounds": "2"} if _in_rounds(kind) else {"epochs": "3"}
+    quick = {"rounds": "2"} if _in_rounds(kind) else {"epochs": "3"} if kind().trains_network() else {}
+    if name == "isolate":
+        quick = {"local_steps": "3"}
     if "queries" in _keys(kind):
         quick["queries"] = "3"
     settings = {**quick, **SETTINGS.get(name, {})}

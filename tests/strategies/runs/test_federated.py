@@ -1,6 +1,6 @@
 """Federated trainings end to end on a small graph: Flower's strategies, refusals, dropouts, bytes, privacy.
 
-Covers federated_network, federated_training, isolated, rounds/dp_fedavg, rounds/feature_sums and setup/checks.
+Covers federated_network, federated_training, isolated, rounds/feature_sums and setup/checks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from devices.datasets.generated import CLASSES, FEATURES, generate
 from devices.enrolment.state import State
 from devices.federated.wire import WEIGHTS
 from strategies import Refused, RunFailed, RunOptions, simulate
-from strategies.rounds.fedavg import EVERYBODY
+from strategies.federated.fedavg import EVERYBODY
 from strategies.runs import federated as federated_run
 from strategies.runs import isolated as isolated_run
 from strategies.runs.federated_training import Training
@@ -31,7 +31,8 @@ SMALL = {"clients": 60, "reference": False, "nulls": False}
 
 
 def run(tmp_path: Path, method: str, **more: Any) -> dict[str, Any]:
-    settings = {"rounds": "3", **more.pop("settings", {})}
+    rounds = {} if method == "isolate" else {"rounds": "3"}
+    settings = {**rounds, **more.pop("settings", {})}
     options = RunOptions(method=method, out=tmp_path, settings=settings, **{**SMALL, **more})
     return simulate(options).record
 
@@ -220,8 +221,8 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
 
     from curator.methods.federated.private import DPFedAvg
     from devices.federated.wire import weights_record
-    from strategies.rounds.dp_fedavg import private
-    from strategies.rounds.fedavg import seeded
+    from strategies.federated.dp_fedavg import private
+    from strategies.rounds.flower_rounds import seeded
 
     start = np.zeros(4000)
     asked = Message(RecordDict({"config": ConfigRecord()}), 1, MessageType.TRAIN)
@@ -242,8 +243,8 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
 
 def test_options_that_do_not_fit_are_one_line(tmp_path: Path) -> None:
     for more, line in (
-        ({"save_reports": True}, "not on reports"), ({"engine": "flower"}, "--engine flower"),
-        ({"gnn": "sage"}, "--gnn"), ({"private_labels": True}, "stay on the device"),
+        ({"save_reports": True}, "fedavg-mlp does not read it"), ({"engine": "flower"}, "--engine flower"),
+        ({"gnn": "sage"}, "--gnn"), ({"private_labels": True}, "--private-labels: fedavg-mlp does not read it"),
         ({"settings": {"rounds": "x"}}, "rounds=x"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=line):
@@ -252,7 +253,7 @@ def test_options_that_do_not_fit_are_one_line(tmp_path: Path) -> None:
 
 
 def test_isolated_devices_send_nothing(tmp_path: Path) -> None:
-    record = run(tmp_path, "isolate", settings={"rounds": "1", "local_steps": "5"})
+    record = run(tmp_path, "isolate", settings={"local_steps": "5"})
     assert record["devices"]["asked"] == 0 and record["communication"]["uplink_bytes"] == 0
     assert record["privacy"]["lifetime_per_device"]["user"]["max"] == 0
 

@@ -21,6 +21,7 @@ import pytest
 from curator.methods import RGNN, Budget, OwnerMethod, Reference, find, table
 from devices.facts import PublicFacts, Split
 from strategies import RunOptions, simulate
+from strategies.setup.read_options import read_alone
 
 N, D, CLASSES = 40, 12, 3
 LOCAL = sorted(
@@ -69,7 +70,7 @@ def _run(name: str, path: Path, **given: Any) -> dict[str, Any]:
         method=name, dataset=str(path), settings=settings, split="file", reference=False, nulls=False,
         epsilon=40.0, **{"out": None, **given},
     )  # fmt: skip
-    return simulate(options).record
+    return simulate(read_alone(options)[0]).record
 
 
 @pytest.mark.parametrize("what", HARD)

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from curator.methods import table
 from curator.methods.base import Budget
 from curator.methods.federated.private import DPFedAvg
 from curator.privacy.federated import updates_epsilon
@@ -64,7 +65,7 @@ KINDS: dict[str, list[str]] = {
     "fedadam": ["--set", "rounds=4", "--set", "server_optimiser=adam", "--set", "fraction=0.5"],
     "fedgcn": ["--set", "rounds=4"],
     "fedavg-gnn": ["--set", "rounds=4"],
-    "dp-fedavg": ["--set", "rounds=4", "--set", "evaluate_every=1"],
+    "dp-fedavg": ["--set", "rounds=4"],
     "dp-adaptive": ["--set", "rounds=4", "--set", "fraction=0.5", "--set", "clipping=adaptive",
                     "--set", "noise_multiplier=1.5"],
     "ldp-fedavg": ["--set", "rounds=6", "--set", "fraction=0.5", "--epsilon", "6"],
@@ -73,6 +74,10 @@ KINDS: dict[str, list[str]] = {
     "isolate": ["--set", "local_steps=3"],
 }  # fmt: skip
 METHOD = {"fedadam": "fedavg-mlp", "dp-adaptive": "dp-fedavg"}
+# Every method that trains in rounds is killed; one that is not named above has these settings.
+_IN_ROUNDS = {name: kind.trained_by for name, kind in table().items() if kind.in_rounds}
+_SILOS = {"silos": ["--set", "silos=3"]}
+KINDS |= {name: ["--set", "rounds=4", *_SILOS.get(by, [])] for name, by in _IN_ROUNDS.items() if name not in KINDS}
 
 
 def command(kind: str, out: Path) -> list[str]:
@@ -185,6 +190,12 @@ CASES = [
     ("silo-fedgcn", "reply", 20, 0), ("silo-fedgcn", "saved", 3, 2), ("silo-fedgcn", "unsaved", 3, 1),
     ("silo-fedavg-gcn", "saved", 3, 2), ("isolate", "result", 1, 0),
 ]  # fmt: skip
+_OF = {
+    "devices": [("reply", 30, 1), ("unsaved", 4, 2), ("saved", 3, 2)], "silos": [("saved", 3, 2)],
+    "alone": [("result", 1, 0)],
+}  # fmt: skip
+CASES += [(name, *case) for name, by in _IN_ROUNDS.items() if all(name != given[0] for given in CASES)
+          for case in _OF[by]]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "moment", "count", "checkpoint"), CASES)

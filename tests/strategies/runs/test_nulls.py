@@ -19,6 +19,7 @@ from strategies import RunOptions, simulate
 from strategies.people.shuffled import shuffled
 from strategies.progress import quiet
 from strategies.runs import nulls as module
+from strategies.runs import run as run_module
 from strategies.runs.asking import ask_devices
 from strategies.runs.one_report import OneReportRun
 from strategies.runs.run import Scene
@@ -268,6 +269,32 @@ def test_each_kind_of_run_has_its_null_models(
     assert (found["graph_alone"] is not None, found["features_alone"] is not None) == alone
     assert 0 <= found["chance"]["test"] <= 1
     assert (record["verdict"]["margin"] is None) == (record["verdict"]["above_nulls"] is None)
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "taught"),
+    [
+        ({"method": "vote", "public_features": True}, {"features_alone"}, True),
+        ({"method": "hogs", "public_features": True}, {"features_alone"}, False),
+        ({"method": "hogs"}, set(), False),
+        ({"method": "upgnet"}, {"graph_alone"}, False),
+        ({"method": "sbp", "public_features": True, "settings": {"sources": "labelled"}}, {"features_alone"}, True),
+    ],
+    ids=["vote", "hogs-public", "hogs", "upgnet", "sbp"],
+)
+def test_null_models_that_ask_nobody_and_the_labels_they_learn_from(
+    given: dict[str, Any], names: set[str], taught: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are those of public data, and the method on data of others; they learn from the same labels as it does."""
+    seen: list[Any] = []
+    monkeypatch.setattr(run_module, "features_alone", lambda known, **_: seen.append(known) or np.zeros(60, np.int64))
+    monkeypatch.setattr(run_module, "graph_alone", lambda known: None if known.edges is None else np.zeros(60))
+    record = simulate(
+        options(None, **{"settings": {} if given["method"] == "vote" else {"epochs": "3"}, **given})
+    ).record
+    assert set(record["verdict"]["ask_nobody"]) == names | {"chance", "shuffled_all"}
+    (known,) = seen
+    assert known.taught_by_validation is taught
 
 
 def test_kept_reports_have_no_people_to_shuffle(tmp_path: Path) -> None:

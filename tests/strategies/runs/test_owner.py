@@ -36,7 +36,7 @@ def options(out: Path | None, method: str = "privgnn", **more: Any) -> RunOption
         settings.pop("K")
     if method.startswith("b"):
         settings.pop("queries")
-    return RunOptions(method=method, clients=160, out=out, settings=settings, workers=1, **{"nulls": False, **more})
+    return RunOptions(method=method, clients=160, out=out, settings=settings, **{"nulls": False, "workers": 1, **more})
 
 
 def test_a_run_ends_with_a_student_three_epsilons_and_the_trust_model(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_only_its_owner_may_read_what_lies_in_clear(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["pate-g", "pate-m", "b1", "b1-sampled", "b2"])
 def test_the_others(method: str) -> None:
-    settings = {"teachers": "3"} if method.startswith("pate") else {}
-    record = simulate(options(None, method, settings=settings)).record
+    given = {"settings": {"teachers": "3"}} if method.startswith("pate") else {"workers": None}
+    record = simulate(options(None, method, **given)).record
     assert record["accuracy"]["test"] is not None
     if method.startswith("pate"):
         assert record["privacy"]["holds"]["central_node"]["status"] == "bounded"

@@ -52,8 +52,8 @@ def test_a_run_on_such_machines_has_the_result_of_a_local_one(
     assert there.record["config_hash"] == here.record["config_hash"]
     assert there.folder is not None
     state = PlacedState(there.folder / "state")
-    assert state.places()[0].machine == (ray.homes["one"] / "machine").read_text()
-    assert is_enrolled(tmp_path / "one" / state.devices_id / "part-0")
+    assert state.places()[0].machine == (ray.homes["one"] / "shards" / "machine").read_text()
+    assert is_enrolled(tmp_path / "one" / "shards" / state.devices_id / "part-0")
 
 
 def test_devices_of_a_state_folder_are_found_again_and_another_engine_is_refused(
@@ -99,7 +99,7 @@ def test_a_mistake_removes_the_folder_only_where_nobody_was_asked(
 
     options = replace(OPTIONS, out=tmp_path / "runs", seeds={"noise": None})
     (tmp_path / "one").touch()
-    for match, left in (("one cannot be written", 0), ("a mistake", 1)):
+    for match, left in (("one/shards cannot be written", 0), ("a mistake", 1)):
         machines("one")
         with pytest.raises(ValueError, match=match):
             simulate(options, progress=stop)
@@ -111,6 +111,6 @@ def test_a_mistake_removes_the_folder_only_where_nobody_was_asked(
 
 
 def test_a_training_in_rounds_is_not_placed(tmp_path: Path, machines: Callable[..., OneProcessRay]) -> None:
-    setup = set_up.set_up(replace(OPTIONS, method="fedavg-mlp"))
+    setup = set_up.set_up(replace(OPTIONS, method="fedavg-mlp", settings={}))
     scene = set_up.set_scene(setup, 0, tmp_path, tmp_path / "state", lambda *_: None)
     assert not isinstance(scene.state, PlacedState)

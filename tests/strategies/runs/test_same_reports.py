@@ -16,7 +16,7 @@ from strategies.runs.simulate import simulate
 from strategies.setup.options import RunOptions
 
 OPTIONS = RunOptions(
-    method="rr", clients=60, reference=False, device="cpu", settings={"epochs": "3"}, repeats=2, public_features=True,
+    method="rr", clients=60, reference=False, device="cpu", settings={"epochs": "3"}, repeats=2,
     dropout=0.1, out=None,
 )  # fmt: skip
 
@@ -27,7 +27,10 @@ def name_of(**changes: Any) -> str:
 
 def test_methods_with_one_question_have_one_collection_whatever_they_make_of_it() -> None:
     assert (
-        name_of() == name_of(method="hogs") == name_of(method="lp-and", settings={}) == name_of(tuned=False, gnn="sage")
+        name_of()
+        == name_of(method="hogs", public_features=True)
+        == name_of(method="lp-and", settings={})
+        == name_of(tuned=False, gnn="sage")
     )
 
 

@@ -194,7 +194,10 @@ def test_silent_people_and_null_models() -> None:
         ({"settings": {"homophily": "1"}}, "--set homophily=1: must be 0 or more and below 1"),
         ({"settings": {"batches": "-1"}}, "--set batches=-1: must be 0..16"),
         ({"settings": {"own_features": "true", "candidates": "2"}}, "--set own_features=true: needs features, and all"),
-        ({"settings": {"own_features": "true"}, "public_features": True}, "--set own_features=true: it needs public"),
+        (
+            {"settings": {"own_features": "true"}, "public_features": True},
+            "--public-features: vote does not read",
+        ),
         ({"private_labels": True}, "--private-labels needs --eps-labels: vote's epsilon has no share for labels"),
         ({"epsilon": 50.0}, "--epsilon 50: epsilon 50 is beyond what a 64-bit threshold can hold"),
     ],

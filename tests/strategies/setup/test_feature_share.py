@@ -33,6 +33,8 @@ class Chooser(LPAnd):
     name: ClassVar[str] = "chooser"
     private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
     auto_share: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = HoGS.options
+    finer: ClassVar[tuple[str, ...]] = HoGS.finer
 
     def chooses_share(self) -> bool:
         return self.chosen
@@ -89,9 +91,7 @@ def test_nothing_private_decides(population: Population) -> None:
         ({"eps_adjacency": 3.0, "eps_features": 1.0}, 0.0, True),
         ({"settings": {"chosen": "false"}}, 0.1, False),
         ({"method": "hogs"}, 0.1, False),
-        ({"method": "blink", "feature_share": 0.0}, 0.0, False),
         ({"method": "hogs", "feature_share": 0.0, "eps_features": 1.0}, 0.0, False),
-        ({"method": "hogs", "feature_share": 0.0, "public_features": True}, 0.0, False),
     ],
 )
 def test_the_share_in_force(given: dict[str, Any], share: float, chosen: bool, population: Population) -> None:
@@ -110,6 +110,11 @@ def test_the_share_in_force(given: dict[str, Any], share: float, chosen: bool, p
         (
             {"eps_adjacency": 3.0, "feature_share": "auto"},
             "--feature-share auto with --eps-adjacency 3: nothing is left",
+        ),
+        ({"feature_share": 0.0, "public_features": True}, "--feature-share 0: features are public beside --public-f"),
+        (
+            {"eps_adjacency": 3.0, "eps_features": 1.0, "feature_share": 0.2},
+            "--feature-share 0.2: nothing is left to divide beside --eps-adjacency and --eps-features",
         ),
     ],
 )

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from curator.methods.base import Budget
 from strategies.runs.set_up import set_up
 from strategies.setup import fingerprint
-from strategies.setup.fingerprint import config_hash, hashed_options
+from strategies.setup.fingerprint import config_hash, hashed_budget, hashed_options
 from strategies.setup.options import RunOptions
 
 VARIED: dict[str, Any] = {
@@ -64,3 +65,12 @@ def test_an_option_in_force_is_hashed_by_what_follows_from_it(given: dict[str, A
 def test_where_a_run_happens_is_not_hashed(given: dict[str, Any]) -> None:
     options = RunOptions(clients=60)
     assert set_up(replace(options, **given)).digest == set_up(options).digest
+
+
+def test_a_new_field_of_the_budget_is_hashed_only_where_it_is_given() -> None:
+    @dataclass(frozen=True)
+    class Wider(Budget):
+        eps_place: float | None = None
+
+    assert hashed_budget(Wider(epsilon=4.0)) == hashed_budget(Budget(epsilon=4.0))
+    assert hashed_budget(Wider(eps_place=2.0)) == {**hashed_budget(Budget()), "eps_place": 2.0}

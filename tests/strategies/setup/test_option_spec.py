@@ -18,7 +18,7 @@ from strategies.setup.options import RunOptions
 ROOT = Path(__file__).parents[3]
 FOG = """    fog: float = option(
         0.0, "Share of the town in fog.", POPULATION, "F", allows=lambda share: 0 <= share <= 1, must="a share",
-        people=True, flower=True,
+        flower=True,
     )
     out: """
 
@@ -36,7 +36,7 @@ from strategies import RunOptions
 from strategies.experiments.compare import _name
 from strategies.experiments.sweep_file import read_sweep
 from strategies.experiments.sweep_table import columns, failed_row, row_of
-from strategies.flower_app.alone import options_given
+from strategies.flower_app.given import options_given
 
 def ldpsim(*words):
     return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(word) for word in words])

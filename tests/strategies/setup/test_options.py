@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from devices import datasets
+from devices.data.splits import make_split
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions, Seeds
 
@@ -38,7 +40,6 @@ from strategies.setup.options import RunOptions, Seeds
         ({"state": Path("s"), "repeats": 2}, "--state with --repeats 2"),
         ({"clients": 1 << 31}, r"at most 2\^31 - 1 are possible"),
         ({"engine": "local", "ray_address": "a:1"}, "--ray-address with --engine local"),
-        ({"state": Path("s"), "from_reports": Path("r")}, "--state with --from-reports"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_option(given: dict[str, object], names: str) -> None:
@@ -80,13 +81,18 @@ def test_repeats_vary_what_they_say() -> None:
     assert RunOptions(repeats=2, seeds={"noise": None}).seeds_of(1).noise is None
 
 
-def test_stored_folders_and_hashes_depend_on_these_options() -> None:
-    """Names of comparisons' folders and stored config hashes: a change of either needs a new version."""
+def test_stored_hashes_depend_on_these_options() -> None:
+    """A change of stored config hashes needs a new version."""
     specs = declared(RunOptions)
-    assert {name for name, spec in specs.items() if spec.people} == {
-        "dataset", "clients", "split", "label_rate", "seed", "seeds", "repeats", "repeats_vary", "dropout", "task",
-    }  # fmt: skip
-    assert specs["task"].hashed == "unless default"  # folders of the task of classes keep their names
+    assert specs["task"].hashed == "unless default"
     assert {name for name, spec in specs.items() if spec.hashed == "always"} == {
         "method", "split", "label_rate", "device", "repeats", "repeats_vary", "dropout", "on_requery", "caps",
     }  # fmt: skip
+
+
+def test_help_says_of_whom_the_label_rate_is_a_share() -> None:
+    """LPGNN's rate is one of all nodes: of 60 people and a rate of .1, six train."""
+    options = RunOptions(method="hogs", clients=60, label_rate=0.1)
+    people = datasets.load(options.dataset, clients=60)
+    assert len(make_split("random", people, 0, options.label_rate).train) == 6
+    assert "share of all people" in declared(RunOptions)["label_rate"].help

@@ -3,7 +3,7 @@
 A row that is right fails with a chance of 2e-9 (six standard deviations). The power is
 shown by the rows without protection, which must fail the test of a protected device.
 
-Covers all modules of stress but kill.
+Covers all modules below ``strategies/stress``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Content for the trackers: options in words, without places."""
+"""Content for the trackers: options in words, without places. Covers tracker."""
 
 from __future__ import annotations
 

@@ -36,6 +36,8 @@ def test_settings_of_one_of_the_two() -> None:
         DPFedAvg(clipping="never")
     with pytest.raises(ValueError, match="an evaluation reveals a device's label"):
         LDPFedAvg(evaluate_every=1)
+    with pytest.raises(ValueError, match="evaluate_every=1: an evaluation reveals a device's label"):
+        DPFedAvg(evaluate_every=1)  # raw answers of validation people would choose the model
     for fraction in (0.3, 0.4, 2 / 3):  # 2 / 0.4 is whole, 1 / 0.4 is not
         with pytest.raises(ValueError, match="must be 1 / a whole number"):
             LDPFedAvg(fraction=fraction)

@@ -241,11 +241,17 @@ def test_label_propagation_starts_at_training_nodes_alone() -> None:
 
 def test_reported_labels_come_before_public_ones() -> None:
     said = np.array([1, 0, 0, -1, -1])
-    graph = RR().reconstruct(_reports(labels=said), PUBLIC)
+    asked = {"label": Ask("label", (GRR.from_epsilon(1.0, categories=FACTS.classes),))}
+
+    def told(*rows: np.ndarray) -> Reports:
+        reports = _reports(*rows, labels=said)
+        return dataclasses.replace(reports, asks={**reports.asks, **asked}, asked={**reports.asked, "label": said >= 0})
+
+    graph = RR().reconstruct(told(), PUBLIC)
     assert graph.labels.tolist() == said.tolist() != PUBLIC.labels.tolist()
     agreed = np.zeros((N, N), np.bool_)
     agreed[[0, 3], [3, 0]] = True
-    spread = graph_alone(known_from_reports(_reports(agreed, labels=said), PUBLIC))
+    spread = graph_alone(known_from_reports(told(agreed), PUBLIC))
     assert spread is not None and spread[[0, 3]].tolist() == [1, 1]
 
 

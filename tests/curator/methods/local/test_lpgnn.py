@@ -180,7 +180,7 @@ def test_the_training_gets_what_it_was_told_and_the_label_noise(version: str, mo
     noise = told.pop("noise")
     assert told == given
     ccs = version == "ccs"
-    assert (noise.truth, noise.hops, noise.by_loss) == (graph.notes["label_truth"], 3 if ccs else 0, not ccs)
+    assert (noise.told.truth, noise.hops, noise.by_loss) == (graph.notes["label_truth"], 3 if ccs else 0, not ccs)
 
 
 @pytest.mark.parametrize(

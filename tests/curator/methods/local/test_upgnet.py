@@ -176,7 +176,7 @@ def test_labels_in_clear_are_learned_by_the_chosen_rule(
     method = UPGNet(chosen_by=chosen_by)
     graph = method.reconstruct(of_kind("mbm")[0], PUBLIC)
     method.train(graph, settings=TrainingSettings(gnn="sage"), classes=3, seed=5, device="cpu")
-    assert (told["noise"].truth, told["noise"].hops, told["noise"].by_loss) == (1.0, 0, by_loss)
+    assert (told["noise"].told.truth, told["noise"].hops, told["noise"].by_loss) == (1.0, 0, by_loss)
 
 
 def test_as_printed_without_noise_everybody_is_the_largest_class() -> None:

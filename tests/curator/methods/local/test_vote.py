@@ -1,6 +1,6 @@
 """Vote: its questions, what they tell of labels, and what is concluded from the reports.
 
-It covers ``curator.votes.knowledge`` and ``curator.votes.fitted`` too.
+It covers ``curator.votes.knowledge`` too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from curator.evidence.labels import LabelEvidence
 from curator.learning.node_evidence import NodeEvidence
 from curator.learning.training import TrainingSettings
 from curator.methods import Budget, Question, Vote
@@ -191,7 +192,7 @@ def test_private_labels_come_first_and_are_learned_from() -> None:
     assert first.query.attributes == ("label",) and np.array_equal(first.devices, SPLIT.labelled)  # type: ignore[arg-type]
     reports = _collect(Vote(), budget, public=public)
     known = knowledge(reports, public)
-    assert known.soft is not None and known.told[SPLIT.labelled].sum(axis=1) == pytest.approx(1)
+    assert known.labels.soft is not None and known.told[SPLIT.labelled].sum(axis=1) == pytest.approx(1)
     assert not known.told[SPLIT.test].any()
     alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
     assert _accuracy(Vote(), reports, public)[0] > alone + 0.05
@@ -238,8 +239,8 @@ def test_what_features_say_is_worked_out_once_for_all_batches(monkeypatch: pytes
     asked: list[int] = []
     made = module.node_evidence
 
-    def counting(features: Any, labels: IntArray, *rest: Any, **named: Any) -> NodeEvidence:
-        asked.append(int(labels.sum()))
+    def counting(features: Any, labels: LabelEvidence, *rest: Any, **named: Any) -> NodeEvidence:
+        asked.append(int(labels.labels.sum()))
         return made(features, labels, *rest, **named)
 
     monkeypatch.setattr(module, "node_evidence", counting)

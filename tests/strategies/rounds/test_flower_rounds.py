@@ -1,4 +1,4 @@
-"""The FedAvg family: Flower's strategy of a method, rounds under Flower's loop, and the weights they end with.
+"""Rounds under Flower's loop, and the weights they end with.
 
 Covers training_grid.
 """
@@ -9,15 +9,14 @@ import random
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import pytest
 from flwr.app import Message
-from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx
+from flwr.serverapp.strategy import FedAvg
 
-from curator.methods import find
 from devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
 from devices.network import FloatArray
 from strategies.engines.grids import DirectGrid
-from strategies.rounds.fedavg import EVERYBODY, Best, run_rounds, seeded, strategy_for
+from strategies.federated.fedavg import EVERYBODY
+from strategies.rounds.flower_rounds import Best, run_rounds, seeded
 from strategies.rounds.training_grid import TrainingGrid, draw_nodes
 
 TASK = b"task"
@@ -68,15 +67,6 @@ def test_rounds_go_on_from_those_that_were_run_before() -> None:
     weights, told = rounds([], done=3, best=before)
     assert [number for number, _ in told] == [3, 4, 5]
     assert weights.tolist() == [9.0, 9.0]  # nothing was better than what evaluated best before
-
-
-def test_each_method_has_flowers_strategy() -> None:
-    assert type(strategy_for(find("fedavg-mlp")())) is FedAvg  # type: ignore[arg-type]
-    prox = strategy_for(find("fedprox")(proximal_mu=0.5))  # type: ignore[arg-type,call-arg]
-    assert isinstance(prox, FedProx) and prox.proximal_mu == 0.5
-    assert isinstance(strategy_for(find("fedavg-mlp")(server_optimiser="adam")), FedAdam)  # type: ignore[arg-type,call-arg]
-    with pytest.raises(ValueError, match="fedprox has no server optimiser"):
-        strategy_for(find("fedprox")(server_optimiser="adam"))  # type: ignore[arg-type,call-arg]
 
 
 def test_what_flower_draws_from_is_seeded_and_put_back() -> None:

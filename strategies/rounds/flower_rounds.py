@@ -1,42 +1,21 @@
-"""FedAvg, FedProx and FedAdam as Flower has them, and their rounds under ``Strategy.start``."""
+"""Rounds of any of Flower's strategies under ``Strategy.start``, from the first or after those that were run before."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord
-from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx, Strategy
+from flwr.serverapp.strategy import Strategy
 
 from curator import observer
-from curator.methods.federated.fedavg import Federated
 from devices.federated.wire import ATTEMPT, WEIGHTS, weights_record
 from devices.network import FloatArray
 from strategies.rounds.training_grid import TrainingGrid
-
-# TrainingGrid picks the nodes of a round; Flower's strategies then ask all of them.
-EVERYBODY: Mapping[str, Any] = {"min_train_nodes": 0, "min_evaluate_nodes": 0, "min_available_nodes": 0}
-
-
-def strategy_for(method: Federated) -> FedAvg:
-    """Return Flower's strategy for a method: FedAvg, FedProx or FedAdam.
-
-    Raises:
-        ValueError: for FedAdam with a proximal term; Flower has no strategy for it.
-    """
-    if method.server_optimiser == "adam":
-        if method.mu:
-            raise ValueError(
-                f"--set server_optimiser=adam: {method.name} has no server optimiser, as Flower's FedProx has none"
-            )
-        return FedAdam(**EVERYBODY, eta=method.server_lr, tau=1e-8)
-    if method.mu:
-        return FedProx(**EVERYBODY, proximal_mu=method.mu)
-    return FedAvg(**EVERYBODY)
 
 
 def _continued(strategy: Strategy, done: int) -> Strategy:

@@ -13,11 +13,19 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricReco
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
+from curator.methods.federated.fedavg import Federated
 from devices.federated.exchange import read_representation
 from devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, read_sender, round_content
 from devices.network import FloatArray
-from strategies.rounds.fedavg import EVERYBODY
+from strategies.federated.fedavg import EVERYBODY
+from strategies.federated.making import TrainingPlan
+from strategies.rounds.server_state import ServerState
 from strategies.rounds.training_grid import TrainingGrid
+
+
+def make(method: Federated, plan: TrainingPlan) -> EgoFedAvg:
+    """Return the strategy of a training in which every device takes part."""
+    return EgoFedAvg(plan.nodes, plan.task.hidden, plan.task.to_bytes())
 
 
 class EgoFedAvg(FedAvg):
@@ -85,7 +93,7 @@ class EgoFedAvg(FedAvg):
         self._keep(heard, self._dtype)
         return super().aggregate_train(server_round, [reply for reply in heard if "arrays" in reply.content])
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> ServerState:
         """Return the rows and neighbours received so far, as arrays."""
         listed = [self.neighbours[node] for node in sorted(self.neighbours)]
         return {

@@ -6,7 +6,7 @@ Paper: McMahan et al. 2018, https://arxiv.org/abs/1710.06963; adaptive clipping:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from flwr.app import ArrayRecord, Message, MetricRecord
@@ -18,6 +18,9 @@ from flwr.serverapp.strategy import (
 
 from curator.methods.federated.private import DPFedAvg
 from devices.federated.wire import WEIGHTS, weights_record
+from strategies.federated import fedavg
+from strategies.federated.making import TrainingPlan
+from strategies.rounds.server_state import ServerState, restore_state, state_of
 
 Aggregate = tuple[ArrayRecord | None, MetricRecord | None]
 
@@ -32,6 +35,7 @@ class _NoiseForReplies(Strategy):
 
     current_arrays: ArrayRecord
     num_sampled_clients: int
+    strategy: Strategy
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Clip, average and add noise; a round without replies is no release."""
@@ -39,13 +43,32 @@ class _NoiseForReplies(Strategy):
         self.num_sampled_clients = len(heard)
         return super().aggregate_train(server_round, heard) if heard else (None, None)  # type: ignore[safe-super]
 
+    def state(self) -> ServerState:
+        """Return the state of the wrapped strategy."""
+        return state_of(self.strategy)
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore the wrapped strategy."""
+        restore_state(self.strategy, state)
+
 
 class FixedClipping(_NoiseForReplies, DifferentialPrivacyServerSideFixedClipping):
     """Flower's wrapper for fixed clipping, with noise for the number of replies."""
 
 
 class AdaptiveClipping(_NoiseForReplies, DifferentialPrivacyServerSideAdaptiveClipping):
-    """Flower's wrapper for adaptive clipping, with noise for the number of replies."""
+    """Flower's wrapper for adaptive clipping, with noise for the number of replies. Its state is the clipping norm."""
+
+    clipping_norm: float
+
+    def state(self) -> ServerState:
+        """Return the clipping norm, and the state of the wrapped strategy."""
+        return {**super().state(), "clipping_norm": np.array(self.clipping_norm)}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Set the clipping norm, and restore the wrapped strategy."""
+        self.clipping_norm = float(state["clipping_norm"])
+        super().restore({name: value for name, value in state.items() if name != "clipping_norm"})
 
 
 def _moved(reply: Message, current: ArrayRecord) -> Message:
@@ -60,6 +83,13 @@ def _moved(reply: Message, current: ArrayRecord) -> Message:
         weights[0] += max(1e-6, 1e-6 * abs(float(before[0])))
         reply.content["arrays"] = weights_record(weights)
     return reply
+
+
+def make(method: DPFedAvg, plan: TrainingPlan) -> Strategy:
+    """Return FedAvg or FedAdam with the clipping and the noise of a method."""
+    sample = method.asked(plan.people).sample
+    return private(fedavg.make(method, plan), method, multiplier=method.multiplier(plan.people, plan.budget),
+                   sample=sample)  # fmt: skip
 
 
 def private(strategy: Strategy, method: DPFedAvg, *, multiplier: float, sample: int) -> Strategy:

@@ -18,8 +18,8 @@ from devices.federated.wire import EXCHANGE_TYPE, exchange_reply, weights_record
 from devices.policy.policy import policy_for_training
 from devices.training_task import Task
 from strategies.engines.grids import LocalGrid
-from strategies.rounds.ego_fedavg import EgoFedAvg
-from strategies.rounds.fedavg import run_rounds
+from strategies.federated.ego_fedavg import EgoFedAvg
+from strategies.rounds.flower_rounds import run_rounds
 from strategies.rounds.training_grid import TrainingGrid
 
 PEOPLE, HIDDEN = 60, 3

@@ -1,0 +1,158 @@
+"""Labels that a curator has: public ones, or reports of any mechanism about the label.
+
+A mechanism states two things of a report r: the log-likelihood L of each class (``Mechanism.evidence``), and an
+unbiased estimate e of the one-hot label (``Mechanism.estimate``). Readers that multiply likelihoods take L. Readers
+that are linear in labels take
+
+    named = lie + (truth - lie) e,
+
+with the two numbers for which the smallest entry of all reports is 0 and the largest one is 1. The mean of ``named``
+is ``truth`` at a person's own class and ``lie`` at each other one. Under generalised randomised response (GRR) it is
+the one-hot report, under subset selection the reported set. :meth:`LabelEvidence.unbiased` turns what was computed
+from ``named`` into what labels would give. It is the only inverse of a label's channel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curator.reports.reports import Reports
+from devices.array_types import DoubleArray, IntArray
+from devices.facts import PublicKnowledge
+
+_EQUAL = 1e-9  # likelihoods whose logarithms differ by less are equal
+_TIES_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class LabelEvidence:
+    """Labels of people, as far as a curator knows them.
+
+    Args:
+        labels: int64 (n,): the label, or the likeliest class given the report; -1 for none.
+        classes: Number of classes.
+        truth: Mean of ``named`` at the own class, 1 for labels in clear.
+        lie: Mean of ``named`` at each other class.
+        soft: float64 (n, classes): log-likelihood of the report up to a constant of the row; zeros for people without
+            one. None for labels in clear.
+        rows: float64 (n, classes): ``named``; None where it is the one-hot ``labels``.
+    """
+
+    labels: IntArray = field(repr=False)
+    classes: int
+    truth: float = 1.0
+    lie: float = 0.0
+    soft: DoubleArray | None = field(default=None, repr=False)
+    rows: DoubleArray | None = field(default=None, repr=False)
+
+    def known(self, nodes: IntArray) -> IntArray:
+        """Return those of the nodes of whom a label or a report is known."""
+        return nodes[self.labels[nodes] >= 0]
+
+    def only(self, nodes: IntArray) -> LabelEvidence:
+        """Return the evidence without the labels and reports of everybody else."""
+        others = np.ones(len(self.labels), np.bool_)
+        others[nodes] = False
+        labels = np.where(others, -1, self.labels)
+        soft = None if self.soft is None else np.where(others[:, None], 0, self.soft)
+        return replace(self, labels=labels, soft=soft)
+
+    def named(self, nodes: IntArray) -> DoubleArray:
+        """float64 (len(nodes), classes): ``named`` of people with a label or a report."""
+        return np.eye(self.classes)[self.labels[nodes]] if self.rows is None else self.rows[nodes]
+
+    def everybody(self) -> DoubleArray:
+        """float64 (n, classes): ``named``, zeros for people without a label or a report."""
+        found = np.zeros((len(self.labels), self.classes))
+        known = np.flatnonzero(self.labels >= 0)
+        found[known] = self.named(known)
+        return found
+
+    @property
+    def whole(self) -> float:
+        """Mean of the sum of ``named`` over the classes: 1 where a report names one class."""
+        return self.truth + (self.classes - 1) * self.lie if self.rows is not None else 1.0
+
+    def unbiased(self, named: NDArray[Any]) -> NDArray[Any]:
+        """Return the unbiased estimate that belongs to ``named``, or to a mean of it, of any shape."""
+        return np.asarray((named - self.lie) / (self.truth - self.lie))
+
+    def estimates(self, nodes: IntArray) -> DoubleArray:
+        """float64 (len(nodes), classes): unbiased estimates of the one-hot labels; labels in clear are one-hot."""
+        return self.unbiased(self.named(nodes))
+
+    def log_likelihood(self, nodes: IntArray) -> DoubleArray:
+        """float64 (len(nodes), classes): of the report; of a label in clear 0 for the class and -inf for others."""
+        if self.soft is not None:
+            return self.soft[nodes]
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.eye(self.classes)[self.labels[nodes]]))
+
+    def probabilities(self, nodes: IntArray) -> DoubleArray:
+        """float64 (len(nodes), classes): of each class given the report, if before it all are equally likely."""
+        if self.soft is None:
+            return np.asarray(np.eye(self.classes)[self.labels[nodes]])
+        odds = np.exp(self.soft[nodes] - self.soft[nodes].max(axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def one_category(labels: IntArray, classes: int, truth: float) -> LabelEvidence:
+    """Return the evidence of reports that name one category, each wrong one equally often (GRR).
+
+    >>> evidence = one_category(np.array([2, -1]), 3, 0.5)
+    >>> evidence.estimates(np.array([0])).tolist(), evidence.soft.round(3).tolist()
+    ([[-1.0, -1.0, 3.0]], [[0.0, 0.0, 0.693], [0.0, 0.0, 0.0]])
+    """
+    if truth == 1:
+        return LabelEvidence(labels, classes)
+    lie = (1 - truth) / max(1, classes - 1)
+    soft = np.log(truth / lie) * (labels[:, None] == np.arange(classes))
+    return LabelEvidence(labels, classes, truth, lie, soft)
+
+
+def label_evidence(reports: Reports, public: PublicKnowledge) -> LabelEvidence:
+    """Return the labels that the curator has: the reported ones, or the public ones where none were asked.
+
+    Raises:
+        ValueError: if the mechanism of the reports states no evidence.
+    """
+    if reports.labels is None:
+        return LabelEvidence(public.labels, public.facts.classes)
+    mechanism, found, classes = reports.source("labels"), reports.labels, reports.facts.classes
+    if mechanism.in_clear:
+        return LabelEvidence(found, classes)
+    who = np.flatnonzero(found >= 0 if found.ndim == 1 else reports.reported("label"))
+    labels, soft = np.full(len(found), -1, np.int64), np.zeros((len(found), classes))
+    if not len(who):
+        return LabelEvidence(labels, classes, soft=soft)
+    values, place = np.unique(found[who], axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    stated = [mechanism.evidence(value) for value in values]
+    if any(each is None for each in stated):
+        raise ValueError(f"{mechanism.name} states no evidence of a label, so that its reports cannot be read")
+    soft[who] = np.array(stated)[place]
+    labels[who] = _likeliest(soft)[who]
+    estimates = np.array([mechanism.estimate(value) for value in values], np.float64)
+    least, most = min(float(estimates.min()), 0.0), max(float(estimates.max()), 1.0)  # as for everybody's reports
+    span = most - least
+    evidence = LabelEvidence(labels, classes, (1 - least) / span, -least / span, soft)
+    named = ((estimates - least) / span)[place]
+    if np.array_equal(named, np.eye(classes)[labels[who]]):
+        return evidence
+    rows = np.zeros((len(found), classes))
+    rows[who] = named
+    return replace(evidence, rows=rows)
+
+
+def _likeliest(soft: DoubleArray) -> IntArray:
+    """int64 (n,): the likeliest class of each row; of equal ones each with the same chance, by fixed numbers."""
+    tied = soft >= soft.max(axis=1, keepdims=True) - _EQUAL
+    counts = tied.sum(axis=1)
+    if (counts == 1).all():
+        return np.asarray(tied.argmax(axis=1), np.int64)
+    chosen = np.random.Generator(np.random.PCG64(_TIES_SEED)).random(len(soft)) * counts
+    return np.asarray((np.cumsum(tied, axis=1) > np.floor(chosen)[:, None]).argmax(axis=1), np.int64)

@@ -1,0 +1,95 @@
+"""SCAFFOLD: local steps that are corrected by the difference of two control variates.
+
+Paper: Karimireddy et al. 2020, https://arxiv.org/abs/1910.06378, algorithm 1, option II, global step size 1.
+The server's control variate c goes out with the weights x. A device answers with its weights y_i after K local steps of
+learning rate lr. The change of its own control variate, c_i+ - c_i = (x - y_i) / (K lr) - c, follows from y_i and from
+what it was sent. So it needs no second message: with the mean y of the answers of S of all N devices
+
+    x+ = y,        c+ = c + |S| / N ((x - y) / (K lr) - c).
+
+Devices keep nothing between rounds (:mod:`devices.federated.control_variate`): c_i travels with the update and comes
+back with the next question, and this strategy holds it for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import FedAvg
+
+from curator.methods.federated.fedavg import Federated
+from devices.federated.wire import WEIGHTS, read_sender, round_content, weights_record
+from devices.network import FloatArray
+from strategies.federated.fedavg import EVERYBODY
+from strategies.federated.making import TrainingPlan
+from strategies.rounds.server_state import ServerState
+
+
+def make(method: Federated, plan: TrainingPlan) -> Scaffold:
+    """Return the strategy of a training."""
+    return Scaffold(plan.people, plan.task.steps * plan.task.lr)
+
+
+class Scaffold(FedAvg):
+    """FedAvg with control variates.
+
+    Args:
+        people: Number of devices that train, N.
+        reach: Number of local steps times their learning rate, K lr.
+    """
+
+    def __init__(self, people: int, reach: float) -> None:
+        super().__init__(**EVERYBODY)
+        self.people, self.reach = people, reach
+        self.control: FloatArray | None = None
+        self.variates: dict[int, bytes] = {}
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Return a message to every node: the weights, c, and the node's own control variate."""
+        config["server-round"] = server_round
+        self.sent = arrays[WEIGHTS].numpy()
+        if self.control is None:
+            self.control = np.zeros_like(self.sent)
+        control = weights_record(self.control)
+        return [
+            Message(round_content(arrays, config, self.variates.get(node, b""), control), node, MessageType.TRAIN)
+            for node in grid.get_node_ids()
+        ]
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Average the updates; move c; keep the control variates of the devices that answered."""
+        heard = list(replies)
+        arrays, metrics = super().aggregate_train(server_round, heard)
+        if arrays is not None and self.control is not None:
+            mean = (self.sent - arrays[WEIGHTS].numpy()) / self.reach
+            self.control = (self.control + len(heard) / self.people * (mean - self.control)).astype(self.sent.dtype)
+            for reply in heard:
+                sender = read_sender(reply)
+                if sender is not None and sender[1] is not None:
+                    self.variates[reply.metadata.src_node_id] = sender[1]
+        return arrays, metrics
+
+    def state(self) -> ServerState:
+        """Return c and the devices' control variates; nothing before the first round."""
+        if self.control is None:
+            return {}
+        nodes = sorted(self.variates)
+        return {
+            "control": self.control,
+            "nodes": np.array(nodes, np.int64),
+            "ends": np.cumsum([len(self.variates[node]) for node in nodes], dtype=np.int64),
+            "variates": np.frombuffer(b"".join(self.variates[node] for node in nodes), np.uint8),
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Read :meth:`state` back."""
+        self.control = state["control"]
+        parts = np.split(state["variates"], state["ends"][:-1])
+        self.variates = {node: part.tobytes() for node, part in zip(state["nodes"].tolist(), parts, strict=False)}

@@ -1,0 +1,189 @@
+"""Every given option of a run is read, or refused in one line.
+
+A method names the options that it reads (``Method.options``), a parameter the values of others beside which it is read
+(:func:`curator.methods.base.parameter`), and an option why nothing reads it beside other options
+(:mod:`strategies.setup.unread`). Everything here follows from these declarations: the refusals, the options that a
+method of a comparison or a cell of a sweep runs without, and the lists on the pages of the methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from curator.methods import Method, find, table
+from curator.methods.parameters import unread_parameters
+from curator.names import nearest
+from curator.options import OF_METHODS
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
+from strategies.setup.settings import TRAINING, unfit_training
+from strategies.setup.unread import sampler
+
+SET = "settings."  # before the name of a parameter, as in a sweep file
+_OPTIONS = declared(RunOptions)
+
+
+def check_read(options: RunOptions, method: Method) -> None:
+    """Refuse a given option that a run does not read.
+
+    Args:
+        options: The run.
+        method: Its method, with the parameters in force.
+
+    Raises:
+        ValueError: one line with the option, the reason, and the methods or options with which it is read.
+    """
+    for name, reason in unread(options, method).items():
+        raise ValueError(f"{said(options, name)}: {reason}{_elsewhere(name, options, options.method)}")
+
+
+def unread(options: RunOptions, method: Method) -> dict[str, str]:
+    """Return why the method does not read an option, for each given option that it does not read.
+
+    The key of a parameter is its name after ``settings.``.
+    """
+    found, read = dict[str, str](), method.options_read()
+    excluded = {name: _OPTIONS[by].excludes[1] for by in _given(options) for name in _OPTIONS[by].excludes[0]}
+    for name in _given(options):
+        spec = _OPTIONS[name]
+        if name in OF_METHODS and name not in read:
+            found[name] = _not_by(method, name)
+        elif name in excluded:
+            found[name] = excluded[name]
+        elif name == "gnn" and not _trains(options, method):
+            found[name] = _no_network(method)
+        elif spec.unread is not None and (reason := spec.unread(options, method)):
+            found[name] = reason
+    beside = {name: getattr(options, name) for name in _OPTIONS}
+    of_method = unread_parameters(method, beside)
+    for key in options.settings:
+        if key in of_method:
+            found[SET + key] = of_method[key]
+        elif key in TRAINING and (reason := _unread_training(key, options, method)):
+            found[SET + key] = reason
+    return found
+
+
+def read_alone(options: RunOptions) -> tuple[RunOptions, Mapping[str, str]]:
+    """Return the options without those that their method does not read, and why it does not read these.
+
+    A parameter that the method does not have is among them. Options that do not fit the method are returned as they
+    are: its run says why.
+    """
+    kind = find(options.method)
+    own = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
+    strange = {SET + key: f"{options.method} has no such parameter{nearest(key, own | TRAINING)}"
+               for key in options.settings if key not in own | TRAINING}  # fmt: skip
+    try:
+        method = kind.from_settings({key: value for key, value in options.settings.items() if key in own})
+    except ValueError:
+        return without(options, strange), strange
+    found = {**strange, **unread(options, method)}
+    return without(options, found), found
+
+
+def without(options: RunOptions, names: Iterable[str]) -> RunOptions:
+    """Return the options with these at their default; ``settings.KEY`` is a parameter."""
+    keys = {name.removeprefix(SET) for name in names if name.startswith(SET)}
+    values: dict[str, Any] = {name: _OPTIONS[name].default for name in names if not name.startswith(SET)}
+    if keys:
+        values["settings"] = {key: value for key, value in options.settings.items() if key not in keys}
+    return replace(options, **values)
+
+
+def check_any_reads(options: RunOptions, reasons: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse an option that none of several methods reads.
+
+    Args:
+        options: What was given for all of them.
+        reasons: Method -> the options that it does not read, and why.
+
+    Raises:
+        ValueError: one line with the option and the reasons.
+    """
+    given = [*_given(options), *(SET + key for key in options.settings)]
+    for name in given:
+        if all(name in found for found in reasons.values()):
+            why = list(dict.fromkeys(found[name] for found in reasons.values()))
+            raise ValueError(f"{said(options, name)}: none of {', '.join(reasons)} reads it "
+                             f"({'; '.join(why)}){_elsewhere(name, options, *reasons)}")  # fmt: skip
+
+
+def readers(name: str, beside: RunOptions | None = None) -> dict[str, str]:
+    """Return the methods that read an option, each with the setting that it needs; that is often empty.
+
+    Args:
+        name: The option.
+        beside: Options, this one among them, beside which a method has to read it; None: beside some.
+    """
+    found = {}
+    for method, kind in table().items():
+        usual = kind()
+        if beside is not None:
+            reads = name not in unread(replace(beside, method=method, settings={}), usual)
+        else:
+            reads = name in usual.options_read() and not (
+                (name == "gnn" and not usual.trains_network()) or (name == "sampler" and sampler(None, usual))
+            )
+        if reads or name in kind.read_with:
+            found[method] = "" if reads else kind.read_with[name]
+    return found
+
+
+def said(options: RunOptions, name: str) -> str:
+    """Return a given option, or ``settings.KEY``, as the command line has it."""
+    if name.startswith(SET):
+        key = name.removeprefix(SET)
+        return f"--set {key}={options.settings[key]}"
+    return _OPTIONS[name].said(getattr(options, name))
+
+
+def listed(found: Mapping[str, str]) -> str:
+    """Return methods in words, with the setting that each needs.
+
+    >>> listed({"hogs": "", "lpgnn": "adjacency=private"})
+    'hogs, lpgnn (with --set adjacency=private)'
+    """
+    return ", ".join(name + (f" (with --set {needed})" if needed else "") for name, needed in found.items())
+
+
+def _given(options: RunOptions) -> Sequence[str]:
+    return [name for name, spec in _OPTIONS.items() if name != "settings" and spec.is_given(getattr(options, name))]
+
+
+def _elsewhere(name: str, options: RunOptions, *asked: str) -> str:
+    """Return the other methods that read an option, in words."""
+    if name not in OF_METHODS:
+        return ""
+    found = {method: needed for method, needed in readers(name, options).items() if method not in asked}
+    return f"; it is read by {listed(found)}" if found else ""
+
+
+def _not_by(method: Method, name: str) -> str:
+    needed = type(method).read_with.get(name)
+    return f"{method.name} does not read it" + (f" without --set {needed}" if needed else "")
+
+
+def _trains(options: RunOptions, method: Method) -> bool:
+    return method.trains_network() or options.reference
+
+
+def _no_network(method: Method) -> str:
+    return f"{method.name} trains no network, and there is none without noise beside --no-reference"
+
+
+def _unread_training(key: str, options: RunOptions, method: Method) -> str:
+    if not _trains(options, method):
+        return _no_network(method)
+    gnn = options.gnn if "gnn" in method.options_read() else None
+    if unfit := unfit_training(key, type(method), gnn or method.default_gnn):
+        return unfit
+    own = method.training_read if method.trains_network() else frozenset()
+    reference = method.reference_read if options.reference else frozenset()
+    if any(read is None or key in read for read in (own, reference)):
+        return ""
+    return f"{method.name} does not read it" + (
+        " beside --no-reference" if method.reference_read is None or key in method.reference_read else ""
+    )

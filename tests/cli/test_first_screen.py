@@ -1,0 +1,47 @@
+"""First screen of a run: 16 lines and 130 words at most on 80 columns, whatever the method; nothing is cut on others.
+
+Covers summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli.summary import first_screen
+from curator.methods import BUILT_IN
+from devices.datasets.generated import generate
+from strategies.experiments.match_budgets import guarantee_before
+from strategies.runs.set_up import set_up
+from strategies.setup.options import RunOptions
+
+LINES, WORDS = 16, 130
+PEOPLE = generate(3600, seed=0)
+
+
+def shown(record: Mapping[str, Any], width: int) -> list[str]:
+    screen = Console(width=width, highlight=False)
+    folder = Path("runs") / f"{record['method']}-generated-0123456789ab-0"
+    with screen.capture() as capture:
+        following = f"ldpsim compare {record['method']} hogs sbp vote raw --clients 3000 --epsilon 4"
+        screen.print(first_screen(record, folder=folder, next_command=following, more=True), crop=False)
+    return capture.get().splitlines()
+
+
+@pytest.mark.parametrize("method", sorted(BUILT_IN))
+def test_it_is_short_for_every_method(with_nulls: dict[str, Any], method: str) -> None:
+    found = guarantee_before(set_up(RunOptions(method=method, clients=len(PEOPLE)), population=PEOPLE))
+    accuracy = {**with_nulls["accuracy"], "per_repeat": [0.6] * 10, "std": 0.0141}
+    record = {**with_nulls, "method": method, "accuracy": accuracy}
+    record["privacy"] = {**with_nulls["privacy"], **found.to_dict()}
+    lines = shown(record, 80)
+    words = [word for line in lines for word in line.split() if any(letter.isalnum() for letter in word)]
+    assert len(lines) <= LINES and len(words) <= WORDS, "\n".join(lines)
+    for width in (40, 80, 120):
+        lines = shown(record, width)
+        assert not any("…" in line for line in lines)
+        assert max(len(line) for line in lines if not line.startswith("Result: ")) <= width

@@ -1,0 +1,102 @@
+"""Label mechanisms as another package would define them: they state a law, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from devices.facts import PublicFacts
+from devices.mechanisms import Loss, Mechanism
+from devices.mechanisms.base import ONE, log_ratio, probability_threshold
+from devices.mechanisms.labels import OneCategory
+from devices.noise import NoiseStream
+
+
+@dataclass(frozen=True)
+class Unequal(OneCategory):
+    """Randomised response of a category, in an unequal channel: a lie is the next category, or any one evenly.
+
+    Where the first draw says "lie", a coin chooses between the next category and a uniform one.
+    """
+
+    lie: int
+    categories: int
+    name: ClassVar[str] = "unequal"
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, categories: int) -> Unequal:
+        return cls(probability_threshold(epsilon, 2 * categories - 1), categories)
+
+    def perturb(self, value: int, noise: NoiseStream) -> int:
+        lies, near = bool(noise.bernoulli(self.lie, 1)[0]), bool(noise.bernoulli(ONE // 2, 1)[0])
+        anything = noise.uniform_integer(self.categories)
+        truth = self.category(value)
+        return (truth + 1) % self.categories if lies and near else anything if lies else truth
+
+    def chances(self, value: int) -> np.ndarray:
+        truth, k = self.category(value), self.categories
+        found = np.full(k, self.lie / ONE / 2 / k)
+        found[truth] += 1 - self.lie / ONE
+        found[(truth + 1) % k] += self.lie / ONE / 2
+        return found
+
+    def log_probability(self, report: int, value: int) -> float:
+        return math.log(self.chances(value)[report])
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        exact = log_ratio((ONE - self.lie) * 2 * self.categories + self.lie, self.lie)
+        return Loss(exact, exact)
+
+
+@dataclass(frozen=True)
+class Flags(Mechanism):
+    """One flag for each category, each flipped on its own (unary encoding); a report may raise none."""
+
+    flip: int
+    categories: int
+    name: ClassVar[str] = "flags"
+    version: ClassVar[int] = 1
+    attributes: ClassVar[frozenset[str]] = frozenset({"label"})
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, categories: int) -> Flags:
+        return cls(probability_threshold(epsilon / 2), categories)
+
+    @property
+    def wrong(self) -> float:
+        return self.flip / ONE
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        return self.categories == facts.classes
+
+    def onehot(self, value: int) -> np.ndarray:
+        return np.arange(self.categories) == (value if 0 <= value < self.categories else 0)
+
+    def perturb(self, value: int, noise: NoiseStream) -> np.ndarray:
+        return self.onehot(value) ^ noise.bernoulli(self.flip, self.categories)
+
+    def encode(self, report: Any) -> bytes:
+        return np.asarray(report, np.uint8).tobytes()
+
+    def decode(self, data: bytes, *, device: int) -> np.ndarray:
+        found = np.frombuffer(data, np.uint8)
+        if len(data) != self.categories or found.max() > 1:
+            raise ValueError("not a report of flags")
+        return found.astype(np.bool_)
+
+    def log_probability(self, report: Any, value: int) -> float:
+        wrong = np.asarray(report, np.bool_) ^ self.onehot(value)
+        return float(np.where(wrong, math.log(self.wrong), math.log1p(-self.wrong)).sum())
+
+    def evidence(self, report: Any) -> np.ndarray:
+        return np.array([self.log_probability(report, category) for category in range(self.categories)])
+
+    def estimate(self, report: Any) -> np.ndarray:
+        return (np.asarray(report, np.float64) - self.wrong) / (1 - 2 * self.wrong)
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        exact = log_ratio(ONE - self.flip, self.flip, 2)
+        return Loss(exact, exact)

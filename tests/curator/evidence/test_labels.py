@@ -1,0 +1,126 @@
+"""What reports of any label mechanism say, against the mechanisms' own laws by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curator.evidence.labels import LabelEvidence, label_evidence, one_category
+from curator.reports.reports import Reports
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import GRR, ClearLabel, Mechanism, SubsetSelection
+from devices.query import Ask
+from tests.curator.evidence.kinds import Flags, Unequal
+
+K = 4
+
+
+def told(mechanism: Mechanism, reports: Any, *, classes: int = K) -> LabelEvidence:
+    """Return the evidence of these reports, one person each."""
+    found = np.asarray(reports)
+    n = len(found)
+    split = Split(np.arange(n - 1), np.arange(n - 1, n), np.zeros(0, np.int64))
+    facts, everybody = PublicFacts(n, 1, classes), np.ones(n, np.bool_)
+    asked = Reports(facts, {"label": Ask("label", (mechanism,))}, {"label": everybody}, everybody, labels=found)
+    return label_evidence(asked, PublicKnowledge(facts, split, np.full(n, -1)))
+
+
+def every_report(mechanism: Mechanism) -> list[Any]:
+    if isinstance(mechanism, SubsetSelection):
+        return [np.isin(np.arange(K), some) for some in itertools.combinations(range(K), mechanism.size)]
+    if isinstance(mechanism, Flags):
+        return [np.array(flags) for flags in itertools.product((False, True), repeat=K)]
+    return list(range(K))
+
+
+KINDS: list[Mechanism] = [GRR.from_epsilon(1.0, categories=K), SubsetSelection.from_epsilon(0.2, categories=K),
+         Unequal.from_epsilon(1.0, categories=K), Flags.from_epsilon(2.0, categories=K)]  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", KINDS, ids=lambda m: m.name)
+def test_everything_is_that_of_the_law(mechanism: Mechanism) -> None:
+    reports = every_report(mechanism)
+    people = np.arange(len(reports))
+    found = told(mechanism, reports)
+    law = np.exp([[mechanism.log_probability(report, c) for c in range(K)] for report in reports])  # (reports, K)
+    posterior = law / law.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.probabilities(people), posterior, atol=1e-9)
+    np.testing.assert_allclose(np.diff(found.log_likelihood(people)), np.diff(np.log(law)), atol=1e-9)
+    np.testing.assert_allclose(law.T @ found.estimates(people), np.eye(K), atol=1e-9)
+    named = found.named(people)
+    assert named.min() == 0 and named.max() == 1
+    np.testing.assert_allclose(law.T @ named, found.lie + (found.truth - found.lie) * np.eye(K), atol=1e-9)
+    assert np.take_along_axis(law, found.labels[:, None], 1)[:, 0] == pytest.approx(law.max(axis=1))
+    np.testing.assert_allclose(named.sum(axis=1) @ law, np.full(K, found.whole))
+
+
+def test_a_report_of_grr_names_itself_with_the_probability_of_the_truth() -> None:
+    mechanism = GRR.from_epsilon(1.0, categories=K)
+    found = told(mechanism, [2, -1, 0])
+    assert found.rows is None and found.labels.tolist() == [2, -1, 0] and found.known(np.arange(3)).tolist() == [0, 2]
+    assert (found.truth, found.lie) == pytest.approx((mechanism.truth_probability, mechanism.other_probability))
+    same = one_category(np.array([2, -1, 0]), K, mechanism.truth_probability)
+    assert found.soft is not None and same.soft is not None
+    np.testing.assert_allclose(found.soft, same.soft, atol=1e-12)
+    assert found.everybody().tolist() == [[0, 0, 1, 0], [0] * 4, [1, 0, 0, 0]]
+
+
+def test_a_set_names_its_classes_and_each_is_taken_as_the_label_equally_often() -> None:
+    mechanism = SubsetSelection.from_epsilon(0.2, categories=K)
+    assert mechanism.size == 2
+    found = told(mechanism, [[True, False, True, False]] * 3000)
+    assert found.rows is not None and (found.truth, found.lie) == pytest.approx(
+        (mechanism.truth_probability, mechanism.other_probability)
+    )
+    counts = np.bincount(found.labels, minlength=K)
+    assert counts[[1, 3]].tolist() == [0, 0] and abs(counts[0] - 1500) < 5 * math.sqrt(750)  # chance 6e-7
+    again = told(mechanism, [[True, False, True, False]] * 3000)
+    assert np.array_equal(found.labels, again.labels)
+
+
+def test_silent_people_and_labels_in_clear() -> None:
+    mechanism = SubsetSelection.from_epsilon(0.2, categories=K)
+    rows = np.array([[True, True, False, False], [False] * 4])
+    facts, who = PublicFacts(2, 1, K), np.array([True, False])
+    asks = {"label": Ask("label", (mechanism,))}
+    public = PublicKnowledge(facts, Split(*(np.array([k]) for k in (0, 1, 1))), np.array([3, 3]))
+    found = label_evidence(Reports(facts, asks, {"label": who}, who, labels=rows), public)
+    assert found.labels[0] in (0, 1) and found.labels[1] == -1
+    assert found.soft is not None and not found.soft[1].any() and not found.everybody()[1].any()
+    nobody = label_evidence(Reports(facts, asks, {"label": ~who & False}, who, labels=rows), public)
+    assert nobody.labels.tolist() == [-1, -1]
+    clear = told(ClearLabel(K), [1, 3, -1])
+    assert clear.soft is None and (clear.truth, clear.lie) == (1, 0) and clear.labels.tolist() == [1, 3, -1]
+    not_asked = label_evidence(Reports(facts, {}, {}, who), public)
+    assert not_asked.soft is None and not_asked.labels.tolist() == [3, 3]
+
+
+def test_labels_in_clear_are_certain() -> None:
+    found = LabelEvidence(np.array([2, 0]), 3)
+    people = np.arange(2)
+    assert found.estimates(people).tolist() == found.probabilities(people).tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert found.log_likelihood(people).tolist() == [[-math.inf, -math.inf, 0], [0, -math.inf, -math.inf]]
+
+
+def test_only_some_people() -> None:
+    found = told(KINDS[1], [[True, True, False, False]] * 4).only(np.array([1, 3]))
+    assert (found.labels >= 0).tolist() == [False, True, False, True]
+    assert found.soft is not None and found.soft.any(axis=1).tolist() == [False, True, False, True]
+    assert found.everybody().any(axis=1).tolist() == [False, True, False, True]
+
+
+def test_a_mechanism_that_states_no_evidence_is_named() -> None:
+    @dataclass(frozen=True)
+    class Mute(GRR):
+        name = "mute"
+
+        def evidence(self, report: int) -> None:
+            return None
+
+    with pytest.raises(ValueError, match="^mute states no evidence of a label"):
+        told(Mute.from_epsilon(1.0, categories=K), [1, 2])

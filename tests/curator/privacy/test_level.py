@@ -1,0 +1,62 @@
+"""The text of a level has exactly the figures of its fields."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curator.privacy.level import DONATED, LABEL, TOLD, Level
+
+_FIGURE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
+LOSS = st.floats(1e-9, 1e9).map(lambda value: float(f"{value:.10g}"))
+
+
+@st.composite
+def levels(draw: st.DrawFn) -> Level:
+    """Any level that the builders can make, and more."""
+    public = draw(st.sets(st.sampled_from(("adjacency", "features")), max_size=2))
+    status = draw(st.sampled_from(("bounded", "unprotected", "not asked")))
+    private = draw(LOSS) if status == "unprotected" and public and draw(st.booleans()) else None
+    own, per_list = (draw(LOSS), draw(LOSS)) if draw(st.booleans()) else (None, None)
+    figures = draw(st.dictionaries(st.sampled_from("abc"), LOSS, max_size=3))
+    counted = draw(st.sets(st.sampled_from(("adjacency", "features", "label", TOLD)), min_size=1))
+    return Level(
+        status, draw(LOSS) if status == "bounded" else None,  # type: ignore[arg-type]
+        counted=tuple(sorted(counted)), public=tuple(sorted(public)) if status == "unprotected" else (),
+        not_counted=tuple(draw(st.sets(st.sampled_from((LABEL, DONATED))))), private_value=private,
+        private_delta=draw(st.sampled_from((0.0, 1e-6))) if private is not None else 0.0, own=own, per_list=per_list,
+        reason=", ".join(f"{name} {{{name}}}" for name in figures), figures=figures,
+    )  # fmt: skip
+
+
+@given(levels())
+@settings(deadline=None, max_examples=200)
+def test_the_text_has_every_figure_of_the_fields_and_no_other(level: Level) -> None:
+    wanted = [level.private_value, level.private_delta or None, level.own, level.per_list, *level.figures.values()]
+    found = [float(figure) for figure in _FIGURE.findall(level.detail)]
+    assert sorted(found) == sorted(figure for figure in wanted if figure is not None)
+
+
+@given(levels())
+@settings(deadline=None, max_examples=50)
+def test_json_has_every_field(level: Level) -> None:
+    made = level.to_dict()
+    for name in ("value", "status", "delta", "kind", "private_value", "private_delta", "own", "per_list"):
+        assert made[name] == getattr(level, name)
+    for name in ("counted", "public", "not_counted"):
+        assert made[name] == list(getattr(level, name))
+    assert (made["figures"], made["detail"], made["of_one"]) == (level.figures, level.detail, None)
+
+
+def test_a_loss_without_a_kind_is_a_bound() -> None:
+    assert Level("bounded", 1.0).kind == "bound" and Level("unprotected", private_value=1.0).kind == "bound"
+    assert Level("bounded", 1.0, kind="exact").kind == "exact" and replace(Level("not asked")).kind is None
+
+
+def test_what_is_public_and_left_out_is_named() -> None:
+    both = Level("unprotected", public=("features",), counted=("adjacency",), not_counted=(LABEL,), private_value=4.0)
+    assert both.detail == "feature vector in clear; list alone: 4; the label is public in this setting and not counted"
+    assert Level("unprotected", public=("adjacency",)).detail == "edges are public in this setting"

@@ -1,0 +1,53 @@
+"""The fitted pool of votes as a trained network: whose labels fit it, and what it predicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from curator.evidence.labels import LabelEvidence
+from curator.graph import Graph
+from curator.learning.pool import fit_pool
+from curator.votes.fitted import fitted
+from curator.votes.knowledge import PRIOR
+
+N, CLASSES = 60, 3
+TRUTH = np.arange(N) % CLASSES
+TRAIN, VAL = np.arange(20), np.arange(20, 40)
+COMPONENTS = ("features", "vote", "class")
+
+
+def opinion(right: float, seed: int) -> np.ndarray:
+    """ln-probabilities that name the true class for a share of the people."""
+    rng = np.random.default_rng(seed)
+    said = np.where(rng.random(N) < right, TRUTH, (TRUTH + 1) % CLASSES)
+    return np.log(0.1 + 0.7 * np.eye(CLASSES)[said])
+
+
+def graph(labels: np.ndarray = TRUTH, val: np.ndarray = VAL, train: np.ndarray = TRAIN) -> Graph:
+    parts = [opinion(right, seed) for seed, right in enumerate((0.6, 0.7, 0.5))]
+    known = np.full(N, -1)
+    known[:40] = labels[:40]
+    notes = {"components": COMPONENTS, "labels": LabelEvidence(known, CLASSES), "voted": np.ones(N, np.bool_)}
+    return Graph(np.concatenate(parts, axis=1), np.zeros((2, 0), np.int64), None, known, train, val, notes)
+
+
+def test_predictions_are_the_likeliest_classes_of_the_pool_that_all_labels_fit() -> None:
+    """Training and validation people fit the exponents; the same pool by hand."""
+    made = graph()
+    parts = {name: made.features[:, 3 * at : 3 * at + 3] for at, name in enumerate(COMPONENTS)}
+    expected = fit_pool(parts, made.labels, np.arange(40), prior=PRIOR)
+    found = fitted(made, CLASSES)
+    assert np.array_equal(found.predictions, expected.log_probability.argmax(axis=1))
+    assert {name: float(value) for name, value in found.model.state_dict().items()} == pytest.approx(
+        dict(expected.exponents)
+    )
+    assert found.val_accuracy == np.mean(found.predictions[VAL] == TRUTH[VAL]) and found.predictions.dtype == np.int64
+    alone = fit_pool(parts, made.labels, VAL, prior=PRIOR)
+    assert max(abs(alone.exponents[name] - expected.exponents[name]) for name in COMPONENTS) > 0.02  # power
+
+
+def test_without_labels_to_fit_or_to_judge() -> None:
+    assert np.isnan(fitted(graph(val=VAL[:0]), CLASSES).val_accuracy)
+    with pytest.raises(ValueError, match="label"):
+        fitted(graph(train=TRAIN[:0]), CLASSES)

@@ -1,0 +1,199 @@
+"""SCAFFOLD: its rounds are those of the paper, written out here in dense numpy, and FedAvg's where nobody drifts.
+
+It covers ``devices/federated/control_variate.py`` and ``curator/methods/federated/scaffold.py`` too.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import ConfigRecord, Message, MessageType
+from flwr.serverapp.strategy import FedAvg
+
+from curator.methods import find
+from devices.client_app import release_states
+from devices.data.population import Population
+from devices.datasets.generated_v1 import generate
+from devices.device import Refusal
+from devices.enrolment.state import State, enrol
+from devices.federated.control_variate import size_of
+from devices.federated.wire import WEIGHTS, read_sender, round_content, weights_record
+from devices.network import softmax
+from devices.policy.policy import policy_for_training
+from devices.training_task import GaussianUpdate, Task
+from strategies.engines.grids import LocalGrid
+from strategies.engines.packed_messages import answer_packed, by_shard, packed, unpacked
+from strategies.federated.fedavg import EVERYBODY
+from strategies.federated.scaffold import Scaffold
+from strategies.rounds.flower_rounds import run_rounds
+from strategies.rounds.training_grid import TrainingGrid
+
+PEOPLE, D = 8, 20
+TASK = Task("first", "own", D, 3, 3, 0.3, 4, scaling="unit")
+REACH = TASK.steps * TASK.lr
+Nodes = Callable[[int], Sequence[int]]
+
+
+def everybody(number: int) -> Sequence[int]:
+    return range(1, PEOPLE + 1)
+
+
+def some(number: int) -> Sequence[int]:
+    return [1, 2, 3, 5, 8] if number % 2 else [2, 4, 5, 6, 7]
+
+
+@pytest.fixture(scope="module")
+def people() -> Population:
+    return generate(PEOPLE, d=D, classes=3, seed=2, mean_degree=2.0, words=6)
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    release_states()
+
+
+def alike(people: Population) -> Population:
+    """Return people who all have the record of the first one."""
+    row = slice(0, people.feature_indptr[1])
+    count = row.stop
+    return replace(
+        people, feature_indices=np.tile(people.feature_indices[row], PEOPLE), labels=np.full(PEOPLE, people.labels[0]),
+        feature_values=np.tile(people.feature_values[row], PEOPLE), feature_indptr=np.arange(PEOPLE + 1) * count,
+    )  # fmt: skip
+
+
+def trained(
+    folder: Path, people: Population, strategy: FedAvg, nodes: Nodes, rounds: int = 3, *,
+    kind: type[LocalGrid] = LocalGrid,
+) -> np.ndarray:  # fmt: skip
+    enrol(folder, people, policy_for_training(TASK, people.facts, answers=100), seed=4).close()
+    grid = TrainingGrid(kind(folder, PEOPLE), train=nodes)
+    return run_rounds(strategy, grid, TASK.shape.initial(1, np.float64), TASK.to_bytes(), rounds=rounds)
+
+
+def gradient(people: Population, person: int, weights: np.ndarray) -> np.ndarray:
+    """Return the gradient of the cross-entropy of one person, dense."""
+    record, out = people.record(person), np.zeros_like(weights)
+    x = np.zeros(D)
+    x[record.feature_indices] = record.feature_values
+    x /= np.linalg.norm(x)
+    (w1, b1, w2, b2), (g1, h1, g2, h2) = TASK.shape.parts(weights), TASK.shape.parts(out)
+    z = x @ w1 + b1
+    error = softmax(np.maximum(z, 0) @ w2 + b2)
+    error[record.label] -= 1
+    back = (w2 @ error) * (z > 0)
+    g1[...], h1[...], g2[...], h2[...] = np.outer(x, back), back, np.outer(np.maximum(z, 0), error), error
+    return out
+
+
+def of_the_paper(people: Population, nodes: Nodes, rounds: int) -> np.ndarray:
+    """Algorithm 1 with option II: everybody keeps a dense control variate, and sends two differences."""
+    x = TASK.shape.initial(1, np.float64)
+    c, own = np.zeros_like(x), np.zeros((PEOPLE, len(x)))
+    for number in range(1, rounds + 1):
+        models, variates = [], []
+        for person in (node - 1 for node in nodes(number)):
+            y = x.copy()
+            for _ in range(TASK.steps):
+                y -= TASK.lr * (gradient(people, person, y) - own[person] + c)
+            new = own[person] - c + (x - y) / REACH
+            models.append(y - x)
+            variates.append(new - own[person])
+            own[person] = new
+        x = x + np.mean(models, axis=0)
+        c = c + len(models) / PEOPLE * np.mean(variates, axis=0)
+    return x
+
+
+@pytest.mark.parametrize("nodes", [everybody, some])
+def test_two_rounds_and_more_are_those_of_the_paper(people: Population, tmp_path: Path, nodes: Nodes) -> None:
+    for rounds in (2, 5):
+        expected = of_the_paper(people, nodes, rounds)
+        found = trained(tmp_path / str(rounds), people, Scaffold(PEOPLE, REACH), nodes, rounds)
+        assert np.abs(found - expected).max() < 1e-12
+        plain = trained(tmp_path / f"plain-{rounds}", people, FedAvg(**EVERYBODY), nodes, rounds)
+        assert np.abs(plain - expected).max() > 1e-3  # power: the correction moves the weights
+
+
+def test_one_device_alone_trains_as_with_fedavg(people: Population, tmp_path: Path) -> None:
+    found, plain = (trained(tmp_path / str(place), people, strategy, lambda number: [3])
+                    for place, strategy in enumerate((Scaffold(1, REACH), FedAvg(**EVERYBODY))))  # fmt: skip
+    assert np.abs(found - plain).max() < 1e-13 and not np.array_equal(found, TASK.shape.initial(1, np.float64))
+
+
+def test_devices_with_one_record_train_as_with_fedavg(people: Population, tmp_path: Path) -> None:
+    found, plain = (trained(tmp_path / str(place), alike(people), strategy, everybody)
+                    for place, strategy in enumerate((Scaffold(PEOPLE, REACH), FedAvg(**EVERYBODY))))  # fmt: skip
+    assert np.abs(found - plain).max() < 1e-13 and not np.array_equal(found, TASK.shape.initial(1, np.float64))
+
+
+class Elsewhere(LocalGrid):
+    """Answers messages that went to another process and back."""
+
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
+        shards, sent = by_shard(messages)
+        for shard in shards.values():
+            contents, rows = pickle.loads(pickle.dumps(packed(shard)))
+            yield from unpacked(pickle.loads(pickle.dumps(answer_packed(self._fleet, contents, rows))), sent)
+
+
+def test_processes_give_the_bytes_of_one_process(people: Population, tmp_path: Path) -> None:
+    one, more = (trained(tmp_path / kind.__name__, people, Scaffold(PEOPLE, REACH), some, kind=kind)
+                 for kind in (LocalGrid, Elsewhere))  # fmt: skip
+    assert np.array_equal(one, more)
+
+
+def enrolled(folder: Path, people: Population, task: Task) -> State:
+    return enrol(folder, people, policy_for_training(task, people.facts, answers=100), seed=4)
+
+
+def asked(task: Task, *, own: bytes = b"", control: np.ndarray | None = None, kind: str = "train") -> Message:
+    weights = task.shape.initial(3)
+    config = ConfigRecord({"task": task.to_bytes(), "server-round": 1})
+    variate = weights_record(weights if control is None else control)
+    return Message(round_content(weights_record(weights), config, own, variate), 1, kind)
+
+
+def test_an_answer_depends_on_the_question_alone_and_is_one_release(people: Population, tmp_path: Path) -> None:
+    """A round that is asked again gets the same bytes; weights and control variate are one entry of the ledger."""
+    state = enrolled(tmp_path / "state", people, TASK)
+    grid = LocalGrid(state.folder, PEOPLE)
+    own = np.linspace(0, 1, size_of(TASK), dtype=np.float32).tobytes()
+    replies = [next(iter(grid.send_and_receive([asked(TASK, own=given)]))) for given in (own, b"", own, b"")]
+    parts = [(reply.content["arrays"][WEIGHTS].numpy().tobytes(), read_sender(reply)) for reply in replies]  # type: ignore[call-overload]
+    assert parts[0] == parts[2] != parts[1] == parts[3]
+    rows = state.ledger(0).answers(0)
+    assert len(rows) == 4 and rows[0].fingerprint == rows[2].fingerprint != rows[1].fingerprint
+    sent = parts[0][1]
+    assert sent is not None and sent[1] is not None and len(sent[1]) == 4 * size_of(TASK)
+    assert rows[0].size == 4 * (TASK.shape.size + size_of(TASK)) and rows[0].scope == ("features", "label")
+
+
+@pytest.mark.parametrize("wrong", ["short", "not a number", "variate", "dtype", "evaluate", "noise", "neighbours"])
+def test_a_control_variate_goes_with_an_update_in_clear_alone(people: Population, tmp_path: Path, wrong: str) -> None:
+    """Beside an update under noise it would be an exact function of the record."""
+    noise = GaussianUpdate.from_epsilon(2.0, clip=0.5, delta=1e-3) if wrong == "noise" else None
+    task = replace(TASK, noise=noise, sees="ego" if wrong == "neighbours" else "own")
+    state = enrolled(tmp_path / "state", people, task)
+    given = np.zeros(size_of(task), np.float32)
+    control = np.zeros(task.shape.size + (wrong == "variate"), np.float64 if wrong == "dtype" else np.float32)
+    if wrong == "not a number":
+        given[3] = np.nan
+    own = given.tobytes()[: -1 if wrong == "short" else None]
+    message = asked(task, own=own, control=control, kind=MessageType.EVALUATE if wrong == "evaluate" else "train")
+    (reply,) = LocalGrid(state.folder, PEOPLE).send_and_receive([message])
+    assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
+    assert not state.ledger(0).answers(0)
+
+
+def test_the_method_names_its_strategy() -> None:
+    method = find("scaffold")
+    with pytest.raises(ValueError, match="server_optimiser=adam: must be one of average"):
+        method.from_settings({"server_optimiser": "adam"})
+    assert (method.strategy, method.trust) == ("scaffold", "trusted curator")  # type: ignore[attr-defined]

@@ -1,0 +1,211 @@
+"""State of every federated method's strategy: a training that is restored goes on as if nobody had stopped it.
+
+The members come from the registry of methods, and the variants of a method from the choices that it allows. It covers
+``strategies/rounds/server_state.py``.
+
+Covers strategies/rounds/server_state.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from flwr.app import ArrayRecord, Message, MetricRecord
+from flwr.serverapp.strategy import FedAvg, Strategy
+
+from curator.methods import Budget, table
+from curator.methods.federated.fedavg import Federated
+from devices.client_app import release_states
+from devices.datasets.generated_v1 import generate
+from devices.enrolment.state import enrol
+from devices.federated.wire import WEIGHTS, weights_record
+from devices.network import FloatArray
+from devices.policy.policy import policy_for_training
+from devices.training_task import Task
+from strategies.engines.grids import LocalGrid
+from strategies.federated.fedavg import EVERYBODY
+from strategies.federated.making import TrainingPlan, strategy_for
+from strategies.rounds.flower_rounds import run_rounds, seeded
+from strategies.rounds.server_state import restore_state, state_of
+from strategies.rounds.training_grid import TrainingGrid, draw_nodes
+
+PEOPLE, ROUNDS = 12, 4
+Make = Callable[[], Strategy]
+
+
+TASK = Task("first", "own", 20, 3, 3, 0.3, 2)
+PLAN = TrainingPlan(TASK, Budget(), range(1, PEOPLE + 1), PEOPLE, 3)
+
+
+def plain(strategy: Any) -> dict[str, Any]:
+    """Return the attributes of a strategy that are data, those of a strategy that it wraps included."""
+    inner = getattr(strategy, "strategy", None)
+    own = {name: value for name, value in vars(strategy).items() if not callable(value) and value is not inner}
+    return own if inner is None else {**plain(inner), **own}
+
+
+def variants(kind: type[Federated]) -> Iterator[tuple[str, Federated]]:
+    """Yield a method, and it with each choice of a text parameter that has another strategy; a refusal lists them."""
+    usual = kind()
+    yield usual.name, usual
+    made = strategy_for(usual, PLAN)
+    for entry in fields(kind):
+        if entry.type in ("str", str):
+            with pytest.raises(ValueError, match="must be one of") as refusal:
+                kind(**{entry.name: "none of them"})
+            choices = re.search("must be one of (.*)", str(refusal.value))
+            assert choices is not None
+            for choice in choices[1].split(", "):
+                method = replace(usual, **{entry.name: choice})  # type: ignore[arg-type]
+                other = strategy_for(method, PLAN)
+                if type(other) is not type(made) or plain(other).keys() != plain(made).keys():
+                    yield f"{usual.name}-{choice}", method
+
+
+CASES = dict(
+    case for method in table().values() if method.trained_by in ("devices", "silos")
+    for case in variants(cast(type[Federated], method))
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    release_states()
+
+
+@dataclass
+class Trace:
+    """What a training had after each round: weights, state, attributes and the generators' states."""
+
+    weights: dict[int, bytes] = field(default_factory=dict)
+    states: dict[int, Any] = field(default_factory=dict)
+    attributes: dict[int, dict[str, Any]] = field(default_factory=dict)
+    generators: dict[int, Any] = field(default_factory=dict)
+    arrays: dict[int, FloatArray] = field(default_factory=dict)
+
+
+class Rounds:
+    """Devices of their own, and trainings of any strategy on them; some devices rest in each round."""
+
+    def __init__(self, folder: Path, *, sees: str) -> None:
+        people = generate(PEOPLE, d=20, classes=3, seed=2, mean_degree=2.0, words=6)
+        self.task = replace(TASK, sees="ego" if sees == "ego" else "own")
+        enrol(folder, people, policy_for_training(self.task, people.facts, answers=100), seed=4).close()
+        self.devices = LocalGrid(folder, PEOPLE)
+        self.plan = replace(PLAN, task=self.task)
+
+    def run(self, strategy: Strategy, *, done: int = 0, before: Trace | None = None) -> Trace:
+        """Run all rounds, or those after ``done`` from what another training had then."""
+        found = Trace()
+        grid = TrainingGrid(self.devices, train=lambda number: draw_nodes(range(1, PEOPLE + 1), 0.7, [5, number]))
+        weights = self.task.shape.initial(1)
+
+        def note(number: int, arrays: FloatArray) -> None:
+            found.weights[number], found.arrays[number] = arrays.tobytes(), arrays
+            found.states[number] = copy.deepcopy(state_of(strategy))
+            found.attributes[number] = copy.deepcopy(plain(strategy))
+            found.generators[number] = (random.getstate(), np.random.get_state())
+
+        with seeded(7):
+            if before is not None:
+                weights = before.arrays[done]
+                restore_state(strategy, before.states[done])
+                random.setstate(before.generators[done][0])
+                np.random.set_state(before.generators[done][1])
+                grid.go_on(done, grid.tally)
+            elif hasattr(strategy, "subscribe"):
+                strategy.subscribe(grid, weights_record(weights))
+            found.attributes[-1] = copy.deepcopy(plain(strategy))
+            run_rounds(strategy, grid, weights, self.task.to_bytes(), rounds=ROUNDS, after=note, done=done)
+        return found
+
+
+def same(one: Any, other: Any) -> bool:
+    """Compare attributes, arrays and Flower's records included."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
+def check_restored(rounds: Rounds, make: Make) -> Trace:
+    """Restore after every round, and require the bytes of the rounds that follow."""
+    whole = rounds.run(make())
+    for done in range(ROUNDS):
+        later = rounds.run(make(), done=done, before=whole)
+        if any(later.weights[number] != whole.weights[number] for number in range(done + 1, ROUNDS + 1)):
+            had, has = whole.attributes[done], later.attributes[-1]
+            changed = [name for name in had if not same(had[name], has.get(name))]
+            raise AssertionError(
+                f"{type(make()).__name__} goes on in another way after round {done}: give state() and restore() what "
+                f"later rounds read of {', '.join(changed) or 'nothing that is an attribute'}"
+            )
+    return whole
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_restored_training_goes_on_byte_for_byte(name: str, tmp_path: Path) -> None:
+    method = CASES[name]
+    rounds = Rounds(tmp_path, sees=method.sees)
+    found = check_restored(rounds, lambda: strategy_for(method, rounds.plan))
+    assert len(set(found.weights.values())) == ROUNDS + 1  # power: every round changes the weights
+
+
+class Velocity(FedAvg):
+    """Keeps a mean of the updates, and says so to nobody."""
+
+    velocity: FloatArray | None = None
+
+    def aggregate_train(self, server_round: int, replies: Any) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        heard: list[Message] = list(replies)
+        arrays, metrics = super().aggregate_train(server_round, heard)
+        assert arrays is not None
+        new = arrays[WEIGHTS].numpy()
+        self.velocity = new if self.velocity is None else np.float32(0.5) * self.velocity + new
+        return weights_record(self.velocity), metrics
+
+
+class Remembered(Velocity):
+    """Keeps it, and tells."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {} if self.velocity is None else {"velocity": self.velocity}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        self.velocity = state["velocity"]
+
+
+def test_a_strategy_that_keeps_state_for_itself_fails_and_its_attribute_is_named(tmp_path: Path) -> None:
+    """Power."""
+    rounds = Rounds(tmp_path, sees="own")
+    with pytest.raises(AssertionError, match=r"Velocity goes on .* after round 1: .* velocity$"):
+        check_restored(rounds, lambda: Velocity(**EVERYBODY))
+    check_restored(rounds, lambda: Remembered(**EVERYBODY))
+
+
+def test_one_half_of_the_protocol_is_refused() -> None:
+    class Saves(FedAvg):
+        def state(self) -> dict[str, np.ndarray]:
+            return {}
+
+    class Restores(FedAvg):
+        def restore(self, state: Mapping[str, np.ndarray]) -> None: ...
+
+    for kind, has in ((Saves, "state"), (Restores, "restore")):
+        for use in (state_of, lambda strategy: restore_state(strategy, {})):
+            with pytest.raises(TypeError, match=rf"{kind.__name__} has {has}\(\) alone"):
+                use(kind(**EVERYBODY))
+    assert state_of(FedAvg(**EVERYBODY)) == {}
+    restore_state(FedAvg(**EVERYBODY), {})
+    with pytest.raises(TypeError, match=r"FedAvg has no restore\(\) for a, b"):
+        restore_state(FedAvg(**EVERYBODY), {"b": np.ones(1), "a": np.ones(1)})

@@ -1,0 +1,49 @@
+"""App whose server trains in rounds on SuperNodes, with the strategies and tasks of dp-fedavg and ldp-fedavg.
+
+Put over ``strategies/server_app.py`` in a Flower app by ``test_deployment_training.py``. No command of the product does
+this: in a deployment a device answers once.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from curator.methods import find
+from curator.methods.base import Budget
+from devices.training_task import Task
+from strategies.federated.making import TrainingPlan, strategy_for
+from strategies.flower_app.roster import introduce, ready_nodes
+from strategies.rounds.flower_rounds import run_rounds, seeded
+from strategies.rounds.training_grid import TrainingGrid
+
+app = ServerApp()
+SETTINGS = {"dp-fedavg": {"clip": "0.5", "noise_multiplier": "1.0"}, "ldp-fedavg": {"clip": "0.5"}}
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    """Train each task on the nodes of its devices, and write the weights."""
+    folder = Path(str(context.run_config["job"]))
+    jobs = json.loads((folder / "jobs.json").read_text())
+    nodes = ready_nodes(grid, sum(len(job["devices"]) for job in jobs), timeout=200)
+    device_of = {node: device for node, (device, _) in introduce(grid, nodes, timeout=200).items()}
+    for job in jobs:
+        chosen = sorted(node for node, device in device_of.items() if device in job["devices"])
+        np.save(
+            folder / f"{job['name']}.npy", trained(grid, chosen, job["name"], Task.from_bytes(job["task"].encode()))
+        )
+    (folder / "done").touch()
+
+
+def trained(grid: Grid, nodes: list[int], name: str, task: Task) -> np.ndarray:
+    """Return the weights after two rounds of a method."""
+    method = find(name).from_settings(SETTINGS[name])
+    strategy = strategy_for(method, TrainingPlan(task, Budget(epsilon=4.0), nodes, len(nodes), 1))
+    with seeded(7):  # of the noise that the server adds
+        return run_rounds(strategy, TrainingGrid(grid, train=lambda number: nodes), task.shape.initial(1),
+                          task.to_bytes(), rounds=2)  # fmt: skip

@@ -1,0 +1,99 @@
+"""Whole runs with label mechanisms other than GRR, also of another package, with every method that asks for labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from curator.methods import table
+from curator.methods.base import Budget
+from devices import mechanisms
+from devices.datasets.generated import CLASSES
+from strategies import RunOptions, simulate
+from strategies.runs.set_up import set_up
+from tests.curator.evidence.kinds import Flags, Unequal
+from tests.devices.mechanisms.test_of_another_package import Entry
+
+ASKING = [name for name, kind in table().items() if kind.trust == "untrusted curator" and "grr" in kind.mechanisms]
+SMALL = {"clients": 60, "dataset": "generated", "engine": "local", "workers": 1, "reference": False, "device": "cpu",
+         "out": None, "dropout": 0.05}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    offered = [Entry(Unequal), Entry(Flags)]
+    mechanisms._installed.cache_clear()
+    monkeypatch.setattr(mechanisms, "entry_points", lambda group: offered if group == "ldpsim.mechanisms" else [])
+    yield
+    mechanisms._installed.cache_clear()
+
+
+def options(method: str, mechanism: str, **more: Any) -> RunOptions:
+    own = table()[method]()
+    given = {**SMALL, "method": method, "label_mechanism": mechanism, "epsilon": 8.0, "eps_labels": 1.0,
+             "private_labels": not own.asks_for_labels(), "settings": {"epochs": "3"},
+             **more}  # fmt: skip
+    if not own.trains_network():
+        given["settings"] = {}
+    return RunOptions(**given)
+
+
+def test_the_methods_are_those_that_can_ask_for_labels() -> None:
+    assert {"lpgnn", "rgnn", "sbp", "vote", "hogs", "solitude", "upgnet", "privge", "blink", "lp-and"} <= set(ASKING)
+
+
+@pytest.mark.parametrize("method", ASKING)
+def test_a_mechanism_of_another_package_works_with_every_method(method: str) -> None:
+    """Its report is a row of flags, which was refused as an array element; now also null models read it."""
+    result = simulate(options(method, "flags"))
+    record = result.record
+    assert record["devices"]["reported"] > 0 and not record["devices"]["failed"]
+    assert 0 <= record["accuracy"]["test"] <= 1 and record["nulls"]
+    assert record["privacy"]["holds"]["label"]["value"] == pytest.approx(1.0, abs=1e-8)
+
+
+@pytest.mark.parametrize("mechanism", ["unequal", "subset_selection"])
+@pytest.mark.parametrize("method", ["lpgnn", "rgnn", "sbp", "vote"])
+def test_methods_with_a_reading_of_their_own(method: str, mechanism: str) -> None:
+    result = simulate(options(method, mechanism, nulls=False))
+    loss = mechanisms.every()[mechanism].from_epsilon(1.0, categories=CLASSES).loss()  # type: ignore[attr-defined]
+    assert result.record["privacy"]["holds"]["label"]["value"] == loss.vector
+
+
+@pytest.mark.parametrize("method", ["sbp", "vote"])
+def test_nearly_noiseless_flags_are_believed(method: str) -> None:
+    """The same labels without noise, by another mechanism: a reader that took them for something else would fail."""
+    given = {"eps_labels": 40.0, "clients": 300, "nulls": False, "settings": {}}
+    flags, grr = (simulate(options(method, name, **given)).record["accuracy"]["test"] for name in ("flags", "grr"))
+    assert abs(flags - grr) < 0.06
+
+
+def test_the_question_holds_the_named_mechanism_and_the_hash_covers_it() -> None:
+    setups = {name: set_up(options("hogs", name)) for name in ("grr", "subset_selection")}
+    assert len({setup.digest for setup in setups.values()}) == 2
+    for name, setup in setups.items():
+        questions = setup.questions(setup.repeats[0].split, "c")
+        asked = [m.name for q in questions for a in q.query.asks if a.attribute == "label" for m in a.mechanisms]
+        assert asked == [name]
+    assert Budget().label_mechanism == "grr"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"label_mechanism": "one_bit"},
+            "--label-mechanism one_bit: must be one of grr, subset_selection, unequal, flags",
+        ),
+        ({"label_mechanism": "nothing"}, "--label-mechanism nothing: must be one of grr, "),
+        ({"label_mechanism": "clear_label"}, "--label-mechanism clear_label: must be one of grr, "),
+        ({"label_mechanism": "flags", "private_labels": False, "eps_labels": None}, "hogs asks nobody for a label"),
+        ({"label_mechanism": "subset_selection", "eps_labels": 60.0}, "--eps-labels 60.*beyond what a 64-bit"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        simulate(options("hogs", "grr", **given))
+    assert "\n" not in str(caught.value)

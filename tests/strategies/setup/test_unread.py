@@ -1,0 +1,180 @@
+"""Covers read_options too: every option with every method is read, or refused in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curator.methods import OwnerMethod, Reference, find, table
+from curator.options import ASKING, BUDGET, OF_METHODS
+from devices.data.population import Population
+from strategies.runs import set_up as setting_up
+from strategies.runs.asking import public_knowledge
+from strategies.runs.set_up import run_of, set_up
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
+from strategies.setup.read_options import check_read, read_alone, unread
+from strategies.setup.run_setup import load_population
+
+EVERY = sorted(table())
+# A value of each option that only some methods read.
+VALUES: dict[str, Any] = {
+    "split": "split42", "label_rate": 0.3, "epsilon": 3.0, "eps_adjacency": 2.0, "eps_features": 1.5, "eps_labels": 3.0,
+    "feature_share": 0.4, "public_features": True, "private_labels": True, "reporting": "one-end", "gnn": "gat",
+    "defence": "all", "false_alarm": 0.01, "engine": "ray", "workers": 2, "ray_address": "a:1", "dropout": 0.25,
+    "label_mechanism": "subset_selection", "state": Path("people"), "sampler": 2, "on_requery": "replay",
+    "caps": {"bit": 4.0}, "collector_key": Path("key"),
+    "save_reports": True, "from_reports": Path("reports"),
+}  # fmt: skip
+BESIDE: dict[str, dict[str, Any]] = {
+    "private_labels": {"eps_labels": 1.0},
+    "label_mechanism": {"eps_labels": 1.0},
+    "false_alarm": {"defence": "all"},
+}
+FEW = {"privgnn": {"queries": "3", "K": "8"}, "pate-g": {"queries": "3", "teachers": "4"}, "rgnn": {"C": "4"},
+       "pate-m": {"queries": "3", "teachers": "4"}}  # fmt: skip
+SEEN = BUDGET | {"split", "label_rate", "gnn", "dropout", "sampler", "on_requery", "caps"}  # of a set-up
+
+
+def usual(name: str, **given: Any) -> RunOptions:
+    return RunOptions(method=name, clients=60, settings=FEW.get(name, {}), reference=False, nulls=False, out=None,
+                      device="cpu", **given)  # fmt: skip
+
+
+def reads(options: RunOptions, option: str) -> bool:
+    """Whether the options are accepted with this one."""
+    return option not in unread(options, find(options.method).from_settings(options.settings))
+
+
+@pytest.fixture(scope="module")
+def people() -> Population:
+    return load_population(usual("hogs"))
+
+
+def seen(options: RunOptions, people: Population) -> Iterator[Any]:
+    """Yield all that a run does after its set-up depends on: questions, policy, what is public, guarantee, training."""
+    setup = set_up(options, population=people)
+    run, repeat = run_of(setup.method), setup.repeats[0]
+    questions = run.questions(setup, repeat.split, "c")
+    yield [(each.query.to_bytes(), None if each.devices is None else each.devices.tolist()) for each in questions]
+    policy = run.policy(setup, questions)
+    yield policy and repr(replace(policy, reporting="both"))  # the questions say how lists are reported
+    silent = isinstance(setup.method, Reference | OwnerMethod)
+    known = None if silent else public_knowledge(people, repeat.split, options, setup.method)
+    yield known and (known.labels.tolist(), known.features is None, known.edges is None)
+    yield None if isinstance(setup.method, OwnerMethod) else run.guarantee_before(setup, repeat.split).to_dict()
+    yield [part.tolist() for part in (repeat.split.train, repeat.split.val)]
+    yield repeat.silent if policy is not None else None
+    yield setup.settings.training if setup.method.trains_network() else None
+
+
+def test_the_groups_hold_options_and_every_one_is_tried() -> None:
+    assert OF_METHODS == VALUES.keys() <= declared(RunOptions).keys()
+    assert all(kind.options <= OF_METHODS and set(kind.finer) <= BUDGET for kind in table().values())
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_option_is_read_or_refused(name: str) -> None:
+    """``options`` of the method is what decides, beside the other options that an option needs."""
+    read = find(name).from_settings(FEW.get(name, {})).options_read()
+    for option, value in VALUES.items():
+        given = {**BESIDE.get(option, {}), option: value}
+        accepted = reads(usual(name, **given), option)
+        assert accepted <= (option in read), option
+        if option in read and not accepted:
+            assert option in ("eps_labels", "label_mechanism", "sampler", "gnn"), (
+                option
+            )  # labels are public, one sampler, no network
+        if option == "eps_labels":
+            assert accepted == (name in ("lpgnn", "rgnn"))
+            assert reads(usual(name, eps_labels=3.0, private_labels=True), option) == (option in read)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_is_read_changes_the_run_and_what_is_refused_changes_nothing(
+    name: str, people: Population, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The declarations are proven by set-ups with and without each option, those that are refused included."""
+    monkeypatch.setattr(setting_up, "check_read", lambda options, method: None)
+    without = list(seen(usual(name), people))
+    for option in sorted(SEEN):
+        options = usual(name, **{option: VALUES[option]})
+        if option == "private_labels":
+            options = replace(options, eps_labels=1.0)
+        accepted = reads(options, option)
+        try:
+            changed = list(seen(options, people)) != without
+        except ValueError:
+            assert not accepted, option  # another refusal is there too
+            continue
+        if not accepted and option == "gnn":
+            continue  # of a method whose network is fixed: refused, as it would train another one
+        if not accepted and option == "private_labels":
+            changed = list(seen(options, people)) != list(seen(replace(options, private_labels=False), people))
+        assert changed == accepted, option
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"eps_labels": 3.0}, "hogs asks nobody for a label without --private-labels; it is read by lpgnn, rgnn"),
+        ({"method": "raw", "epsilon": 4.0}, "--epsilon 4: raw does not read it; it is read by hogs, lpgnn, "),
+        ({"method": "lpgnn", "eps_adjacency": 2.0}, "lpgnn does not read it without --set adjacency=private; it is"),
+        ({"epsilon": 4.0, "eps_adjacency": 3.0, "eps_features": 1.0}, "beside --eps-adjacency and --eps-features"),
+        ({"epsilon": 4.0, "eps_adjacency": 3.0, "public_features": True}, "--epsilon 4: no part of it is left beside"),
+        ({"method": "rr", "epsilon": 4.0, "eps_adjacency": 3.0}, "--epsilon 4: no part of it is left beside --eps-adj"),
+        ({"eps_features": 1.0, "public_features": True}, "--eps-features 1: features are public beside --public-f"),
+        ({"repeats_vary": "noise"}, "--repeats-vary noise: there is one repeat (--repeats)"),
+        ({"false_alarm": 0.01}, "--false-alarm 0.01: there is no --defence"),
+        ({"method": "lpgnn", "sampler": 2}, "--sampler 2: the samplers of lpgnn have one version; it is read by hogs"),
+        ({"method": "vote", "reference": False, "gnn": "sage"}, "--gnn sage: vote trains no network"),
+        ({"settings": {"degree_share": "0.2"}}, "--set degree_share=0.2: it is read beside topology=blink alone"),
+        ({"settings": {"public_scaling": "literal"}}, "it is read beside public_features=true alone"),
+        ({"method": "rgnn", "settings": {"alpha": "0", "C": "4"}}, "--set C=4: it is read beside alpha above 0 alone"),
+        ({"method": "isolate", "settings": {"rounds": "3"}}, "--set rounds=3: isolate does not read it"),
+        ({"method": "fedavg-gnn", "settings": {"server_lr": "0.1"}}, "it is read beside server_optimiser=adam alone"),
+        ({"method": "fedavg-mlp", "settings": {"weight_decay": "0"}}, "--set weight_decay=0: fedavg-mlp does not read"),
+        ({"method": "fedavg-mlp", "settings": {"epochs": "5"}, "reference": False}, "beside --no-reference"),
+        ({"method": "dp-fedavg", "settings": {"noise_multiplier": "1"}, "epsilon": 3.0}, "dp-fedavg does not read it"),
+    ],
+)  # fmt: skip
+def test_a_refusal_is_one_line_with_what_reads_it(given: dict[str, Any], said: str) -> None:
+    options = RunOptions(**{"clients": 60, "out": None, **given})
+    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+        set_up(options)
+    assert "\n" not in str(caught.value)
+
+
+def test_nobody_is_asked_beside_kept_reports() -> None:
+    for option in ASKING - {"ray_address"}:
+        options = usual("hogs", from_reports=Path("reports"), **{option: VALUES[option]})
+        with pytest.raises(ValueError, match=f"^{declared(RunOptions)[option].option}.*: nobody is asked beside"):
+            check_read(options, find("hogs")())
+
+
+def test_every_setting_of_a_method_needs_values_that_others_can_have() -> None:
+    for name, kind in table().items():
+        own = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
+        for entry in fields(kind):  # type: ignore[arg-type]
+            assert entry.metadata.get("beside", {}).keys() <= own | declared(RunOptions).keys(), (name, entry.name)
+
+
+def test_a_setting_with_which_an_option_is_read_makes_it_read() -> None:
+    for name, kind in table().items():
+        for option, setting in kind.read_with.items():
+            key, _, value = setting.partition("=")
+            assert option not in kind().options_read()
+            assert option in kind.from_settings({key: value}).options_read(), name
+
+
+def test_a_run_without_what_its_method_does_not_read_has_the_hash_of_one_without_it(people: Population) -> None:
+    given = usual("raw", epsilon=3.0, reporting="one-end", dropout=0.2, gnn="sage")
+    kept, dropped = read_alone(given)
+    assert dropped.keys() == {"epsilon", "reporting", "dropout"}
+    assert kept == usual("raw", gnn="sage")
+    assert set_up(kept, population=people).digest == set_up(usual("raw", gnn="sage"), population=people).digest
