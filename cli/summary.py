@@ -149,13 +149,13 @@ def _nulls(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if entry["test"] > test:
             style = TONES["bad"]
             said = f"[bold {style}]{said}, {points(entry['test'] - test)} points above the method[/bold {style}]"
-        if spec.attribute is None:
+        if spec.shuffled is None:
             yield spec.heading, f"{said} ({spec.words})"
             continue
         if not shuffled:
             yield "shuffled", "the same run with data of somebody else:"
             shuffled = True
-        yield "", f"{spec.attribute} {said}"
+        yield "", f"{spec.shuffled} {said}"
 
 
 def _teachers(found: Mapping[str, Any]) -> RenderableType:

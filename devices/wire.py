@@ -29,16 +29,17 @@ QUERY_TYPE = "query.report"
 REPORTS_TYPE = "query.reports"
 HANDOVER_TYPE = "query.handover"
 WHOAMI_TYPE = "query.whoami"
-TEXTS = {
-    Refusal.UNKNOWN_QUERY: "UNKNOWN_QUERY: the device does not know this question",
-    Refusal.MODE_REFUSED: "MODE_REFUSED: the device is enrolled in another mode",
-    Refusal.POLICY_REFUSED: "POLICY_REFUSED: the question is outside the device's policy",
-    Refusal.REPORT_COLLECTED: "REPORT_COLLECTED: the device has given its report",
-    Refusal.LEDGER_DAMAGED: "LEDGER_DAMAGED: the device cannot read its ledger and answers nothing",
-    Refusal.COUNTER_MISMATCH: "COUNTER_MISMATCH: the device's counter and its ledger differ, and it answers nothing",
-    Refusal.COLLECTOR_REFUSED: "COLLECTOR_REFUSED: the question is not signed by the device's collector",
-    Refusal.VAULT_BUSY: "VAULT_BUSY: the device's vault has too much to do; the same question may be asked again",
+REASONS = {
+    Refusal.UNKNOWN_QUERY: "the device does not know this question",
+    Refusal.MODE_REFUSED: "the device is enrolled in another mode",
+    Refusal.POLICY_REFUSED: "the question is outside the device's policy",
+    Refusal.REPORT_COLLECTED: "the device has given its report",
+    Refusal.LEDGER_DAMAGED: "the device cannot read its ledger and answers nothing",
+    Refusal.COUNTER_MISMATCH: "the device's counter and its ledger differ, and it answers nothing",
+    Refusal.COLLECTOR_REFUSED: "the question is not signed by the device's collector",
+    Refusal.VAULT_BUSY: "the device's vault has too much to do; the same question may be asked again",
 }
+TEXTS = {refusal: f"{refusal.name}: {reason}" for refusal, reason in REASONS.items()}
 _CODES = {refusal.value: refusal for refusal in Refusal}
 _FIRST_CODE = min(_CODES) - 1
 

@@ -34,6 +34,7 @@ from curator.evidence.labels import LabelEvidence
 from curator.linear.propagation import adjacency_matrix
 from curator.linear.torch_matrix import Constant
 from curator.reports.frequency import both_directions
+from curator.setting_error import SettingError
 from devices.array_types import IntArray
 
 _LEAST = 1e-5  # lower bound of a share in the published code
@@ -68,7 +69,7 @@ def metis_clusters(n: int, edges: IntArray, clusters: int) -> IntArray:
         ValueError: for less than one cluster, or more clusters than nodes.
     """
     if not 1 <= clusters <= n:
-        raise ValueError(f"--set C={clusters}: {n} nodes can be cut into 1..{n} clusters")
+        raise SettingError(f"C={clusters}", f"{n} nodes can be cut into 1..{n} clusters")
     if clusters == 1:
         return np.zeros(n, np.int64)
     import pymetis

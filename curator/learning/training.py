@@ -25,6 +25,7 @@ from curator.learning.adam import Adam
 from curator.learning.networks import HEADS, NETWORKS, Network, make_network
 from curator.learning.threads import threads_for
 from curator.names import nearest
+from curator.setting_error import SettingError
 from curator.steps import counted
 
 if TYPE_CHECKING:
@@ -80,16 +81,16 @@ class TrainingSettings:
             raise ValueError(f"--gnn {self.gnn}: unknown{nearest(self.gnn, NETWORKS)} (known: {', '.join(NETWORKS)})")
         for name in ("hidden", "epochs", "gat_heads"):
             if getattr(self, name) < 1:
-                raise ValueError(f"--set {name}={getattr(self, name)}: must be at least 1")
+                raise SettingError(f"{name}={getattr(self, name)}", "must be at least 1")
         if not 0 < self.lr <= LARGEST_STEP:
-            raise ValueError(f"--set lr={self.lr}: must be above 0 and at most {LARGEST_STEP:g}")
+            raise SettingError(f"lr={self.lr}", f"must be above 0 and at most {LARGEST_STEP:g}")
         if not 0 <= self.weight_decay <= LARGEST_STEP:
-            raise ValueError(f"--set weight_decay={self.weight_decay}: must lie in [0, {LARGEST_STEP:g}]")
+            raise SettingError(f"weight_decay={self.weight_decay}", f"must lie in [0, {LARGEST_STEP:g}]")
         if not 0 <= self.gnn_dropout < 1:
-            raise ValueError(f"--set gnn_dropout={self.gnn_dropout}: must lie in [0, 1)")
+            raise SettingError(f"gnn_dropout={self.gnn_dropout}", "must lie in [0, 1)")
         for name, allowed in (("selection", SELECTIONS), ("gat_weights", WEIGHTS)):
             if getattr(self, name) not in allowed:
-                raise ValueError(f"--set {name}={getattr(self, name)}: must be {' or '.join(allowed)}")
+                raise SettingError(f"{name}={getattr(self, name)}", f"must be {' or '.join(allowed)}")
 
     @property
     def sizes(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from curator.names import nearest
 from curator.privacy.guarantee import Guarantee
 from curator.reports.question import Budget, Question, Reporting
 from curator.reports.reports import Reports
+from curator.setting_error import SettingError
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 
@@ -183,14 +184,14 @@ class Method:
         for name, choices in allowed.items():
             value = getattr(self, name)
             if value not in choices:
-                raise ValueError(f"--set {name}={value}: must be one of {', '.join(choices)}")
+                raise SettingError(f"{name}={value}", f"must be one of {', '.join(choices)}")
 
     def check_shares(self, *names: str) -> None:
         """Refuse a parameter outside (0, 1) (ValueError)."""
         for name in names:
             value = getattr(self, name)
             if not 0 < value < 1:
-                raise ValueError(f"--set {name}={value}: must lie between 0 and 1, both excluded")
+                raise SettingError(f"{name}={value}", "must lie between 0 and 1, both excluded")
 
     def check_range(self, *names: str, least: int, most: int | None = None) -> None:
         """Refuse a whole number outside ``least`` .. ``most`` (ValueError)."""
@@ -198,7 +199,7 @@ class Method:
         for name in names:
             value = getattr(self, name)
             if value < least or (most is not None and value > most):
-                raise ValueError(f"--set {name}={value}: must be {allowed}")
+                raise SettingError(f"{name}={value}", f"must be {allowed}")
 
     def check_numbers(self, *names: str, positive: bool = False) -> None:
         """Refuse a number that is not finite, or below 0, or with ``positive`` 0 (ValueError)."""
@@ -206,7 +207,7 @@ class Method:
             value = getattr(self, name)
             if not (math.isfinite(value) and (value > 0 or (value == 0 and not positive))):
                 bound = "above 0" if positive else "0 or more"
-                raise ValueError(f"--set {name}={value:g}: must be a finite number{' ' if positive else ', '}{bound}")
+                raise SettingError(f"{name}={value:g}", f"must be a finite number{' ' if positive else ', '}{bound}")
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Method:
@@ -222,9 +223,7 @@ class Method:
         for key, given in settings.items():
             if key not in known:
                 allowed = ", ".join(sorted(known)) or "nothing"
-                raise ValueError(
-                    f"--set {key}: {cls.name} has no such parameter{nearest(key, known)} (it has {allowed})"
-                )
+                raise SettingError(key, f"{cls.name} has no such parameter{nearest(key, known)} (it has {allowed})")
             values[key] = _read(key, given, known[key])
         return cls(**values)
 
@@ -260,9 +259,9 @@ def spending(option: str, given: float | None, budget: Budget, value: float) -> 
     """
     try:
         yield
+    except SettingError:
+        raise  # it names another option
     except ValueError as error:
-        if str(error).startswith("--set "):
-            raise  # the message names another option
         typed = f"{option} {given:g}" if given is not None else f"--epsilon {budget.epsilon:g}"
         share = "" if given is not None or value == budget.epsilon else f" (here {value:g} of it for one entry)"
         raise ValueError(f"{typed}{share}: {error}") from None
@@ -282,4 +281,4 @@ def _read(key: str, given: Any, kind: str) -> Any:
             return {"true": True, "1": True, "false": False, "0": False}[given.lower()]
         return {"int": int, "float": float}.get(kind, str)(given)
     except (KeyError, ValueError):
-        raise ValueError(f"--set {key}={given}: not a value of type {kind}") from None
+        raise SettingError(f"{key}={given}", f"not a value of type {kind}") from None

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from curator.setting_error import SettingError
 from curator.teachers.graph import Piece, PlainGraph, cut
 from curator.teachers.randomness import Masks, private_generator, weights_generator
 from curator.teachers.sage import SageSettings, train_sage
@@ -83,13 +84,13 @@ class Teaching:
 def check_sampling(neighbours: int, gamma: float, sampling: str, distance: str) -> None:
     """Refuse values outside their range (ValueError)."""
     if neighbours < 2:
-        raise ValueError(f"--set K={neighbours}: a teacher needs 2 people or more")
+        raise SettingError(f"K={neighbours}", "a teacher needs 2 people or more")
     if not 0 < gamma <= 1:
         raise ValueError(f"--gamma {gamma:g}: must be above 0 and at most 1")
     if sampling not in SAMPLINGS:
         raise ValueError(f"--sampling {sampling}: must be one of {', '.join(SAMPLINGS)}")
     if distance not in DISTANCES:
-        raise ValueError(f"--set distance={distance}: must be one of {', '.join(DISTANCES)}")
+        raise SettingError(f"distance={distance}", f"must be one of {', '.join(DISTANCES)}")
 
 
 def posteriors(

@@ -24,6 +24,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from curator.setting_error import SettingError
 from curator.teachers.graph import Piece
 from curator.teachers.randomness import Masks
 from curator.teachers.weights import EPS, MOMENTUM, Layout, TeacherWeights
@@ -49,11 +50,11 @@ class SageSettings:
 
     def __post_init__(self) -> None:
         if self.basis not in BASES:
-            raise ValueError(f"--set basis={self.basis}: must be one of {', '.join(BASES)}")
+            raise SettingError(f"basis={self.basis}", f"must be one of {', '.join(BASES)}")
         if self.hidden < 1 or self.epochs < 1 or not self.lr > 0 or self.weight_decay < 0:
             raise ValueError("hidden and epochs must be 1 or more, lr above 0, weight_decay 0 or more")
         if not 0 <= self.dropout < 1:
-            raise ValueError(f"--set gnn_dropout={self.dropout}: must lie in [0, 1)")
+            raise SettingError(f"gnn_dropout={self.dropout}", "must lie in [0, 1)")
 
 
 class _Rotation:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from curator.setting_error import SettingError
 from curator.teachers.graph import Piece
 from curator.teachers.randomness import Masks
 from curator.teachers.sage import SageSettings, fused_adam
@@ -38,7 +39,7 @@ def train_stacked(
     if any(len(piece) != n for piece in pieces):
         raise ValueError("a stack holds pieces of one size")
     if settings.basis != "given":
-        raise ValueError("--set basis=rotated: trained one at a time on a CPU only (--device cpu)")
+        raise SettingError("basis=rotated", "trained one at a time on a CPU only (--device cpu)")
     vector = torch.stack(list(starts)).to(device)
     features, means, spread, target, weight = (part.to(device) for part in _constants(pieces, c))
     bits = torch.from_numpy(np.stack([mask.drawn for mask in masks])).to(device)

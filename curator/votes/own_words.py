@@ -16,6 +16,7 @@ from curator.learning.node_evidence import bits_of, ln_scores
 from curator.learning.pool import fit_pool, pooled
 from curator.learning.ridge import ridge
 from curator.linear.tfidf import is_text, tfidf_rows
+from curator.setting_error import SettingError
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicKnowledge
 from devices.mechanisms.word_model import EXPONENT_BITS, LARGEST_EXPONENT, UNIT, WordModel
@@ -53,10 +54,10 @@ def own_words(public: PublicKnowledge) -> OwnWords:
     people = split.labelled[labels[split.labelled] >= 0]
     train, val = (np.flatnonzero(np.isin(people, nodes)) for nodes in (split.train, split.val))
     if public.donated is None or not len(train):
-        raise ValueError("--set own_features=true: a model needs public features and labels of training people")
+        raise SettingError("own_features=true", "a model needs public features and labels of training people")
     told, known = public.donated[people], labels[people]
     if not is_text(told):
-        raise ValueError("--set own_features=true: the model reads words, and at least half of the features are none")
+        raise SettingError("own_features=true", "the model reads words, and at least half of the features are none")
     bits = csr_array(bits_of(told), dtype=np.int64)
     d = bits.shape[1]
     # A row of each word alone, and an empty one: the fit is affine, so these rows hold its weights.

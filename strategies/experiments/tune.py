@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -19,6 +18,7 @@ import numpy as np
 
 from curator.methods import Question, Reference, find
 from curator.names import nearest
+from curator.setting_error import SettingError
 from strategies.experiments.trial import Trial, gather
 from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from strategies.runs.set_up import set_up
@@ -221,8 +221,8 @@ def _named(option: str) -> Iterator[None]:
     """Make the error message name the option that was used, and not ``--set``."""
     try:
         yield
-    except ValueError as error:
-        raise ValueError(re.sub("^--set ", f"{option} ", str(error))) from None
+    except SettingError as error:
+        raise error.named(option) from None
 
 
 def _with_query(options: RunOptions, values: Values) -> RunOptions:

@@ -10,8 +10,14 @@ _WORDS = {"true": 1.0, "false": 0.0}
 MASKS = {"train_mask": "train", "val_mask": "val", "test_mask": "test"}  # names that PyG and DGL use
 
 
-def number(value: Any, place: str) -> float:
+def number(value: Any, place: str, column: str, attribute: str | None = None) -> float:
     """Return a cell as a number; ``true`` is 1 and ``false`` is 0.
+
+    Args:
+        value: The cell.
+        place: File and row.
+        column: Name of the column.
+        attribute: Name that ``--ignore`` takes, if it is not the column's: one attribute may fill several columns.
 
     Raises:
         ValueError: one line with the place, and the way out.
@@ -20,13 +26,15 @@ def number(value: Any, place: str) -> float:
     try:
         return _WORDS[text] if text in _WORDS else float(value)
     except (TypeError, ValueError):
-        name = place.rpartition("column ")[2].partition("[")[0]
         fault = "is empty" if text in ("", "none") else f"{reprlib.repr(value)} is not a number"
-        raise ValueError(f"{place}: {fault}; write a number there, or leave the column out: --ignore {name}") from None
+        remedy = f"write a number there, or leave the column out: --ignore {attribute or column}"
+        raise ValueError(f"{place}, column {column}: {fault}; {remedy}") from None
 
 
-def numbers(cells: Sequence[Any], place: str, columns: Sequence[str]) -> list[float]:
-    """Return the cells of a row as numbers.
+def numbers(
+    cells: Sequence[Any], place: str, columns: Sequence[str], attributes: Sequence[str] | None = None
+) -> list[float]:
+    """Return the cells of a row as numbers; the arguments are those of :func:`number`, one a cell.
 
     Raises:
         ValueError: one line about the first cell that is none.
@@ -34,4 +42,5 @@ def numbers(cells: Sequence[Any], place: str, columns: Sequence[str]) -> list[fl
     try:
         return list(map(float, cells))  # ten times faster than one by one
     except (TypeError, ValueError):
-        return [number(cell, f"{place}, column {name}") for cell, name in zip(cells, columns, strict=True)]
+        names = zip(cells, columns, attributes or columns, strict=True)
+        return [number(cell, place, column, attribute) for cell, column, attribute in names]

@@ -66,6 +66,7 @@ def _people(
     label = label if label in found else None
     features = [name for name in found if name not in {label, *MASKS, *ignore}]
     widths = {name: len(data[0][name]) for name in features if isinstance(data[0].get(name), list)}
+    sources = [name for name in features for _ in _names(name, widths)]
     columns = [part for name in features for part in _names(name, widths)]
     masks = {part: name for name, part in MASKS.items() if name in found and name not in ignore}
     places = [f"{file}: node {name}" for name in ids]
@@ -79,8 +80,8 @@ def _people(
                 want = widths.get(name, 1)
                 raise ValueError(f"{place}, column {name}: has {len(many)} numbers, the first node has {want}")
             cells += many
-        rows.add(numbers(cells, place, columns))
-        masked.append([number(attributes.get(name), f"{place}, column {name}") != 0 for name in masks.values()])
+        rows.add(numbers(cells, place, columns, sources))
+        masked.append([number(attributes.get(name), place, name) != 0 for name in masks.values()])
     parts = np.array(masked, bool).reshape(len(ids), len(masks)).T
     labels = [attributes.get(label) for attributes in data] if label else None
     return PeopleTable(

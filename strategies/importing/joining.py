@@ -96,8 +96,8 @@ def _refuse_repeats(table: PeopleTable) -> None:
     first: dict[str, int] = {}
     for k, name in enumerate(table.ids):
         if first.setdefault(name, k) != k:
-            before = table.places[first[name]].rpartition(": ")[2]
-            raise ValueError(f"{table.places[k]}, column id: {reprlib.repr(name)} is in {before} already")
+            before = table.places[first[name]]
+            raise ValueError(f"{table.places[k]}, column id: {reprlib.repr(name)} is already the id of {before}")
 
 
 def _names(edges: Sequence[NamedEdges]) -> list[str]:

@@ -95,7 +95,7 @@ def _people(file: str, header: list[str], rows: _Rows, label: str | None, ignore
         features.add(numbers([cells[k] for k in at], place, columns))
         if label is not None:
             labels.append(cells[header.index(label)])
-        masked.append([number(cells[k], f"{place}, column {header[k]}") != 0 for k in masks.values()])
+        masked.append([number(cells[k], place, header[k]) != 0 for k in masks.values()])
     parts = np.array(masked, bool).reshape(len(ids), len(masks)).T
     return PeopleTable(
         file, ids, places, tuple(header), columns, features.matrix(len(columns)), labels if label else None,

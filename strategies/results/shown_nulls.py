@@ -30,18 +30,14 @@ class NullSpec:
         words: Explanation, as the end of a sentence.
         subject: Its results, as the beginning of a sentence (plural).
         reads: Attributes that it reads.
+        shuffled: Private attribute that is shuffled, or ``all``; None if none is.
     """
 
     heading: str
     words: str
     subject: str
     reads: tuple[str, ...] = ()
-
-    @property
-    def attribute(self) -> str | None:
-        """Private attribute that is shuffled; None if none is."""
-        before, _, rest = self.heading.partition("shuffled ")
-        return None if before else rest
+    shuffled: str | None = None
 
 
 NULLS = {
@@ -62,16 +58,20 @@ NULLS = {
         ("features", "label"),
     ),
     f"{SHUFFLED}features": NullSpec(
-        "shuffled features", "the same run with somebody else's features", "results with features of other people"
+        "shuffled features", "the same run with somebody else's features", "results with features of other people",
+        shuffled="features",
     ),
     f"{SHUFFLED}adjacency": NullSpec(
-        "shuffled adjacency", "the same run with somebody else's neighbours", "results with edges of other people"
+        "shuffled adjacency", "the same run with somebody else's neighbours", "results with edges of other people",
+        shuffled="adjacency",
     ),
     f"{SHUFFLED}label": NullSpec(
-        "shuffled label", "the same run with somebody else's label", "results with labels of other people"
+        "shuffled label", "the same run with somebody else's label", "results with labels of other people",
+        shuffled="label",
     ),
     f"{SHUFFLED}all": NullSpec(
-        "shuffled all", "the same run with somebody else's data throughout", "results with private data of other people"
+        "shuffled all", "the same run with somebody else's data throughout",
+        "results with private data of other people", shuffled="all",
     ),
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.device import Refusal
 from devices.facts import PublicKnowledge, Split
-from devices.wire import TEXTS
+from devices.wire import REASONS
 from strategies.engines.flower_processes import FlowerFailed
 from strategies.people.owned_graph import sparse_features
 from strategies.rounds.batches import ask_in_batches
@@ -104,7 +104,7 @@ def ask_devices(scene: Scene, *, decode: bool = False) -> tuple[tuple[Question, 
         if collected.refused:
             scene.end_collection()
             codes = ", ".join(f"{code} {count:,}" for code, count in sorted(collected.refused.items()))
-            why = "; ".join(TEXTS[code].partition(": ")[2] for code in Refusal if code.name in collected.refused)
+            why = "; ".join(REASONS[code] for code in Refusal if code.name in collected.refused)
             if collected.refused["REPORT_COLLECTED"]:
                 why += "; a run without --state, or with a new folder there, enrols other devices"
             raise Refused(f"refused: none of {collected.asked:,} devices reported ({codes}): {why}")

@@ -8,6 +8,7 @@ from curator.learning.training import choose_device
 from curator.methods.federated.fedavg import Federated
 from curator.methods.owner.owner import OwnerMethod, sage_settings
 from curator.methods.owner.privgnn import PrivGnn
+from curator.setting_error import SettingError
 from devices.data.population import Population
 from devices.facts import Split
 from strategies.people.private_and_public import Division
@@ -56,5 +57,5 @@ def check_owner_run(options: RunOptions, settings: Settings, population: Populat
         raise ValueError(f"--split and --label-rate: {options.method} divides people by its own rule")
     sage_settings(settings.training)
     if isinstance(method, PrivGnn) and method.basis == "rotated" and choose_device(options.device).type == "cuda":
-        raise ValueError("--set basis=rotated: trained one at a time on a CPU only (add --device cpu)")
+        raise SettingError("basis=rotated", "trained one at a time on a CPU only (add --device cpu)")
     method.check(people=len(division.private), asked=len(division.asked), classes=population.facts.classes)

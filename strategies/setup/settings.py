@@ -11,6 +11,7 @@ from curator.methods import Method
 from curator.methods.base import Budget
 from curator.names import nearest
 from curator.pairs.scorer import LINK_TRAINING
+from curator.setting_error import SettingError
 from curator.tuned import stored
 from strategies.setup.options import LINKS, RunOptions
 
@@ -83,10 +84,10 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     for key in values:
         if key not in TRAINING | _defaults(method).keys():
             known = sorted(TRAINING | _defaults(method).keys())
-            raise ValueError(f"--set {key}: no such parameter{nearest(key, known)} (there are {', '.join(known)})")
+            raise SettingError(key, f"no such parameter{nearest(key, known)} (there are {', '.join(known)})")
     for key in values:
         if key in TRAINING and (reason := unfit_training(key, method, gnn, links=links)):
-            raise ValueError(f"--set {key}: {reason}")
+            raise SettingError(key, reason)
     made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})
     chosen = {key: _number(key, value) for key, value in values.items() if key in TRAINING}
     if links:
@@ -119,9 +120,9 @@ def _number(key: str, value: Any) -> Any:
         return value
     if key == "gat_loops":
         if value not in ("true", "false"):
-            raise ValueError(f"--set gat_loops={value}: must be true or false")
+            raise SettingError(f"gat_loops={value}", "must be true or false")
         return value == "true"
     try:
         return int(value) if key in _WHOLE else float(value)
     except ValueError:
-        raise ValueError(f"--set {key}={value}: not a number") from None
+        raise SettingError(f"{key}={value}", "not a number") from None

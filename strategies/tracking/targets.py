@@ -26,6 +26,17 @@ TRACKERS = {
 }
 
 
+class TargetError(ValueError):
+    """A target that is refused, in one line without its password."""
+
+    def __init__(self, text: str, why: str) -> None:
+        super().__init__(text, why)
+
+    def __str__(self) -> str:
+        text, why = self.args
+        return f"--track {shown(text)}: {why}"
+
+
 def tracker_of(text: str) -> Tracker:
     """Return the tracker that a text names; nothing is imported or contacted.
 
@@ -34,16 +45,15 @@ def tracker_of(text: str) -> Tracker:
     """
     kind, _, place = text.partition(":")
     if kind not in TRACKERS:
-        raise ValueError(f"--track {shown(text)}: {kind} is no tracker{nearest(kind, TRACKERS)} "
-                         f"(known: {', '.join(TRACKERS)})")  # fmt: skip
+        raise TargetError(text, f"{kind} is no tracker{nearest(kind, TRACKERS)} (known: {', '.join(TRACKERS)})")
     module, name = TRACKERS[kind]
     found: type[Tracker] = getattr(import_module(module), name)
     if not found.is_installed():
-        raise ValueError(f"--track {shown(text)}: {found.module} is not installed: pip install 'ldpsim[{found.extra}]'")
+        raise TargetError(text, f"{found.module} is not installed: pip install 'ldpsim[{found.extra}]'")
     try:
         return found(place)
     except ValueError as error:
-        raise ValueError(f"--track {shown(text)}: {error}") from None
+        raise TargetError(text, str(error)) from None
 
 
 def check_targets(texts: Sequence[str]) -> tuple[str, ...]:
@@ -138,5 +148,4 @@ def _one_line(text: str) -> Iterator[None]:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except Exception as error:
-        line = reason(error)
-        raise ValueError(line if line.startswith("--track") else f"--track {shown(text)}: {line}") from None
+        raise error if isinstance(error, TargetError) else TargetError(text, reason(error)) from None

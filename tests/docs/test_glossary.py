@@ -35,7 +35,7 @@ def test_every_level_has_its_line_with_its_meaning() -> None:
 
 
 def test_every_word_of_the_panel_has_its_line() -> None:
-    headings = {spec.heading for spec in NULLS.values() if spec.attribute is None}
+    headings = {spec.heading for spec in NULLS.values() if spec.shuffled is None}
     assert {*panel_words(), *headings, *COUNTS, "shuffled", "best guess", "why they differ", "in clear"} <= set(TERMS)
     assert {"bounded", "unprotected", "not asked"} <= set(TERMS)
 

@@ -21,6 +21,7 @@ from curator.methods.parameters import parameter, unused
 from curator.privacy.guarantee import Claim, Guarantee, open_guarantee
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
+from curator.setting_error import SettingError
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Loss
 
@@ -85,9 +86,9 @@ class Federated(WithoutReports):
         self.check_range("rounds", "local_steps", least=1)
         self.check_range("evaluate_every", least=0)
         if not 0 < self.fraction <= 1:
-            raise ValueError(f"--set fraction={self.fraction:g}: must be above 0 and at most 1")
+            raise SettingError(f"fraction={self.fraction:g}", "must be above 0 and at most 1")
         if not 0 <= self.dropping < 1:
-            raise ValueError(f"--set dropping={self.dropping:g}: must be 0 or more and below 1")
+            raise SettingError(f"dropping={self.dropping:g}", "must be 0 or more and below 1")
         self.check_choices(scaling=SCALINGS, server_optimiser=self.optimisers)
         self.check_numbers("server_lr", positive=True)
 

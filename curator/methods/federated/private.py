@@ -14,6 +14,7 @@ from curator.privacy.guarantee import Claim, Guarantee
 from curator.privacy.level import REPLACED, Level
 from curator.privacy.levels import by_attribute
 from curator.privacy.release import small_delta
+from curator.setting_error import SettingError
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
 from devices.mechanisms.base import Loss
@@ -168,7 +169,7 @@ class LDPFedAvg(FedAvgMLP):
         _check_noise(self)
         turns = 1 / self.fraction
         if abs(turns - round(turns)) > 1e-9:
-            raise ValueError(f"--set fraction={self.fraction:g}: devices take turns; it must be 1 / a whole number")
+            raise SettingError(f"fraction={self.fraction:g}", "devices take turns; it must be 1 / a whole number")
 
     @property
     def answers(self) -> int:
@@ -222,7 +223,7 @@ class LDPFedAvg(FedAvgMLP):
 
 def _check_noise(method: DPFedAvg | LDPFedAvg) -> None:
     if method.evaluate_every:  # its answers choose the model, and no noise is on them
-        raise ValueError(f"--set evaluate_every={method.evaluate_every}: an evaluation reveals a device's label")
+        raise SettingError(f"evaluate_every={method.evaluate_every}", "an evaluation reveals a device's label")
     method.check_numbers("clip", positive=True)
     if not 0 <= method.delta < 1:
         raise ValueError(f"--delta {method.delta:g}: must be above 0 and below 1 / n")

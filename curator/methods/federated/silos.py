@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from curator.methods.federated.fedavg import Federated, ProximalTerm
 from curator.methods.parameters import parameter, unused
+from curator.setting_error import SettingError
 
 PARTITIONS = ("dirichlet", "metis")
 
@@ -59,16 +60,17 @@ class Silos(Federated):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.silos < 2:
-            raise ValueError(f"--set silos={self.silos}: at least 2 are needed")
+            raise SettingError(f"silos={self.silos}", "at least 2 are needed")
         self.check_choices(partition=PARTITIONS)
         self.check_numbers("beta", positive=True)
 
     def check_people(self, people: int) -> None:
         """Refuse silos of one person (ValueError)."""
         if 2 * self.silos > people:
-            raise ValueError(
-                f"--set silos={self.silos}: of {people} people that leaves silos of one, and with one person a silo "
-                "FedAvg of a GCN has no edge to train on (fedavg-mlp is that; fedavg-gnn exchanges over edges)"
+            raise SettingError(
+                f"silos={self.silos}",
+                f"of {people} people that leaves silos of one, and with one person a silo "
+                "FedAvg of a GCN has no edge to train on (fedavg-mlp is that; fedavg-gnn exchanges over edges)",
             )
 
 

@@ -39,6 +39,7 @@ from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_way
 from curator.methods.parameters import parameter
 from curator.pairs.rows import spread_over
 from curator.reports.reports import Reports
+from curator.setting_error import SettingError
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge
 from devices.mechanisms import Degree, Mechanism, RandomizedResponse
@@ -106,7 +107,7 @@ def check_variant(method: Any) -> None:
     """Refuse an unknown ``variant`` or a ``floor`` outside [0, 1) (ValueError)."""
     method.check_choices(variant=VARIANTS)
     if not 0 <= method.floor < 1:
-        raise ValueError(f"--set floor={method.floor}: must lie in [0, 1)")
+        raise SettingError(f"floor={method.floor}", "must lie in [0, 1)")
 
 
 def row_and_degree(

@@ -46,6 +46,7 @@ from curator.links.ldpgen_published import directed_probabilities, draw_links
 from curator.methods.base import Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
 from curator.reports.reports import Reports
+from curator.setting_error import SettingError
 from devices.array_types import IntArray
 from devices.facts import PublicFacts
 from devices.mechanisms import GroupDegrees, Mechanism
@@ -110,7 +111,7 @@ def check_groups(method: Any) -> None:
     method.check_shares("first_share")
     method.check_range("first_groups", "groups", least=1, most=1 << 16)
     if not 0 <= method.grouping_seed < 1 << 32:
-        raise ValueError(f"--set grouping_seed={method.grouping_seed}: must be 0..2**32-1")
+        raise SettingError(f"grouping_seed={method.grouping_seed}", "must be 0..2**32-1")
     method.check_choices(graph=GRAPHS)
 
 
@@ -126,7 +127,7 @@ def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float
         raise ValueError(f"{method.name} compares whole degrees, which --reporting one-end does not report")
     for name in ("first_groups", "groups"):
         if getattr(method, name) > facts.n:
-            raise ValueError(f"--set {name}={getattr(method, name)}: there are only {facts.n:,} people to group")
+            raise SettingError(f"{name}={getattr(method, name)}", f"there are only {facts.n:,} people to group")
     share = method.first_share
     first = GroupDegrees.from_epsilon(
         share * epsilon, n=facts.n, groups=method.first_groups, seed=method.grouping_seed

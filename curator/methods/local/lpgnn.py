@@ -51,6 +51,7 @@ from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
+from curator.setting_error import SettingError
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import (
@@ -173,7 +174,7 @@ class LPGNN(LocalMethod):
         asks = []
         if self.adjacency == "private":
             if budget.eps_adjacency is None:
-                raise ValueError("--set adjacency=private needs --eps-adjacency: lpgnn's epsilon has no share for it")
+                raise SettingError("adjacency=private", "needs --eps-adjacency: lpgnn's epsilon has no share for it")
             with spending("--eps-adjacency", budget.eps_adjacency, budget, budget.eps_adjacency):
                 flip = RandomizedResponse.from_epsilon(budget.eps_adjacency, n=facts.n, reporting=budget.reporting)
             asks.append(Ask("adjacency", (flip,)))
@@ -234,7 +235,7 @@ class LPGNN(LocalMethod):
         if budget.public_features:
             raise ValueError("--public-features: lpgnn asks for them; --eps-features inf asks for them in clear")
         if self.version == "text" and (budget.private_labels or budget.eps_labels is not None):
-            raise ValueError("--set version=text takes labels as public; --set version=ccs asks for them")
+            raise SettingError("version=text", "takes labels as public; version=ccs asks for them")
         if self.adjacency == "public" and budget.eps_adjacency is not None:
             raise ValueError("--eps-adjacency: lpgnn's graph is public (--set adjacency=private asks for it)")
 
@@ -275,7 +276,7 @@ def sampled_features_of(m: str, d: int | None = None) -> int | str:
     if m in RULES:
         return m
     if not (m.isascii() and m.isdigit() and int(m) >= 1):
-        raise ValueError(f"--set m={m}: must be {', '.join(RULES)} or a whole number of at least 1")
+        raise SettingError(f"m={m}", f"must be {', '.join(RULES)} or a whole number of at least 1")
     if d is not None and int(m) > d:
-        raise ValueError(f"--set m={m}: of {d} features 1..{d} can be sampled")
+        raise SettingError(f"m={m}", f"of {d} features 1..{d} can be sampled")
     return int(m)

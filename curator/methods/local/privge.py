@@ -34,6 +34,7 @@ from curator.methods.local.links import labelled_graph
 from curator.methods.local.public_graph import PublicGraphMethod, deviation_of
 from curator.reports.estimates import sparse_estimates
 from curator.reports.reports import Reports
+from curator.setting_error import SettingError
 from devices.facts import PublicFacts, PublicKnowledge
 from devices.mechanisms import Mechanism, Window
 
@@ -86,12 +87,12 @@ class PrivGE(PublicGraphMethod):
         self.check_shares("alpha")
         self.check_numbers("r")
         if self.r > 1:
-            raise ValueError(f"--set r={self.r:g}: must lie between 0 and 1")
+            raise SettingError(f"r={self.r:g}", "must lie between 0 and 1")
 
     def mechanism_for(self, epsilon: float, facts: PublicFacts) -> Mechanism:
         """Return the square wave on m drawn features."""
         if self.m > facts.d:
-            raise ValueError(f"--set m={self.m}: of {facts.d} features 1..{facts.d} can be drawn")
+            raise SettingError(f"m={self.m}", f"of {facts.d} features 1..{facts.d} can be drawn")
         low, high = facts.feature_low, facts.feature_high
         return Window.from_epsilon(epsilon, d=facts.d, m=self.m, kind="sw", low=low, high=high)
 

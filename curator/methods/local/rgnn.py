@@ -44,6 +44,7 @@ from curator.reports.frequency import (
     neighbourhood_mean,
 )
 from curator.reports.reports import Reports
+from curator.setting_error import SettingError
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRRFS, round_up
@@ -134,12 +135,12 @@ class RGNN(LocalMethod):
         if facts.feature_low != 0:
             raise ValueError("rgnn needs binary or categorical features")
         if self.alpha > 0 and self.C > facts.n:
-            raise ValueError(f"--set C={self.C}: {facts.n} nodes cannot be cut into more clusters than there are nodes")
+            raise SettingError(f"C={self.C}", f"{facts.n} nodes cannot be cut into more clusters than there are nodes")
         if facts.domains and self.group != 1:
-            raise ValueError(f"--set group={self.group}: only binary columns can be grouped, these are categories")
+            raise SettingError(f"group={self.group}", "only binary columns can be grouped, these are categories")
         count = len(facts.domains) or -(-facts.d // self.group)
         if self.m > count:
-            raise ValueError(f"--set m={self.m}: of {count} features 1..{count} can be sampled")
+            raise SettingError(f"m={self.m}", f"of {count} features 1..{count} can be sampled")
         eps_x = budget.eps_features or budget.feature_share * budget.epsilon / self.m
         eps_y = budget.eps_labels or (1 - budget.feature_share) * budget.epsilon
         with spending("--eps-features", budget.eps_features, budget, eps_x):

@@ -38,6 +38,7 @@ from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, label_m
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
+from curator.setting_error import SettingError
 from curator.votes.affinity import first_people, without
 from curator.votes.design import MEASURES, all_classes, designed_widths
 from curator.votes.knowledge import Knowledge, affinity_of, batches_so_far, knowledge, posterior
@@ -112,9 +113,9 @@ class Vote(LocalMethod):
         self.check_numbers("slope")
         self.check_range("batches", least=0, most=MOST_BATCHES)
         if not 0 <= self.homophily < 1:
-            raise ValueError(f"--set homophily={self.homophily:g}: must be 0 or more and below 1")
+            raise SettingError(f"homophily={self.homophily:g}", "must be 0 or more and below 1")
         if self.candidates not in CHOICES and not (self.candidates.isascii() and self.candidates.isdigit()):
-            raise ValueError(f"--set candidates={self.candidates}: must be {', '.join(CHOICES)} or a whole number")
+            raise SettingError(f"candidates={self.candidates}", f"must be {', '.join(CHOICES)} or a whole number")
 
     def learns_from_validation(self) -> bool:
         """Return True: the law of a vote counts everybody whose label is known."""
@@ -225,13 +226,13 @@ class Vote(LocalMethod):
         if facts.classes < 2:
             raise ValueError(f"vote needs two classes or more, not {facts.classes}")
         if self.candidates not in CHOICES and not 2 <= int(self.candidates) <= facts.classes:
-            raise ValueError(f"--set candidates={self.candidates}: must be 2..{facts.classes}, the number of classes")
+            raise SettingError(f"candidates={self.candidates}", f"must be 2..{facts.classes}, the number of classes")
         if self.slope and (self.candidates not in ("auto", "2") or not budget.public_features):
-            raise ValueError(f"--set slope={self.slope:g}: a graded vote has two candidates, and needs public features")
+            raise SettingError(f"slope={self.slope:g}", "a graded vote has two candidates, and needs public features")
         if self.own_features and (budget.public_features or budget.private_labels):
-            raise ValueError("--set own_features=true: it needs public labels and private features")
+            raise SettingError("own_features=true", "it needs public labels and private features")
         if self.own_features and (self.candidates != "auto" or not facts.d):
-            raise ValueError("--set own_features=true: needs features, and all classes are candidates")
+            raise SettingError("own_features=true", "needs features, and all classes are candidates")
         if budget.private_labels and budget.eps_labels is None:
             raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
 

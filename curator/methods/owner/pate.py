@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.methods.owner.owner import LabelAnswers, induced
+from curator.setting_error import SettingError
 from curator.teachers.answering import ask_all
 from curator.teachers.graph import PlainGraph
 from curator.teachers.perceptron import perceptron_scores, train_perceptron
@@ -52,14 +53,14 @@ class Pate(LabelAnswers):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= self.teachers <= 10_000:
-            raise ValueError(f"--set teachers={self.teachers}: must be 1 to 10000")
+            raise SettingError(f"teachers={self.teachers}", "must be 1 to 10000")
 
     def check(self, *, people: int, asked: int, classes: int) -> None:
         """As :meth:`LabelAnswers.check`."""
         super().check(people=people, asked=asked, classes=classes)
         if 2 * self.teachers > people:
             most = people // 2
-            raise ValueError(f"--set teachers={self.teachers}: {people} private people make {most} parts at most")
+            raise SettingError(f"teachers={self.teachers}", f"{people} private people make {most} parts at most")
 
     def parts(self, people: int, *, noise_seed: int) -> IntArray:
         """int64 (people,): each person's part, drawn independently; parts may be empty."""

@@ -24,4 +24,4 @@ def test_the_first_cell_at_fault_is_named(cell: object, fault: str) -> None:
 
 def test_the_remedy_names_the_whole_attribute() -> None:
     with pytest.raises(ValueError, match="--ignore x$"):
-        number("red", "g.gml: node 1, column x[3]")
+        number("red", "g.gml: node 1", "x[3]", "x")

@@ -74,7 +74,7 @@ def test_masks_follow_the_ids(tmp_path: Path) -> None:
         ((EDGES + "b,zed\n", FEATURES), {}, r"one\.csv: row 4, column target: 'zed' is no id in two\.csv"),
         ((EDGES + "zed,b\n", FEATURES), {}, r"one\.csv: row 4, column source: 'zed' is no id"),
         ((EDGES, FEATURES, LABELS + "zed,red\n"), {}, r"three\.csv: row 4, column id: 'zed' is no id in two\.csv"),
-        ((EDGES, FEATURES + "a,1,1\n"), {}, r"two\.csv: row 5, column id: 'a' is in row 3 already"),
+        ((EDGES, FEATURES + "a,1,1\n"), {}, r"two\.csv: row 5, column id: 'a' is already the id of two\.csv: row 3"),
         ((EDGES, FEATURES, "id,z\na,1\nb,1\n"), {}, r"three\.csv: no row for the id 'c' of two\.csv"),
         ((EDGES, LABELS, LABELS), {}, r"three\.csv: two\.csv has labels too"),
         ((EDGES, FEATURES), {"label": "team"}, "--label team: no such column; there are id, x, y"),

@@ -36,7 +36,7 @@ def test_null_models_in_the_order_of_their_names() -> None:
 
 
 def test_every_name_has_its_attribute() -> None:
-    attributes = {name: spec.attribute for name, spec in NULLS.items() if spec.attribute}
+    attributes = {name: spec.shuffled for name, spec in NULLS.items() if spec.shuffled}
     assert attributes == {f"shuffled_{name}": name for name in ("features", "adjacency", "label", "all")}
 
 
