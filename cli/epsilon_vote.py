@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.output import console, print_json, text_table
 from cli.words import epsilon as shown
+from curator.privacy.levels import LEVELS
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
@@ -13,12 +14,10 @@ if TYPE_CHECKING:
     from curator.privacy.votes import Votes
 
 _ROWS = {
-    "bit": "one entry of a person's neighbour list",
-    "relationship": "one edge, in the lists of both its ends",
-    "user": "all that a person reports",
-    "label": "the label of a person",
-    "node_joins": "a person joins or leaves",
-    "node": "all links of a person change",
+    "bit": LEVELS["bit_adjacency"].words,
+    **{name: LEVELS[name].words for name in ("relationship", "user", "label")},
+    "node_joins": f"{LEVELS['node'].term}, who joins or leaves",
+    "node": f"{LEVELS['node'].term}: all links change",
 }
 
 

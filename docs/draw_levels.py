@@ -29,7 +29,7 @@ CELLS = (
     ("Ada", "label", "class"),
     *((name, "adjacency", "Ada") for name in PEOPLE[1:]),
 )
-LEFT, SIDE, GAP, TOP, ROW, LOSS = 150, 44, 18, 92, 34, 110
+LEFT, SIDE, GAP, TOP, ROW, LOSS = 220, 44, 18, 92, 34, 110
 INK, FILL, FAINT = "#24292f", "#0550ae", "#d0d7de"
 
 
@@ -93,7 +93,7 @@ def svg(guarantee: Guarantee) -> str:
     for row, (name, spec) in enumerate(LEVELS.items()):
         y = TOP + row * ROW
         filled = changed(spec)
-        out.append(_text(LEFT - 14, y + ROW / 2 + 2, name, anchor="end"))
+        out.append(_text(LEFT - 14, y + ROW / 2 + 2, spec.subject, size=12, anchor="end"))
         out += [
             f'<rect x="{_x(number):.1f}" y="{y:.1f}" width="{SIDE - 4}" height="{ROW - 8}" rx="3" '
             f'fill="{FILL if number in filled else "#ffffff"}" stroke="{FILL if number in filled else FAINT}" '

@@ -40,7 +40,7 @@ from cli.words import (
     seconds,
 )
 from devices.atomic_files import write_atomically
-from strategies.results.levels import CLOSE, compared_loss, level_term, shown_levels
+from strategies.results.levels import CLOSE, at_the_level, compared_loss, shown_levels
 from strategies.results.scores import AUC
 from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, spec_of
 
@@ -148,25 +148,25 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
         ``reasons``: (method, reason) for the methods that were not matched.
     """
     if match is not None:
-        name = level_term(match["level"])
+        name = at_the_level(match["level"])
         held = [row for row in rows if _holds(row, match["level"], match["target"])]
         reported = [row for row in rows if row["method"] in match.get("of_reports", ())]
         if reported and not held:
             return _of_reports(rows, reported, match)
         others = [row for row in rows if row not in held]
         reasons = [(row["label"], match["unmatched"].get(row["method"], "it was not solved for")) for row in others]
-        at = f"at the level {name} what holds is {match['target']:g}"
+        at = f"{name} what holds is {match['target']:g}"
         if held and not others:
             return {"equal": True, "line": f"Budgets are equal: {at} for every method.", "reasons": []}
         if held:
             line = f"Budgets are not equal: {at} for {method_names(held)}, and not for {method_names(others)}."
         else:
-            line = f"Budgets are not equal: at the level {name} {match['target']:g} could be reached by no method."
+            line = f"Budgets are not equal: {name} {match['target']:g} could be reached by no method."
         return {"equal": False, "line": line, "reasons": reasons}
     for name in shown_levels() if len(rows) > 1 else ():
         values = [row["levels"][name]["value"] for row in rows]
         if all(row["levels"][name]["status"] == "bounded" for row in rows) and _close(min(values), max(values)):
-            at = f"at the level {level_term(name)} what holds is {values[0]:g} for every method"
+            at = f"{at_the_level(name)} what holds is {values[0]:g} for every method"
             line = f"Budgets are equal at one level: {at}; elsewhere it differs."
             return {"equal": True, "line": line, "reasons": []}
     if has_curves(rows):
@@ -185,9 +185,9 @@ def _of_reports(
     rows: Sequence[Mapping[str, Any]], reported: Sequence[Mapping[str, Any]], match: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the verdict where public features are in clear, and the loss of all that is reported was made equal."""
-    name = level_term(match["level"])
+    name = at_the_level(match["level"])
     others = [row for row in rows if row not in reported]
-    line = (f"Budgets are equal for all that is reported: {match['target']:g} at the level {name} for "
+    line = (f"Budgets are equal for all that is reported: {match['target']:g} {name} for "
             f"{method_names(reported)}. Their features are public, and nothing protects them.")  # fmt: skip
     if others:
         line = f"{line} Not so for {method_names(others)}."

@@ -23,7 +23,7 @@ from strategies.planning.files import rehearsal
 from strategies.planning.plan import Plan
 from strategies.planning.rows import PlanRow
 from strategies.planning.worth import Worth
-from strategies.results.levels import level_term
+from strategies.results.levels import at_the_level
 
 GROUPS = {
     "one report": "One report",
@@ -84,7 +84,7 @@ def render_plan(made: Plan) -> str:
         nothing=lines_of(made.nothing),
         groups=[(title, [_line(row, numbers.get(row.method)) for row in made.rows if row.listed.group == group])
                 for group, title in GROUPS.items()],
-        level=level_term(made.wishes.level),
+        level=at_the_level(made.wishes.level),
         words=made.notes.get("words", ""),
         data=made.data_name,
         choice=None if made.choice is None else _line(made.choice, numbers.get(made.choice.method)),

@@ -15,7 +15,7 @@ from typing import Any
 from curator.methods.owner.owner import LabelAnswers
 from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
-from strategies.results.levels import CLOSE, held
+from strategies.results.levels import CLOSE, at_the_level, held
 from strategies.runs.set_up import run_of, set_up
 from strategies.setup.feature_share import CHOSEN
 from strategies.setup.options import RunOptions
@@ -134,8 +134,8 @@ def _with(setup: RunSetup, knob: str, value: float) -> RunSetup:
 def _unbounded(entry: Mapping[str, Any], level: str) -> str:
     detail = f": {entry['detail']}" if entry["detail"] else ""
     if entry["status"] == "not asked":
-        return f"nothing is asked at the level {level.replace('_', ' ')}{detail}"
-    return f"unprotected at the level {level.replace('_', ' ')}{detail}"
+        return f"nothing is asked {at_the_level(level)}{detail}"
+    return f"unprotected {at_the_level(level)}{detail}"
 
 
 def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple[float, float] | str:

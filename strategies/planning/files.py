@@ -15,6 +15,7 @@ from strategies.flower_app.given import as_config
 from strategies.planning.plan import Plan
 from strategies.planning.rows import PlanRow, settings_of
 from strategies.results import folder as run_folder
+from strategies.results.levels import at_the_level
 from strategies.setup.fingerprint import ldpsim_version
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
@@ -66,7 +67,7 @@ def deployment(made: Plan, choice: PlanRow) -> str:
     entry = choice.at_level
     held = "nothing is bounded" if entry["value"] is None else f"{entry['value']:.6g} holds"
     lines = [
-        f"# {options.method}, planned for {made.facts.n:,} people: {held} at the level {entry['level']}.",
+        f"# {options.method}, planned for {made.facts.n:,} people: {held} {at_the_level(entry['level'])}.",
         "# flwr run APP SUPERLINK --run-config deployment.toml   (docs/deployment.md has the other steps)",
         f"# facts.json: {facts}, with the public labels{_rate(options)}",
         f"# rehearsal: {rehearsal(made, options)}",

@@ -12,7 +12,7 @@ from strategies.estimate.machine import memory_bytes
 from strategies.planning.rows import PlanRow
 from strategies.planning.worth import MADE_UP, NEEDED, Worth
 from strategies.results.in_words import NOT_ASKED, guess
-from strategies.results.levels import level_named
+from strategies.results.levels import at_the_level, level_named
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def missed_on_paper(row: PlanRow, wishes: Wishes) -> list[str]:
     entry = row.at_level
     if wishes.loss is not None and not row.why and entry["status"] != NOT_ASKED:
         if entry["value"] is None:
-            why.append(f"{entry['status']} at the level {entry['level'].replace('_', ' ')}")
+            why.append(f"{entry['status']} {at_the_level(entry['level'])}")
         elif entry["value"] > wishes.loss * 1.01:
-            why.append(f"{entry['value']:.4g} holds at the level {entry['level']}, above {wishes.loss:.4g}")
+            why.append(f"{entry['value']:.4g} holds {at_the_level(entry['level'])}, above {wishes.loss:.4g}")
         elif wishes.max_attack is not None and guess(entry["value"], entry["delta"]) > wishes.max_attack + 1e-4:
             why.append(f"a guess is right with a chance of {guess(entry['value'], entry['delta']):.3f}")
     size = row.figures["bytes_per_device"]
@@ -100,15 +100,15 @@ def chosen(
     good = ranked(rows, wishes)
     if not good:
         return None, _why_none(rows, nothing)
-    level, worth = wishes.level.replace("_", " "), good[0].worth
+    level, worth = at_the_level(wishes.level), good[0].worth
     if worth is None:
-        return good[0], f"the least loss at the level {level}, then the fewest bytes; worth was not simulated"
+        return good[0], f"the least loss {level}, then the fewest bytes; worth was not simulated"
     seen = f"likely {100 * worth.test:.0f} %, {100 * worth.low:.0f} to {100 * worth.high:.0f} ({words})"
     if wishes.accuracy is not None:
         free = [name + (f" where {NEEDED[name]} are public" if name in NEEDED else "")
                 for name, found in nothing.items() if found.test >= wishes.accuracy]  # fmt: skip
         also = f"; asking nobody reaches it too ({', '.join(free)})" if free else ""
-        return good[0], f"{seen}, with the least loss at the level {level} of those that reach " \
+        return good[0], f"{seen}, with the least loss {level} of those that reach " \
                         f"{100 * wishes.accuracy:g} %{also}"  # fmt: skip
     return good[0], f"{seen}, the best of {len(good)} that meet the wishes"
 

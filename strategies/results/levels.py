@@ -46,6 +46,15 @@ def level_term(level: str) -> str:
     return MERGED[level][0] if level in MERGED else LEVELS[compared_levels()[level][0]].term
 
 
+def at_the_level(level: str) -> str:
+    """Return a compared level at the end of a sentence.
+
+    >>> at_the_level("relationship")
+    'at the level of a relationship'
+    """
+    return f"at the level of {level_term(level)}"
+
+
 def level_named(text: str, option: str = "--match") -> str:
     """Return the level of this name; ``central-node`` is ``central_node``.
 

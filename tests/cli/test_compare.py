@@ -56,9 +56,9 @@ def test_budgets_that_were_made_equal(tmp_path: Path) -> None:
     assert "Budgets are equal" in shown.stdout and "not equal" not in shown.stdout
     shown = compare(tmp_path, "hogs", "solitude", "raw", "--match", "relationship", "2")
     assert "Budgets are not equal" in shown.stdout
-    assert "raw: unprotected at the level relationship" in shown.stdout
+    assert "raw: unprotected at the level of a relationship" in shown.stdout
     (folder,) = (tmp_path / "runs").iterdir()
-    assert "<b>raw</b> unprotected at the level relationship" in (folder / "compare.html").read_text()
+    assert "<b>raw</b> unprotected at the level of a relationship" in (folder / "compare.html").read_text()
 
 
 def test_differences_from_the_same_reports(tmp_path: Path) -> None:

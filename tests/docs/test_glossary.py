@@ -31,7 +31,7 @@ def panel_words() -> set[str]:
 def test_every_level_has_its_line_with_its_meaning() -> None:
     for name, spec in LEVELS.items():
         meaning = spec.changes[0].upper() + spec.changes[1:]
-        assert f"| `{name}` | {meaning}." in PAGE, name
+        assert f"| {spec.subject} | `{name}` | {meaning}. |" in PAGE, name
 
 
 def test_every_word_of_the_panel_has_its_line() -> None:
@@ -48,7 +48,7 @@ def test_the_words_of_the_panel_are_found() -> None:
 def test_a_word_has_one_line() -> None:
     words = [word for word in TERMS if word not in ("word", "level")]  # the heads of the tables
     assert len(words) == len(set(words))
-    for meaning in re.findall(r"^\| [^|]+ \| (.*) \|$", PAGE, re.MULTILINE):
+    for meaning in re.findall(r"^\| .* \| ([^|]+) \|$", PAGE, re.MULTILINE):
         assert meaning in ("what changes", "meaning") or (meaning.endswith(".") and len(meaning) < 200), meaning
 
 

@@ -169,7 +169,8 @@ def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
     assert not half["equal"] and "14.4 for one, and not for two" in half["line"]
     public = verdict(rows, {"level": "user", "target": 4.0, "unmatched": {"two": "raw data"}, "of_reports": ["one"]})
     assert (
-        "equal for all that is reported: 4 at the level a person for one. Their features are public" in public["line"]
+        "equal for all that is reported: 4 at the level of a person for one. Their features are public"
+        in public["line"]
     )
     assert not public["equal"] and public["reasons"] == [("two", "raw data")]
 

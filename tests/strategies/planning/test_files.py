@@ -34,7 +34,7 @@ def test_a_deployment_file_is_a_configuration_of_the_flower_app(made: Plan, tmp_
     values = tomllib.loads(text)
     assert set(values) <= set(default_config()) and values["method"] == "vote"
     assert values["epsilon"] == pytest.approx(4.0)
-    assert "4 holds at the level user" in text and values["settings"] == "homophily=0.6"
+    assert "4 holds at the level of a person" in text and values["settings"] == "homophily=0.6"
     facts = json.loads(
         next(line for line in text.splitlines() if "facts.json" in line).split(": ", 1)[1].partition(", with")[0]
     )

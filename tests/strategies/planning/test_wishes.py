@@ -29,8 +29,8 @@ def test_a_chance_of_a_right_guess_is_a_loss() -> None:
 
 
 @pytest.mark.parametrize(("given", "why"), [
-    (row("rr", 5.0, 0.6), "5 holds at the level user, above 4"),
-    (row("rr", None, 0.6), "unprotected at the level user"),
+    (row("rr", 5.0, 0.6), "5 holds at the level of a person, above 4"),
+    (row("rr", None, 0.6), "unprotected at the level of a person"),
     (row("rr", 4.0, 0.6, size=2000), "more than 1,000 bytes a device"),
     (row("rr", 4.0, 0.6, fits=False), "does not fit the memory of this machine"),
     (row("rr", 4.0, 0.6, question_bytes=5e6), "its question has 5.0 MB, and a device reads 4.2"),
