@@ -34,7 +34,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("fleet",),
     ),
     "curator": (
-        ("graph", "linear", "names", "observer", "options", "owned", "steps"),
+        ("graph", "linear", "names", "observer", "options", "owned", "setting_error", "steps"),
         ("links",),
         ("reports",),
         ("evidence",),
