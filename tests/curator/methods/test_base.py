@@ -149,7 +149,7 @@ def test_an_error_names_the_budget_unless_it_names_an_option() -> None:
         with pytest.raises(ValueError, match=f"^{re.escape(said)}$"), spending("--eps-features", given, budget, value):
             raise ValueError("too much")
     with pytest.raises(ValueError, match="^--set m=9: too many$"), spending("--eps-features", 3.0, budget, 3.0):
-        raise ValueError("--set m=9: too many")
+        raise SettingError("m=9", "too many")
 
 
 @pytest.mark.parametrize("name", methods.BUILT_IN)

@@ -206,7 +206,7 @@ def test_parameters_outside_their_range_get_one_clear_line(values: dict, message
         (LPGNN(), PublicFacts(6, 0, 3), BOTH, "these people have none"),
         (LPGNN(), PublicFacts(6, 10, 1), BOTH, "--eps-labels 2.*at least 2 categories"),
         (LPGNN(), FACTS, Budget(public_features=True), "--public-features"),
-        (LPGNN(version="text"), FACTS, BOTH, "version=text takes labels as public"),
+        (LPGNN(version="text"), FACTS, BOTH, "version=text: takes labels as public"),
         (LPGNN(), FACTS, Budget(eps_adjacency=1.0), "--eps-adjacency: lpgnn's graph is public"),
         (LPGNN(adjacency="private"), FACTS, BOTH, "needs --eps-adjacency"),
         (LPGNN(m="11"), FACTS, BOTH, "^--set m=11: of 10 features 1..10 can be sampled"),
