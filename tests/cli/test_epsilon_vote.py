@@ -17,12 +17,12 @@ def test_for_people() -> None:
     shown = ask("--epsilon", "4", "--lists", "168", "--nodes", "2708")
     assert shown.exit_code == 0 and max(map(len, shown.stdout.splitlines())) <= 80
     text = " ".join(shown.stdout.split())
-    for said in ("answers once, each answer at epsilon 4", "list 4", "both its ends 8", "reports 4",
-                 "joins or leaves 676", "links of a person change 1,348", "more than 168 lists"):  # fmt: skip
+    for said in ("answers once, each answer at epsilon 4", "list 4", "both ends 8", "reports 4",
+                 "joins or leaves 676", "all links change 1,348", "more than 168 lists"):  # fmt: skip
         assert said in text, said
     assert "label" not in text
     text = " ".join(ask("--epsilon", "2", "--queries", "3", "--eps-labels", "1.5").stdout.split())
-    for said in ("answers 3 times", "reports 7.5", "label of a person 1.5", "leaves 7.5 + 6 D",
+    for said in ("answers 3 times", "reports 7.5", "a person's label 1.5", "leaves 7.5 + 6 D",
                  "change 7.5 + 12 D", "D (--lists) lists"):  # fmt: skip
         assert said in text, said
 

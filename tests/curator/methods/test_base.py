@@ -20,6 +20,7 @@ from curator.methods import Budget, HoGS, HoGSAblation, Method
 from curator.methods.base import require_reports, spending
 from curator.methods.local.links import LocalMethod
 from curator.methods.local.lpgnn import MOST_HOPS
+from curator.setting_error import SettingError
 from tests.curator.methods.declared import PATH, today
 
 
