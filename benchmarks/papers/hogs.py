@@ -14,7 +14,7 @@ from curator.tuned import stored
 PUBLIC, PRIVATE = "Table III: public features", "Private features"
 PAGE = Page(
     title="HoGS: accuracy",
-    head="""Settings: `curator/tuned/`, found on validation accuracy with other seeds (grids:
+    head="""Settings: `curator/tuned/`, found on validation accuracy with other seeds (grids, commit 54ab255:
 `benchmarks/papers/search_hogs.py`); HoGS with GAT takes those found with a GCN. Public features: the fixed split of
 Blink's code (`--split split42`), which the paper's own Blink row shows that it used. Private features: standardised, a
 new split in every run; epsilon is eps_a + eps_f, for one bit of a list and one feature. `lp-and` is the null model:

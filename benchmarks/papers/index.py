@@ -25,7 +25,8 @@ class IndexLine:
         shows: Subject of the page.
         figures: Regular expression that finds the headline's figures in the page.
         headline: Headline, with a place for each group of ``figures``.
-        command: Command that writes the page, or that makes the figures of a page written by hand.
+        command: Command that writes the page, or that makes the figures of a page written by hand; of a study that
+            was made once, the command that shows its script.
     """
 
     page: str
@@ -55,7 +56,7 @@ LINES = (
       for method, name in (("upgnet", "UPGNet"), ("privge", "PrivGE"))),
     IndexLine("sbp.md", "`sbp` beside the papers' methods and null models, on the same reports",
               r"^Of (\d+) goals (\d+) were reached, (\d+) were missed",
-              "{2} of {1} goals reached, {3} missed", "python -m benchmarks.paired.sbp_page"),
+              "{2} of {1} goals reached, {3} missed", "git show 54ab255:benchmarks/paired/sbp_page.py"),
     IndexLine("value.md", "What the private data bought: the papers' models beside null models",
               r"^(\d+) of (\d+) cells were run", "{1} of {2} cells were run", "make value"),
     IndexLine("privgnn.md", "PrivGnn and PATE: accuracy, and the best that the noise allows",
@@ -101,17 +102,17 @@ LINES = (
     IndexLine("vote.md", "vote: one small question, all that a person reports protected",
               r"^Of (\d+) goals (\d+) were reached, (\d+) were missed and (\d+) were not",
               "Of {1} goals {2} were reached, {3} were missed, {4} were not run",
-              "python -m benchmarks.paired.vote_page"),
+              "git show 54ab255:benchmarks/paired/vote_page.py"),
     IndexLine("feature-share.md", "The share of the budget for private features: the rule of `--feature-share auto`",
               r"Mean regret ([\d.]+) points, largest [\d.]+; of share 0 everywhere\s+([\d.]+)",
               "Mean regret {1} points on generated graphs, of share 0 {2}",
-              "python -m benchmarks.paired.feature_share_page"),
+              "git show 54ab255:benchmarks/paired/feature_share_page.py"),
     IndexLine("hogs-hops.md", "HoGS with other numbers of feature reconstructions and thresholds",
               r"validation prefers l 0 in (\d+ of \d+) lines",
               "With public features validation prefers l 0 in {1} cells",
-              "python -m benchmarks.papers.hops_hogs"),
+              "git show 54ab255:benchmarks/papers/hops_hogs.py"),
     IndexLine("hogs-defaults.md", "HoGS's defaults beside the settings they replaced", r"Defaults: (.*?)\.$",
-              "Defaults: {1}", "python -m benchmarks.papers.defaults_hogs"),
+              "Defaults: {1}", "git show 54ab255:benchmarks/papers/defaults_hogs.py"),
 )  # fmt: skip
 HEAD = """# Results
 

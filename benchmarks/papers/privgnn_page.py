@@ -1,4 +1,4 @@
-"""``docs/results/privgnn.md`` from the tables of ``tables_privgnn.py``, ``rotated_basis.py`` and the benchmarks.
+"""``docs/results/privgnn.md`` from the tables of ``tables_privgnn.py`` and the benchmarks, and the kept rows of the rotated basis.
 
 python -m benchmarks.papers.privgnn_page
 """
@@ -89,8 +89,7 @@ ROTATED = """
 
 `--set basis=rotated` trains a teacher on the coordinates of its people's features in an orthonormal basis: faster, and
 under Adam another training. Both bases on the same samples, weights and masks, queries of {seeds} seeds, each with a
-division of its own; the share that is right, ± over the seeds (`python -m benchmarks.papers.rotated_basis`, with more
-queries where `--asked 300:40 750:12` is left at its default):
+division of its own; the share that is right, ± over the seeds (`benchmarks/papers/rotated_basis.py` of commit 54ab255):
 
 """
 SPEED = """
@@ -228,8 +227,6 @@ def unfinished(found: Rows) -> str:
 
 def rotated(rows: Rows) -> str:
     """Return the section about the rotated basis."""
-    if not rows:
-        return "\n## The rotated basis\n\nNot run here: `python -m benchmarks.papers.rotated_basis`.\n"
     lines = []
     for (size,), g in grouped(rows, "K").items():
         apart = [float(row["rotated"]) - float(row["given"]) for row in g]

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 HEADS = 4
 LARGE = 1 << 26  # entries of dense features of which GraphSAGE keeps no second copy
-CROWDED = 20  # GAT works on all pairs if more than one pair in 20 is an edge (benchmarks/speed/bench_gat.py)
+# GAT works on all pairs if more than one pair in 20 is an edge: git show 54ab255:benchmarks/speed/bench_gat.py
+CROWDED = 20
 
 
 class Network(nn.Module):
