@@ -1,4 +1,4 @@
-"""``docs/results/privgnn.md`` from the tables of ``tables_privgnn.py`` and the benchmarks, and the kept rows of the rotated basis.
+"""``docs/results/privgnn.md`` from the tables of ``tables_privgnn.py``, the benchmarks and the rotated basis (kept rows).
 
 python -m benchmarks.papers.privgnn_page
 """
