@@ -19,7 +19,7 @@ from devices.data.population import Record
 from devices.drawing import SEAL, data_message, noise_parts
 from devices.ledger.ledger import AlreadyCollected, CounterMismatch, Ledger, LedgerDamaged, Replay
 from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
-from devices.mechanisms.base import Loss
+from devices.mechanisms.exact_loss import Loss
 from devices.noise import NoiseStream, derive_key
 from devices.policy.policy import Policy
 from devices.query import Ask, InvalidQuery, Query

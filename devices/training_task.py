@@ -21,7 +21,7 @@ from devices.array_types import FloatArray
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
 from devices.mechanisms.analytic_gaussian import UNIT
-from devices.mechanisms.base import Loss, check_delta
+from devices.mechanisms.exact_loss import Loss, check_delta
 from devices.network import Shape
 from devices.noise import NoiseStream, derive_key
 from devices.query import COLLECTION_ID, InvalidQuery, canonical, malformed

@@ -21,7 +21,7 @@ from devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Rep
 from devices.ledger.ledger_file import UNREADABLE, UNWRITABLE, EpochPassed, LedgerFile
 from devices.ledger.rows import Answer, FirstAnswers, Head, TrainingAnswer
 from devices.ledger.schema import failing
-from devices.mechanisms.base import Loss
+from devices.mechanisms.exact_loss import Loss
 from devices.query import Query
 
 __all__ = ["AlreadyCollected", "CounterMismatch", "EpochPassed", "Ledger", "LedgerDamaged", "NewRelease", "Replay"]

@@ -16,7 +16,7 @@ from devices.ledger.columns import LedgerDamaged
 from devices.ledger.counter import Counter, CounterCheck
 from devices.ledger.rows import Head
 from devices.ledger.schema import FAILURES, PRESENT, SET_EPOCH, connect, create, failing
-from devices.mechanisms.base import Loss
+from devices.mechanisms.exact_loss import Loss
 
 UNREADABLE, UNWRITABLE = "the ledger cannot be read", "the ledger cannot be written"
 

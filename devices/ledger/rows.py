@@ -17,7 +17,7 @@ import numpy as np
 
 from devices.array_types import IntArray
 from devices.ledger.columns import Columns, Table
-from devices.mechanisms.base import Loss
+from devices.mechanisms.exact_loss import Loss
 from devices.query import Query
 
 TRAINING = "training"  # name of a training's losses, in rows and policies, in place of an attribute

@@ -11,9 +11,10 @@ from importlib.metadata import EntryPoint, entry_points
 
 from devices.mechanisms.adjacency import AdjacencyBits, AdjacencyMechanism
 from devices.mechanisms.analytic_gaussian import AnalyticGaussian
-from devices.mechanisms.base import Loss, Mechanism, Reporting, round_up
+from devices.mechanisms.base import Mechanism, Reporting
 from devices.mechanisms.clear import ClearAdjacency, ClearFeatures, ClearLabel
 from devices.mechanisms.degree import Degree
+from devices.mechanisms.exact_loss import Loss, round_up
 from devices.mechanisms.features import FeatureGrid, FeatureRange
 from devices.mechanisms.graded_vote import GradedVote
 from devices.mechanisms.group_degrees import GroupDegrees

@@ -24,8 +24,9 @@ from devices.data.population import Record
 from devices.data.records import joined
 from devices.facts import PublicFacts
 from devices.mechanisms import discrete_laplace
-from devices.mechanisms.base import Grouping, Loss, Mechanism, Reporting
+from devices.mechanisms.base import Grouping, Mechanism, Reporting
 from devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many, unpack_positions
+from devices.mechanisms.exact_loss import Loss
 from devices.mechanisms.integers import pack_integers, unpack_integers
 from devices.mechanisms.stacking import DataOf, ReadMany, ReportStack, SparseOnes, sparse_ones
 from devices.noise import NoiseStream

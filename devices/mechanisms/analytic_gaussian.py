@@ -24,7 +24,7 @@ import numpy as np
 
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
-from devices.mechanisms.base import Loss, check_delta
+from devices.mechanisms.exact_loss import Loss, check_delta
 from devices.mechanisms.features import NoisySteps
 from devices.mechanisms.laplace import STEPS
 from devices.noise import NoiseStream

@@ -16,8 +16,9 @@ import numpy as np
 from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.mechanisms.adjacency import AdjacencyBits
-from devices.mechanisms.base import CERTAIN, Grouping, Loss, Mechanism, Reporting
+from devices.mechanisms.base import CERTAIN, Grouping, Mechanism, Reporting
 from devices.mechanisms.bits import pack_bits, unpack_bits
+from devices.mechanisms.exact_loss import Loss
 from devices.mechanisms.features import FeatureRange
 from devices.mechanisms.labels import OneCategory
 from devices.mechanisms.stacking import DataOf, sparse_values

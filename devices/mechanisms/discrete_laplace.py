@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from devices.array_types import FloatArray, IntArray
-from devices.mechanisms.base import Loss, check_epsilon, round_up
+from devices.mechanisms.exact_loss import Loss, check_epsilon, round_up
 from devices.noise import NoiseStream
 from devices.sampling import inversion
 

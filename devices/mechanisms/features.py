@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Loss, Mechanism
+from devices.mechanisms.base import Mechanism
+from devices.mechanisms.exact_loss import Loss
 from devices.mechanisms.integers import pack_integers, unpack_integers
 
 

@@ -24,7 +24,7 @@ from functools import lru_cache
 import numpy as np
 
 from devices.array_types import IntArray
-from devices.mechanisms.base import check_epsilon, round_up
+from devices.mechanisms.exact_loss import check_epsilon, round_up
 from devices.noise import NoiseStream
 from devices.sampling import inversion
 

@@ -30,8 +30,9 @@ import numpy as np
 from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.fixed_point import UNIT_BITS, logarithm
-from devices.mechanisms.base import ONE, Grouping, Loss, Reporting, log_ratio, probability_threshold
+from devices.mechanisms.base import Grouping, Reporting
 from devices.mechanisms.class_table import affinity_of, quantised
+from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from devices.mechanisms.neighbour_scores import NeighbourScores
 from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream

@@ -17,7 +17,8 @@ import numpy as np
 
 from devices.data.population import Record
 from devices.data.records import joined
-from devices.mechanisms.base import ONE, Grouping, Loss, log_ratio, probability_threshold
+from devices.mechanisms.base import Grouping
+from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from devices.mechanisms.labels import OneCategory
 from devices.noise import NoiseStream, joined_words
 

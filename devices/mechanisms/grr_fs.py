@@ -34,16 +34,9 @@ import numpy as np
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import subset_mixture
-from devices.mechanisms.base import (
-    ONE,
-    Grouping,
-    Loss,
-    Mechanism,
-    log_ratio,
-    probability_threshold,
-    whole_numbers,
-)
+from devices.mechanisms.base import Grouping, Mechanism, whole_numbers
 from devices.mechanisms.categories import Coding
+from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from devices.mechanisms.stacking import DataOf, filled
 from devices.noise import NoiseStream
 from devices.sampling.subset import subset

@@ -22,7 +22,7 @@ import numpy as np
 
 from devices.array_types import FloatArray
 from devices.mechanisms import discrete_laplace
-from devices.mechanisms.base import round_up
+from devices.mechanisms.exact_loss import round_up
 from devices.mechanisms.features import NoisySteps
 from devices.noise import NoiseStream
 

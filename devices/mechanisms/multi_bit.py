@@ -30,16 +30,9 @@ import numpy as np
 
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
-from devices.mechanisms.base import (
-    LATER,
-    ONE,
-    Grouping,
-    check_epsilon,
-    dense_features,
-    dense_rows,
-    probability_threshold,
-)
+from devices.mechanisms.base import LATER, Grouping, dense_features, dense_rows
 from devices.mechanisms.bits import pack_bits, pack_many, pack_plain, unpack_bits, unpack_plain
+from devices.mechanisms.exact_loss import ONE, check_epsilon, probability_threshold
 from devices.mechanisms.one_bit import GRID, FeatureBits
 from devices.mechanisms.stacking import DataOf, sparse_values
 from devices.noise import AT_ONCE, NoiseStream, joined_words

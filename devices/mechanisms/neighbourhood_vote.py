@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Grouping, Loss, Mechanism, Reporting, probability_threshold
+from devices.mechanisms.base import Grouping, Mechanism, Reporting
 from devices.mechanisms.class_table import affinity_of, as_text, from_text, quantised
+from devices.mechanisms.exact_loss import Loss, probability_threshold
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.neighbour_scores import NeighbourScores
 from devices.mechanisms.stacking import DataOf, filled

@@ -26,8 +26,9 @@ import numpy as np
 from devices.array_types import BoolArray
 from devices.data.population import Record
 from devices.data.records import joined
-from devices.mechanisms.base import ONE, Grouping, log_ratio, probability_threshold
+from devices.mechanisms.base import Grouping
 from devices.mechanisms.bits import check_plain, pack_plain, rows_with, unpack_plain
+from devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from devices.mechanisms.features import FeatureGrid
 from devices.mechanisms.stacking import DataOf, Filled, ReportStack, filled
 from devices.noise import NoiseStream, first_words

@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Grouping, Loss, Mechanism, Reporting, dense_features, probability_threshold
+from devices.mechanisms.base import Grouping, Mechanism, Reporting, dense_features
 from devices.mechanisms.class_table import affinity_of, quantised
+from devices.mechanisms.exact_loss import Loss, probability_threshold
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.neighbour_scores import NeighbourScores
 from devices.mechanisms.stacking import DataOf, filled

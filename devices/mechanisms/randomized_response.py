@@ -32,8 +32,9 @@ import numpy as np
 from devices.array_types import BoolArray, IntArray
 from devices.data.population import Record
 from devices.mechanisms.adjacency import AdjacencyBits, existing
-from devices.mechanisms.base import ONE, Grouping, Loss, Reporting, log_ratio, probability_threshold
+from devices.mechanisms.base import Grouping, Reporting
 from devices.mechanisms.bits import expected_size, pack_many, pack_positions, rows_with
+from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from devices.mechanisms.sparse_rows import MOST_BITS, sparse_reports
 from devices.noise import NoiseStream, first_words
 from devices.sampling.binomial import Binomial, binomial

@@ -24,8 +24,9 @@ from devices.array_types import BoolArray, FloatArray, IntArray
 from devices.data.population import Record
 from devices.data.records import joined
 from devices.facts import PublicFacts
-from devices.mechanisms.base import ONE, Grouping, Loss, Mechanism, check_epsilon, log_ratio, probability_threshold
+from devices.mechanisms.base import Grouping, Mechanism
 from devices.mechanisms.bits import check_plain, pack_plain, unpack_plain
+from devices.mechanisms.exact_loss import ONE, Loss, check_epsilon, log_ratio, probability_threshold
 from devices.mechanisms.labels import LabelMechanism
 from devices.mechanisms.stacking import Filled, ReportStack
 from devices.noise import NoiseStream, joined_words

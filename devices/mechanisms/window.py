@@ -32,8 +32,8 @@ import numpy as np
 
 from devices.array_types import FloatArray, IntArray
 from devices.facts import PublicFacts
-from devices.mechanisms.base import ONE, check_epsilon, log_ratio, probability_threshold
 from devices.mechanisms.bits import check_plain
+from devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from devices.mechanisms.features import FeatureGrid
 from devices.mechanisms.stacking import DataOf, sparse_values
 from devices.noise import NoiseStream

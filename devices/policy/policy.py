@@ -14,7 +14,8 @@ from typing import Any, Literal
 from devices.collector import check_public
 from devices.facts import PublicFacts
 from devices.ledger.rows import TRAINING
-from devices.mechanisms.base import Loss, Reporting, round_up
+from devices.mechanisms.base import Reporting
+from devices.mechanisms.exact_loss import Loss, round_up
 from devices.query import Query
 from devices.training_task import AnswerKind, Task
 

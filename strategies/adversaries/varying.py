@@ -32,7 +32,7 @@ from devices.mechanisms import (
     SubsetSelection,
     Window,
 )
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from devices.query import Ask, Query
 from strategies.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted, recollected, with_mechanisms
 

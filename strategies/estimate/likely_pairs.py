@@ -18,7 +18,7 @@ from curator.links.similarity import BitRows, Rows, public_rows
 from curator.methods.base import Method
 from curator.methods.local.hogs import POTENTIAL, HoGS
 from devices.mechanisms import Mechanism, OneBit, RandomizedResponse
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from strategies.estimate.asked import PaperQuestion
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.traffic import miniature

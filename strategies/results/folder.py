@@ -23,7 +23,7 @@ from typing import Any
 
 from curator.privacy.older import level_of_before
 from devices.atomic_files import exclusive_lock, write_atomically
-from devices.mechanisms.base import round_up
+from devices.mechanisms.exact_loss import round_up
 from strategies.progress import warn
 from strategies.setup.disk_space import naming_full_disk
 from strategies.setup.fingerprint import SCHEMA

@@ -18,7 +18,7 @@ from devices.fleet import MOST_OPEN
 from devices.ledger.chain import checked, sound_alone
 from devices.ledger.ledger import LedgerDamaged
 from devices.ledger.rows import Answer, QueryAnswer, TrainingAnswer, counted
-from devices.mechanisms.base import Loss, round_up
+from devices.mechanisms.exact_loss import Loss, round_up
 
 _MOST_KINDS = 4096  # of answers with different losses that wait to be added up
 

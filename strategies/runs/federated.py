@@ -24,7 +24,7 @@ from curator.observer import watched
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.level import Level
 from devices.facts import Split
-from devices.mechanisms.base import Loss
+from devices.mechanisms.exact_loss import Loss
 from devices.policy.policy import Mode, Policy, policy_for_training
 from devices.training_task import UNPROTECTED, GaussianUpdate, Task
 from strategies.engines import collect as engines

@@ -21,7 +21,7 @@ from curator.attacks.recovery import bit_recovery, label_recovery
 from devices.data.population import Population
 from devices.device import Report, unpack_report
 from devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from devices.query import Ask, Query
 
 LARGEST = 10_000  # people; the sums of all pairs are in memory

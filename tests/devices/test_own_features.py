@@ -17,7 +17,8 @@ from devices.enrolment.state import State, enrol
 from devices.ledger.ledger import Ledger
 from devices.ledger.rows import counted
 from devices.mechanisms import GRR, NeighbourhoodVote, OneBit, OwnFeaturesVote, RandomizedResponse
-from devices.mechanisms.base import Loss, Mechanism
+from devices.mechanisms.base import Mechanism
+from devices.mechanisms.exact_loss import Loss
 from devices.mechanisms.word_model import UNIT, WordModel
 from devices.policy.policy import Cap, Policy, policy_for
 from devices.query import Ask, InvalidQuery, Query

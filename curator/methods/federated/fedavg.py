@@ -23,7 +23,7 @@ from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
 from curator.setting_error import SettingError
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Loss
+from devices.mechanisms.exact_loss import Loss
 
 _FEDAVG = "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data (FedAvg)"
 _LEAK = (

@@ -17,7 +17,7 @@ from curator.privacy.release import small_delta
 from curator.setting_error import SettingError
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
-from devices.mechanisms.base import Loss
+from devices.mechanisms.exact_loss import Loss
 
 CLIPPINGS = ("fixed", "adaptive")
 

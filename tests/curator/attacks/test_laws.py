@@ -10,7 +10,7 @@ import pytest
 
 from curator.attacks.laws import Law, NotWalkable, delta_at, epsilon_at, law_of, worst_ratio
 from devices.mechanisms import GRR, Degree, OneBit, discrete_laplace
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from devices.noise import NoiseStream
 
 

@@ -19,7 +19,7 @@ from curator.attacks.examples import Example
 from curator.attacks.mechanism_audit import audit_mechanism
 from devices.facts import PublicFacts
 from devices.mechanisms import GRR, GRRFS, Degree, Laplace, Loss, Mechanism, MultiBit, OneBit, RandomizedResponse, every
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from devices.noise import NoiseStream
 
 QUICK = Effort(trials=400, rows=50)

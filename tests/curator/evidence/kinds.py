@@ -10,7 +10,7 @@ import numpy as np
 
 from devices.facts import PublicFacts
 from devices.mechanisms import Loss, Mechanism
-from devices.mechanisms.base import ONE, log_ratio, probability_threshold
+from devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from devices.mechanisms.labels import OneCategory
 from devices.noise import NoiseStream
 

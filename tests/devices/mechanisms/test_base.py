@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from devices import mechanisms
 from devices.mechanisms import Loss, Mechanism, find
-from devices.mechanisms.base import ONE, check_epsilon, log_ratio, probability_threshold, round_up
+from devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold, round_up
 
 
 def exact_log(numerator: int, denominator: int) -> Decimal:

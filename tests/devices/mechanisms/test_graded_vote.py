@@ -13,7 +13,7 @@ import pytest
 
 from devices.data.population import Record
 from devices.mechanisms import GradedVote
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from devices.query import Ask, Query
 
 N = 6

@@ -10,7 +10,7 @@ import pytest
 
 from devices.facts import PublicFacts
 from devices.mechanisms import GRR
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from devices.noise import NoiseStream
 
 

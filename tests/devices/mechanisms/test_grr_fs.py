@@ -15,7 +15,7 @@ import pytest
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import GRRFS, subset_mixture
-from devices.mechanisms.base import probability_threshold
+from devices.mechanisms.exact_loss import probability_threshold
 from devices.noise import NoiseStream
 
 

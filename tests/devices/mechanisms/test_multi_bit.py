@@ -13,7 +13,7 @@ import pytest
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import MultiBit, OneBit
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from devices.mechanisms.multi_bit import sampled_features
 from devices.noise import NoiseStream
 from devices.query import Ask, InvalidQuery, Query

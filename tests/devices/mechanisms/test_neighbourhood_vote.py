@@ -16,8 +16,8 @@ import pytest
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import GRR, NeighbourhoodVote
-from devices.mechanisms.base import ONE
 from devices.mechanisms.class_table import as_text
+from devices.mechanisms.exact_loss import ONE
 from devices.mechanisms.neighbour_scores import PADDED
 from devices.mechanisms.neighbourhood_vote import BestCandidate
 from devices.noise import NoiseStream

@@ -29,7 +29,7 @@ from devices.device import Device, Refusal, Report, unpack_report
 from devices.facts import PublicFacts
 from devices.ledger.ledger import Ledger
 from devices.mechanisms import AdjacencyBits, Loss, Mechanism, Reporting, discrete_laplace
-from devices.mechanisms.base import ONE, log_ratio, probability_threshold
+from devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from devices.mechanisms.integers import pack_integers, unpack_integers
 from devices.noise import NoiseStream
 from devices.policy.policy import policy_for

@@ -12,7 +12,7 @@ import pytest
 
 from devices.facts import PublicFacts
 from devices.mechanisms import OneBit
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from devices.noise import NoiseStream
 
 RANGES = [(0.0, 1.0), (-1.0, 1.0), (2.0, 5.0)]

@@ -18,8 +18,8 @@ from curator.attacks.mechanism_audit import audit_mechanism
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import GRR, NeighbourhoodVote, OwnFeaturesVote
-from devices.mechanisms.base import ONE, Loss
 from devices.mechanisms.class_table import as_text
+from devices.mechanisms.exact_loss import ONE, Loss
 from devices.mechanisms.neighbour_scores import PADDED
 from devices.mechanisms.word_model import UNIT, WordModel
 from devices.noise import NoiseStream

@@ -12,7 +12,7 @@ import pytest
 
 from devices.facts import PublicFacts
 from devices.mechanisms import RandomizedResponse
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from devices.noise import NoiseStream
 from devices.sampling.binomial import digits_of
 

@@ -11,8 +11,8 @@ from scipy.stats import binom, chi2
 
 from devices.data.population import Record
 from devices.mechanisms import RandomizedResponse, sparse_rows
-from devices.mechanisms.base import ONE
 from devices.mechanisms.bits import pack_bits, unpack_positions
+from devices.mechanisms.exact_loss import ONE
 from devices.noise import NoiseStream
 from devices.sampling.binomial import binomial
 

@@ -14,7 +14,7 @@ from curator.attacks.mechanism_audit import audit_mechanism
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import GRR, SubsetSelection
-from devices.mechanisms.base import ONE
+from devices.mechanisms.exact_loss import ONE
 from devices.noise import NoiseStream
 
 

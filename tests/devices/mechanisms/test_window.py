@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from devices.facts import PublicFacts
 from devices.mechanisms import Window
-from devices.mechanisms.base import ONE, log_ratio
+from devices.mechanisms.exact_loss import ONE, log_ratio
 from devices.mechanisms.window import KINDS, drawn_features, half_width, window_share
 from devices.noise import NoiseStream
 
