@@ -33,7 +33,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from devices import mechanisms
+from devices.mechanisms import Loss, find
 from devices.mechanisms.base import LATER, Mechanism
 
 FORMAT = 1
@@ -88,7 +88,7 @@ class Ask:
         """All attributes that the answer depends on: its own, and those that its mechanism also reads."""
         return (self.attribute, *sorted(self.mechanisms[0].also_reads))
 
-    def loss(self, *, device: int | None = None) -> mechanisms.Loss:
+    def loss(self, *, device: int | None = None) -> Loss:
         """Return the sum of the mechanisms' losses."""
         first, *rest = (m.loss(device=device) for m in self.mechanisms)
         return sum(rest, start=first)
@@ -170,7 +170,7 @@ class Query:
         """Return the loss of all answers when the whole record changes; one about several attributes counts once."""
         return math.fsum(self.loss(name, device=device).vector for name in set(self._asked_under.values()))
 
-    def loss(self, attribute: str, *, device: int | None = None) -> mechanisms.Loss:
+    def loss(self, attribute: str, *, device: int | None = None) -> Loss:
         """Return the loss of one attribute over all stages; the ledger enters it with stage 0."""
         # A one-end row has a loss of its own for each device; all else is the same for everybody.
         own = device if self.one_end else None
@@ -181,7 +181,7 @@ class Query:
         return loss
 
     @cached_property
-    def _losses(self) -> dict[tuple[str, int | None], mechanisms.Loss]:
+    def _losses(self) -> dict[tuple[str, int | None], Loss]:
         return {}
 
     @cached_property
@@ -297,7 +297,7 @@ def _ask(value: Any) -> Ask:
 def _mechanism(value: Any) -> Mechanism:
     if not isinstance(value, dict):
         raise InvalidQuery("a mechanism is malformed")
-    kind = mechanisms.find(str(value.get("name")))
+    kind = find(str(value.get("name")))
     if kind is None or value.get("version") != kind.version or value.get("sampler") not in kind.samplers:
         raise InvalidQuery("unknown mechanism or version")
     given = {key: entry for key, entry in value.items() if key not in ("name", "version")}

@@ -16,7 +16,6 @@ import numpy as np
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray
 from devices.facts import PublicKnowledge
-from devices.mechanisms.adjacency import AdjacencyMechanism
 
 Notes = dict[str, Any]  # JSON values, for result.json
 Judge = Callable[[Reports, PublicKnowledge, float], tuple[BoolArray, Notes]]
@@ -42,30 +41,6 @@ class Defence:
     judge: Judge | None = field(default=None, repr=False)
     mend: Mend | None = field(default=None, repr=False)
     rounds: bool = False
-
-
-@dataclass(frozen=True)
-class FlippedRows:
-    """Rows of bits in the reports, under noise that flips each of them alike.
-
-    Args:
-        flip: Probability that a bit is flipped; 0 for a row in clear.
-        one_end: Person i reports about j < i only.
-    """
-
-    flip: float
-    one_end: bool
-
-
-def flipped_rows(reports: Reports) -> FlippedRows | None:
-    """Return the rows of bits; None if the reports hold none, or if the flip probability is not known."""
-    if reports.adjacency is None:
-        return None
-    mechanism = reports.source("adjacency")
-    flip = 0.0 if mechanism.in_clear else getattr(mechanism, "flip_probability", None)
-    if flip is None or not isinstance(mechanism, AdjacencyMechanism):
-        return None
-    return FlippedRows(float(flip), mechanism.reporting == "one-end")
 
 
 def nobody(reports: Reports) -> BoolArray:

@@ -17,10 +17,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.defences.base import FlippedRows, Notes, flipped_rows, nobody, silent_on
+from curator.defences.base import Notes, nobody, silent_on
 from curator.defences.both_ends import agreed_ones
 from curator.defences.tails import largest_noise, largest_sum
-from curator.defences.weight import degree_ranges, outside, row_lengths, row_weights
+from curator.defences.weight import degree_ranges, outside, row_weights
+from curator.evidence.rows import FlippedRows, flipped_rows
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray, FloatArray, IntArray
 from devices.facts import PublicKnowledge
@@ -104,7 +105,7 @@ def _joined_degrees(reports: Reports, given: IntArray, degree: Degree, level: fl
 def _counted(reports: Reports, rows: FlippedRows) -> tuple[IntArray, IntArray, tuple[float, float]]:
     """Return the ones that both ends report (or the row's), their possible number, and their two chances."""
     if rows.one_end:
-        return row_weights(reports), row_lengths(reports, rows), (1 - rows.flip, rows.flip)
+        return row_weights(reports), rows.lengths(reports.facts.n), (1 - rows.flip, rows.flip)
     heard = reports.reported("adjacency")
     both = np.asarray(agreed_ones(reports.needed("adjacency")).astype(np.int32) @ heard.astype(np.int32), np.int64)
     return both, np.int64(heard.sum()) - heard, ((1 - rows.flip) ** 2, rows.flip**2)

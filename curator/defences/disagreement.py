@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
-from curator.defences.base import Notes, flipped_rows, nobody, silent_on
+from curator.defences.base import Notes, nobody, silent_on
 from curator.defences.pair_counts import PairCounts, RowPairs, distance, drop_and_repeat
+from curator.evidence.rows import flipped_rows
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray, FloatArray
 from devices.facts import PublicKnowledge

@@ -20,7 +20,8 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.stats import binom
 
-from curator.defences.base import Notes, flipped_rows, nobody, silent_on
+from curator.defences.base import Notes, nobody, silent_on
+from curator.evidence.rows import flipped_rows
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray
 from devices.facts import PublicKnowledge

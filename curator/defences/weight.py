@@ -15,9 +15,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
-from curator.defences.base import FlippedRows, Notes, flipped_rows, nobody, silent_on
+from curator.defences.base import Notes, nobody, silent_on
 from curator.defences.pair_counts import PairCounts, RowPairs, distance, drop_and_repeat
 from curator.defences.tails import at_least, at_most, largest_noise
+from curator.evidence.rows import flipped_rows
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray, FloatArray, IntArray
 from devices.facts import PublicKnowledge
@@ -75,7 +76,7 @@ def overweight(reports: Reports, public: PublicKnowledge, level: float) -> tuple
     rows = flipped_rows(reports)
     if rows is None:
         return nobody(reports), silent_on("row of bits under noise of a known law")
-    people, targets, ones = reports.reported("adjacency"), row_lengths(reports, rows), row_weights(reports)
+    people, targets, ones = reports.reported("adjacency"), rows.lengths(reports.facts.n), row_weights(reports)
     chances = (1 - rows.flip, rows.flip)
     ranges = degree_ranges(reports, targets, level / 2)
     if ranges is not None:
@@ -86,12 +87,6 @@ def overweight(reports: Reports, public: PublicKnowledge, level: float) -> tuple
     counter = RowPairs(reports.needed("adjacency"))
     found |= drop_and_repeat(lambda left: excess_claims(counter.among(left), level / 2), people & ~found)
     return found, {"degree": "as others say"}
-
-
-def row_lengths(reports: Reports, rows: FlippedRows) -> IntArray:
-    """int64 (n,): number of bits in each row."""
-    n = reports.facts.n
-    return np.arange(n) if rows.one_end else np.full(n, n - 1)
 
 
 def row_weights(reports: Reports) -> IntArray:

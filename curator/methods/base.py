@@ -156,6 +156,10 @@ class Method:
 
         return train(graph, settings=settings, classes=classes, seed=seed, device=device)
 
+    def least_posterior(self) -> float | None:
+        """Smallest P_ij of the pairs that it holds at once as likely links; None unless overridden: it holds none."""
+        return None
+
     def link_rows(self, graph: Graph) -> Any:
         """Return the rows (n, d) that the link scorer compares; the graph's features unless overridden.
 

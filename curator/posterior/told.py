@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import triu
 
 from curator.evidence.labels import LabelEvidence, label_evidence
+from curator.evidence.rows import noisy_rows_of_bits
 from curator.learning.node_evidence import NodeEvidence, node_evidence, rows_of
 from curator.links.evidence import LinkEvidence, public_links
 from curator.posterior.pair_scores import Scores, public_scores, reported_scores
@@ -22,7 +23,6 @@ from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicKnowledge
-from devices.mechanisms import RandomizedResponse
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +72,8 @@ def told(reports: Reports, public: PublicKnowledge) -> Told:
     features = public.features
     bits, flip, answered, scores = None, 0.0, None, None
     asked = reports.source("features") if features is None and reports.features is not None else None
-    of_a_bit = getattr(asked, "flip_probability", None)
-    if asked is not None and asked.packed and of_a_bit is not None:
-        d, answered, flip = reports.facts.d, reports.reported("features"), of_a_bit
+    if asked is not None and asked.packed and asked.flip_probability is not None:
+        d, answered, flip = reports.facts.d, reports.reported("features"), asked.flip_probability
         scores = reported_scores(reports.features, flip, d, answered)
         bits = np.unpackbits(reports.features, axis=1, count=d)
     rows = rows_of(features, bits)
@@ -87,11 +86,10 @@ def told(reports: Reports, public: PublicKnowledge) -> Told:
 def _links(reports: Reports, public: PublicKnowledge) -> LinkEvidence:
     if public.edges is not None:
         return public_links(public.facts.n, public.edges)
-    reports.needed("adjacency")
-    mechanism = reports.mechanism("adjacency", RandomizedResponse)
+    bits = noisy_rows_of_bits(reports)
     pairs = triu(agreed_pairs(reports), k=1).tocoo()
     order = np.lexsort((pairs.col, pairs.row))
     return LinkEvidence(
         pairs.row[order].astype(np.int64), pairs.col[order].astype(np.int64), reports.reported("adjacency"),
-        one_end=mechanism.reporting == "one-end", flip=mechanism.flip_probability,
+        one_end=bits.one_end, flip=bits.flip,
     )  # fmt: skip

@@ -204,6 +204,24 @@ class Mechanism:
         return reports * np.float32(slope), intercept
 
     @property
+    def flip_probability(self) -> float | None:
+        """Probability that a reported bit is not the true one, the same for a 0 and a 1; 0 in clear.
+
+        A bit of a feature: at either end of its range. None where a report is something else, or has another law.
+        """
+        return None
+
+    @property
+    def flip_odds(self) -> float | None:
+        """p / (1 - p) of the flip probability p."""
+        p = self.flip_probability
+        return None if p is None else p / (1 - p)
+
+    def chance_of_one(self, value: Any) -> Any:
+        """Return Pr[1 | value] of each feature, float64 as ``value``; None where reports are not a bit for each."""
+        return None
+
+    @property
     def weight(self) -> float | None:
         """Log-odds of one reported bit or category; None where a report is something else.
 

@@ -64,6 +64,7 @@ class ClearAdjacency(InClear, AdjacencyBits):
     reporting: Reporting = "both"
 
     name: ClassVar[str] = "clear_adjacency"
+    flip_probability: ClassVar[float] = 0.0
 
     @property
     def weight(self) -> float:

@@ -187,13 +187,16 @@ class OneBit(FeatureBits):
     def log_probability(self, report: BoolArray, value: np.ndarray) -> float:
         return self.log_chance(report, value)
 
+    def chance_of_one(self, value: np.ndarray) -> np.ndarray:
+        return self.thresholds(value).astype(np.float64) / ONE
+
     def estimate(self, report: BoolArray) -> np.ndarray:
         q = self.flip_probability
         return self.low + (self.high - self.low) * (report - q) / (1 - 2 * q)
 
     def variance(self, value: np.ndarray) -> np.ndarray:
         q = self.flip_probability
-        one = self.thresholds(value).astype(np.float64) / ONE
+        one = self.chance_of_one(value)
         return ((self.high - self.low) / (1 - 2 * q)) ** 2 * one * (1 - one)
 
     @property

@@ -16,9 +16,7 @@ from scipy.sparse import csr_array
 from curator.links.hogs import posterior
 from curator.links.similarity import BitRows, Rows, public_rows
 from curator.methods.base import Method
-from curator.methods.local.hogs import POTENTIAL, HoGS
-from devices.mechanisms import Mechanism, OneBit, RandomizedResponse
-from devices.mechanisms.exact_loss import ONE
+from devices.mechanisms import Mechanism
 from strategies.estimate.asked import PaperQuestion
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.traffic import miniature
@@ -27,7 +25,7 @@ _PEOPLE = 300  # made-up people: 44,850 pairs
 
 
 def likely_pairs(method: Method, asked: Sequence[PaperQuestion], facts: GraphFacts) -> float | None:
-    """Return the expected number of pairs with P_ij >= 1/2, true edges included; None for another method than HoGS.
+    """Return the expected number of pairs that are kept, true edges included; None for a method that keeps none.
 
     Args:
         method: The method.
@@ -35,12 +33,13 @@ def likely_pairs(method: Method, asked: Sequence[PaperQuestion], facts: GraphFac
         facts: The people.
     """
     mechanisms = [m for q in asked for stage in q.query.plan for ask in stage for m in ask.mechanisms]
-    flip = next((m for m in mechanisms if isinstance(m, RandomizedResponse)), None)
-    if not isinstance(method, HoGS) or flip is None:
+    flip = next((m for m in mechanisms if m.field == "adjacency" and m.flip_probability), None)
+    least = method.least_posterior()
+    if least is None or flip is None or flip.flip_probability is None or flip.flip_odds is None:
         return None
-    rows = _rows(facts, next((m for m in mechanisms if isinstance(m, OneBit)), None))
+    rows = _rows(facts, next((m for m in mechanisms if m.packed), None))
     left, right = np.triu_indices(len(rows), 1)
-    cosine, least = rows.cosine(left, right), min(method.tau, POTENTIAL) if method.l else method.tau
+    cosine = rows.cosine(left, right)
     p = flip.flip_probability
     one_end = flip.reporting == "one-end"
     # ones among the reports about a pair -> chance of them without an edge
@@ -57,8 +56,8 @@ def _rows(facts: GraphFacts, mechanism: Mechanism | None) -> Rows:
     people = miniature(facts, min(facts.n, _PEOPLE), seed=0)
     sparse = csr_array((people.feature_values, people.feature_indices, people.feature_indptr),
                        shape=(len(people), people.facts.d))  # fmt: skip
-    if not isinstance(mechanism, OneBit):
+    chances = None if mechanism is None else mechanism.chance_of_one(sparse.toarray())
+    if chances is None:
         return public_rows(sparse)
-    chances = mechanism.thresholds(sparse.toarray()) / ONE
     bits = np.random.default_rng(0).random(chances.shape) < chances
     return BitRows(np.packbits(bits, axis=1))

@@ -16,7 +16,7 @@ import numpy as np
 from curator.names import nearest
 from devices.array_types import IntArray
 from devices.data.population import Record
-from devices.mechanisms import MultiBit, OneBit, RandomizedResponse
+from devices.mechanisms import MultiBit
 from devices.mechanisms.base import Grouping, Mechanism
 from strategies.liars.plan import Attack, LyingPlan
 
@@ -32,15 +32,22 @@ def _everybody(plan: LyingPlan, device: int, mechanism: Mechanism | None, groupi
     return _with_neighbours(plan.population.record(device), others)
 
 
-def honest_ones(mechanism: Any, device: int, degree: float) -> float:
-    """Return the number of ones that an honest row of this degree has on average: a liar's row may have as many."""
-    flip = mechanism.flip_probability
-    return float(flip * mechanism.targets(device) + (1 - 2 * flip) * degree)
+def honest_ones(flip: float, targets: int, degree: float) -> float:
+    """Return the number of ones that an honest row of this degree has on average: a liar's row may have as many.
+
+    Args:
+        flip: Probability that a bit is flipped.
+        targets: Number of bits.
+        degree: Number of true ones.
+    """
+    return flip * targets + (1 - 2 * flip) * degree
 
 
 def _as_many(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
     record = plan.population.record(device)
-    ones = round(honest_ones(mechanism, device, len(record.neighbours)))
+    assert mechanism is not None and mechanism.flip_probability is not None  # `fits` says so
+    targets = device if mechanism.reporting == "one-end" else len(plan.population) - 1
+    ones = round(honest_ones(mechanism.flip_probability, targets, len(record.neighbours)))
     return _with_neighbours(record, plan.wanted(device)[:ones])
 
 
@@ -100,13 +107,17 @@ def _own(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Gr
     return plan.population.record(device)
 
 
+def _flips(mechanism: Mechanism) -> bool:
+    return bool(mechanism.flip_probability)
+
+
 _ROWS = frozenset({"adjacency", "noisy_rows"})
 _LABELS = frozenset({"labels", "votes"})
 _FEATURES = frozenset({"features"})
 _ALL = (
     Attack("all-ones", "a row that claims everybody", "untargeted", _ROWS, _everybody),
     Attack("mimic", "as many ones as an honest row has, all where the liar wants them", "untargeted",
-           frozenset({"adjacency"}), _as_many, lies=("response",), kinds=(RandomizedResponse,)),
+           frozenset({"adjacency"}), _as_many, lies=("response",), about=_flips),
     Attack("fakes", "--fakes K people added to an honest row", "untargeted", _ROWS, _more, adds=True,
            handed_over="adjacency"),
     Attack("flip-label", "the class after one's own; a vote for another class", "untargeted", _LABELS, _other_class,
@@ -114,9 +125,9 @@ _ALL = (
     Attack("one-label", "the chosen class, from all liars", "inflate", _LABELS, _chosen_class, trains=True,
            handed_over="label"),
     Attack("extreme-feature", "the same few features at the end of the range, from all liars", "untargeted", _FEATURES,
-           _shared),
+           _shared, about=lambda mechanism: not mechanism.packed),
     Attack("extreme-bit", "the same half of the bits is 1 and the other is 0, from all liars", "untargeted",
-           _FEATURES, _shared, kinds=(OneBit,)),
+           _FEATURES, _shared, about=lambda mechanism: mechanism.packed),
     Attack("copy", "the features of chosen people", "connect", _FEATURES, _of_target, handed_over="features"),
     Attack("degree-cap", "the largest degree that there can be", "influence", frozenset({"degrees"}), _everybody),
     Attack("group-mass", "all people in one group, in every stage", "influence", frozenset({"group_degrees"}),

@@ -15,7 +15,6 @@ import numpy as np
 
 from devices.array_types import IntArray
 from devices.data.population import Population, Record
-from devices.mechanisms import OneBit
 from devices.mechanisms.base import Grouping, Mechanism
 
 LIES = ("input", "response")
@@ -42,7 +41,7 @@ class Attack:
         claims: Returns the claimed record.
         lies: Kinds of lies that it has.
         adds: Whether a response adds ones to the honest report.
-        kinds: Mechanisms that it is about, of those with these fields; empty for all.
+        about: Whether it is about a mechanism, of those with these fields; all of them by default.
         trains: Whether it is about the updates of a training, too.
         handed_over: Attribute of a record that is handed over raw, and that it changes; empty for none.
     """
@@ -54,7 +53,7 @@ class Attack:
     claims: Callable[[LyingPlan, int, Mechanism | None, Grouping], Record] = field(repr=False)
     lies: tuple[str, ...] = LIES
     adds: bool = False
-    kinds: tuple[type[Mechanism], ...] = ()
+    about: Callable[[Mechanism], bool] = field(default=lambda mechanism: True, repr=False)
     trains: bool = False
     handed_over: str = ""
 
@@ -62,9 +61,7 @@ class Attack:
         """Return whether the attack is about the reports of a mechanism."""
         if mechanism.name == "handed_over":
             return self.handed_over in mechanism.attributes
-        if self.name == "extreme-feature" and isinstance(mechanism, OneBit):
-            return False
-        return mechanism.field in self.fields and (not self.kinds or isinstance(mechanism, self.kinds))
+        return mechanism.field in self.fields and self.about(mechanism)
 
 
 @dataclass(frozen=True, eq=False)

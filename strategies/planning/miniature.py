@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from devices.data.population import Population
-from devices.mechanisms import Mechanism, NoisyRow, RandomizedResponse
+from devices.mechanisms import Mechanism
 from strategies.estimate.asked import questions_on_paper
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.traffic import miniature
@@ -76,7 +76,7 @@ def of_a_bit(setup: RunSetup) -> Mechanism | None:
     """Return the mechanism whose noise grows with the number of people: one that perturbs each bit of a row."""
     asked = questions_on_paper(setup.method, setup.population.facts, setup.budget)
     found = (m for question in asked for stage in question.query.plan for ask in stage for m in ask.mechanisms)
-    return next((m for m in found if isinstance(m, (RandomizedResponse, NoisyRow))), None)
+    return next((m for m in found if m.field in ("adjacency", "noisy_rows") and not m.in_clear), None)
 
 
 def bit_epsilon(mechanism: Mechanism) -> float:

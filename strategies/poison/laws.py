@@ -16,7 +16,7 @@ import numpy as np
 from curator.reports.reports import Reports
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Population
-from devices.mechanisms import GRR, OneBit, RandomizedResponse
+from devices.mechanisms import GRR, OneBit
 from devices.mechanisms.base import dense_features
 from strategies.liars.plan import LyingPlan
 
@@ -106,7 +106,7 @@ def _worth(plan: LyingPlan | None, span: float) -> float:
 
 def _rows(reports: Reports, people: Population, plan: LyingPlan | None, lies: Any, _: IntArray) -> dict[str, Any]:
     mechanism = reports.source("adjacency") if reports.adjacency is not None else None
-    if not isinstance(mechanism, RandomizedResponse) or mechanism.reporting != "both":
+    if mechanism is None or not mechanism.flip_probability or mechanism.reporting != "both":
         return {}
     rows, n, flip = reports.needed("adjacency"), len(people), mechanism.flip_probability
     honest = np.flatnonzero(reports.reported("adjacency") & ~lies)

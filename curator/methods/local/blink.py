@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from curator.evidence.rows import noisy_rows_of_bits
 from curator.links.beta_model import fit_beta_model
 from curator.links.blink import LinkPosterior, PairOdds
 from curator.methods.base import Budget, Graph, Grid
@@ -130,8 +131,7 @@ def link_posterior(reports: Reports) -> tuple[LinkPosterior, dict[str, Any]]:
     ones, degrees = reports.needed("adjacency"), reports.needed("degrees")
     reported = reports.reported("adjacency")
     prior = fit_beta_model(usable_degrees(degrees, reported))
-    flip = reports.mechanism("adjacency", RandomizedResponse)
-    posterior = LinkPosterior(prior.strength, ones, reported, flip.flip_odds)
+    posterior = LinkPosterior(prior.strength, ones, reported, noisy_rows_of_bits(reports).odds)
     expected = posterior.expected_edges()
     return posterior, {"expected_edges": expected, "beta_steps": prior.steps, "beta_converged": prior.converged}
 

@@ -26,6 +26,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from curator.evidence.rows import noisy_rows_of_bits
 from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.reports.reports import Reports
@@ -73,9 +74,8 @@ class DPRR(LinkMethod):
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Keep each reported 1 with probability q_i."""
         ones, degrees = reports.needed("adjacency"), reports.needed("degrees")
-        response = reports.mechanism("adjacency", RandomizedResponse)
-        targets = np.array([response.targets(i) for i in range(reports.facts.n)])
-        keep = survival(degrees, targets, response.flip_probability)
+        bits = noisy_rows_of_bits(reports)
+        keep = survival(degrees, bits.lengths(reports.facts.n), bits.flip)
         seed = hashlib.sha256(ones.indptr.tobytes() + ones.indices.tobytes() + degrees.tobytes()).digest()
         coins = np.random.default_rng(int.from_bytes(seed, "little")).random(ones.nnz)
         rows = np.repeat(np.arange(reports.facts.n), np.diff(ones.indptr))

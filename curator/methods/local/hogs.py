@@ -39,6 +39,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
 
 from curator import options as o
+from curator.evidence.rows import noisy_rows_of_bits
 from curator.linear.factored import product_of
 from curator.linear.packed import PackedBits
 from curator.linear.propagation import bit_strips, mean_matrix, propagate
@@ -140,12 +141,16 @@ class HoGS(LocalMethod):
             E^, int64 (2, E) in both directions; the weights of eq. 10, float32 CSR (n, n); diagnostics.
         """
         bits, rows = self._evidence(reports, public)
-        links = likely_links(bits, rows, min(self.tau, POTENTIAL) if self.l else self.tau)
+        links = likely_links(bits, rows, self.least_posterior())
         edge, potential = links.at_least(self.tau), links.at_least(POTENTIAL)
         notes = {"edges": len(edge), "potential_links": len(potential), "pairs_compared": links.looked_at,
                  "path": links.path}  # fmt: skip
         weights = link_weights(potential.left, potential.right, potential.probability, reports.facts.n)
         return both_ways(edge.left, edge.right), weights, notes
+
+    def least_posterior(self) -> float:
+        """Smallest P_ij of an edge or, where features are averaged, of a potential neighbour."""
+        return min(self.tau, POTENTIAL) if self.l else self.tau
 
     def pair_estimates(self, reports: Reports, public: PublicKnowledge, pairs: IntArray) -> DoubleArray | None:
         """P_ij of eq. 9."""
@@ -154,10 +159,9 @@ class HoGS(LocalMethod):
     def _evidence(self, reports: Reports, public: PublicKnowledge) -> tuple[ReportedBits, Rows]:
         """Return the reported bits, and the rows whose cosines are s_ij."""
         ones = reports.needed("adjacency")
-        flip = reports.mechanism("adjacency", RandomizedResponse)
+        bits = noisy_rows_of_bits(reports)
         rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
-        # flip_odds is exactly p_1 / (1 - p_1) of the threshold that the devices used
-        return ReportedBits(ones, reports.reported("adjacency"), flip.reporting == "one-end", flip.flip_odds), rows
+        return ReportedBits(ones, reports.reported("adjacency"), bits.one_end, bits.odds), rows
 
     def claim(self, budget: Budget) -> Claim:
         """Return Theorem 4, or Lemma 3 for public features."""

@@ -49,7 +49,7 @@ def test_an_unknown_attack_names_the_nearest() -> None:
 def test_a_mimic_has_as_many_ones_as_an_honest_row(plan: LyingPlan) -> None:
     claimed = ATTACKS["mimic"].claims(plan, 5, ROW, None)
     degree = len(plan.population.record(5).neighbours)
-    expected = honest_ones(ROW, 5, degree)
+    expected = honest_ones(ROW.flip_probability, 39, degree)
     assert expected == pytest.approx(39 * ROW.flip_probability + (1 - 2 * ROW.flip_probability) * degree)
     assert len(claimed.neighbours) == min(round(expected), len(plan.wanted(5)))
 

@@ -1,0 +1,38 @@
+"""What a row of bits is, and that its flip probability is the mechanism's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from curator.evidence.rows import flipped_rows, noisy_rows_of_bits
+from devices.mechanisms import ClearAdjacency, RandomizedResponse
+from devices.query import Ask
+from tests.curator.defences.lies import reports_of
+
+ROWS = np.zeros((5, 5), np.bool_)
+CLEAR = replace(reports_of(ROWS, 3.0), asks={"adjacency": Ask("adjacency", (ClearAdjacency(5),))})
+
+
+def test_the_law_is_that_of_the_question() -> None:
+    mechanism = RandomizedResponse.from_epsilon(3.0, n=5, reporting="one-end")
+    rows = flipped_rows(reports_of(ROWS, 3.0, "one-end"))
+    assert rows is not None and rows.one_end and rows == noisy_rows_of_bits(reports_of(ROWS, 3.0, "one-end"))
+    assert (rows.flip, rows.odds) == (mechanism.flip_probability, mechanism.flip_odds)
+    assert rows.lengths(5).tolist() == [mechanism.targets(person) for person in range(5)]
+
+
+def test_a_row_in_clear_is_never_flipped() -> None:
+    rows = flipped_rows(CLEAR)
+    assert rows is not None and rows.flip == 0 and not rows.one_end and rows.lengths(5).tolist() == [4] * 5
+    with pytest.raises(ValueError, match="no neighbour lists whose bits are flipped alike: clear_adjacency has"):
+        noisy_rows_of_bits(CLEAR)
+
+
+def test_without_rows_there_is_nothing() -> None:
+    reports = replace(reports_of(ROWS, 3.0), adjacency=None)
+    assert flipped_rows(reports) is None
+    with pytest.raises(ValueError, match="the reports hold no adjacency"):
+        noisy_rows_of_bits(reports)
