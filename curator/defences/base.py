@@ -16,6 +16,7 @@ import numpy as np
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray
 from devices.facts import PublicKnowledge
+from devices.mechanisms.base import StepNoise
 
 Notes = dict[str, Any]  # JSON values, for result.json
 Judge = Callable[[Reports, PublicKnowledge, float], tuple[BoolArray, Notes]]
@@ -41,6 +42,11 @@ class Defence:
     judge: Judge | None = field(default=None, repr=False)
     mend: Mend | None = field(default=None, repr=False)
     rounds: bool = False
+
+
+def step_noise(reports: Reports, field: str) -> StepNoise | None:
+    """Return the noise on the numbers of a field; None where there are none, or where the noise is another."""
+    return None if getattr(reports, field) is None else reports.source(field).step_noise
 
 
 def nobody(reports: Reports) -> BoolArray:

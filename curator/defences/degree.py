@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.defences.base import Notes, nobody, silent_on
+from curator.defences.base import Notes, nobody, silent_on, step_noise
 from curator.defences.both_ends import agreed_ones
 from curator.defences.tails import largest_noise, largest_sum
 from curator.defences.weight import degree_ranges, outside, row_weights
@@ -25,7 +25,7 @@ from curator.evidence.rows import FlippedRows, flipped_rows
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray, FloatArray, IntArray
 from devices.facts import PublicKnowledge
-from devices.mechanisms import Degree, GroupDegrees, NoisyRow
+from devices.mechanisms.base import StepNoise
 from devices.mechanisms.discrete_laplace import variance
 
 _WHAT = "degrees, group degrees or noisy rows"
@@ -38,15 +38,14 @@ def implausible_degrees(reports: Reports, public: PublicKnowledge, level: float)
     part of the same event. The other half is for the count.
     """
     del public
-    if reports.group_degrees is not None:
-        beyond = _beyond_caps(reports.group_degrees, *_caps_of_groups(reports, level))
-        return reports.reported("adjacency") & beyond, {}
-    if reports.degrees is None or not isinstance(degree := reports.source("degrees"), Degree):
+    if (caps := _caps_of_groups(reports, level)) is not None:
+        return reports.reported("adjacency") & _beyond_caps(reports.needed("group_degrees"), *caps), {}
+    if (noise := step_noise(reports, "degrees")) is None:
         return nobody(reports), silent_on(_WHAT)
-    n, people = reports.facts.n, reports.reported("adjacency")
-    targets = np.arange(n) if degree.reporting == "one-end" else np.full(n, n - 1)
-    reach = largest_noise(degree.t, degree.s, level / 4)
-    found = (reports.degrees < -reach) | (reports.degrees > targets + reach)
+    n, people, degrees = reports.facts.n, reports.reported("adjacency"), reports.needed("degrees")
+    targets = np.arange(n) if reports.source("degrees").reporting == "one-end" else np.full(n, n - 1)
+    reach = largest_noise(noise.t, noise.s, level / 4)
+    found = (degrees < -reach) | (degrees > targets + reach)
     ranges = degree_ranges(reports, targets, level / 2)
     rows = flipped_rows(reports)
     if ranges is not None and rows is not None:
@@ -54,9 +53,9 @@ def implausible_degrees(reports: Reports, public: PublicKnowledge, level: float)
         # People who did not report are in a degree and in no count of both ends.
         within = np.clip(ranges[0] - (targets - size), 0, size), np.minimum(ranges[1], size)
         found |= outside(count, size, within, chances, level / 2)
-    elif ranges is not None and isinstance(noisy := _noisy_row(reports), NoisyRow):
-        sums = reports.needed("noisy_rows").sum(axis=1, dtype=np.float64) / noisy.grid
-        far = largest_sum(noisy.t, noisy.s, n - 1, level / 4) / noisy.grid
+    elif ranges is not None and (noise := step_noise(reports, "noisy_rows")) is not None:
+        sums = reports.needed("noisy_rows").sum(axis=1, dtype=np.float64) / noise.grid
+        far = largest_sum(noise.t, noise.s, n - 1, level / 4) / noise.grid
         found |= (sums > ranges[1] + far) | (sums < ranges[0] - far)
     return people & found, {}
 
@@ -65,39 +64,41 @@ def clip_degrees(reports: Reports, public: PublicKnowledge, level: float) -> tup
     """Clip degrees, group degrees and noisy rows, and join degrees with what both ends say."""
     del public
     notes: Notes = {}
-    if reports.group_degrees is not None:
-        low, high = _caps_of_groups(reports, level)
-        clipped = np.clip(reports.group_degrees, low, high)
-        notes["clipped_group_degrees"] = int((clipped != reports.group_degrees).sum())
+    if (caps := _caps_of_groups(reports, level)) is not None:
+        given = reports.needed("group_degrees")
+        clipped = np.clip(given, *caps)
+        notes["clipped_group_degrees"] = int((clipped != given).sum())
         reports = replace(reports, group_degrees=clipped)
-    if isinstance(noisy := _noisy_row(reports), NoisyRow):
+    if (noise := step_noise(reports, "noisy_rows")) is not None:
         given = reports.needed("noisy_rows")
-        reach = largest_noise(noisy.t, noisy.s, level / reports.facts.n)
-        entries = np.clip(given, -reach, noisy.grid + reach)
+        reach = largest_noise(noise.t, noise.s, level / reports.facts.n)
+        entries = np.clip(given, -reach, noise.grid + reach)
         notes["clipped_entries"] = int((entries != given).sum())
         reports = replace(reports, noisy_rows=entries)
-    if reports.degrees is not None and isinstance(degree := reports.source("degrees"), Degree):
-        joined, clipped_degrees = _joined_degrees(reports, reports.degrees, degree, level)
+    if (noise := step_noise(reports, "degrees")) is not None:
+        joined, clipped_degrees = _joined_degrees(reports, reports.needed("degrees"), noise, level)
         notes["clipped_degrees"] = clipped_degrees
         reports = replace(reports, degrees=joined)
     return reports, notes or silent_on(_WHAT)
 
 
-def _joined_degrees(reports: Reports, given: IntArray, degree: Degree, level: float) -> tuple[IntArray, int]:
+def _joined_degrees(
+    reports: Reports, given: IntArray, noise: StepNoise, level: float
+) -> tuple[IntArray, int]:  # fmt: skip
     """Return clipped degrees, joined with the count that both ends report if there is one; and the number clipped."""
-    reach = largest_noise(degree.t, degree.s, level)
-    clipped = np.clip(given, -reach, degree.n - 1 + reach)
+    reach, n = largest_noise(noise.t, noise.s, level), reports.facts.n
+    clipped = np.clip(given, -reach, n - 1 + reach)
     changed = int((clipped != given).sum())
     rows = flipped_rows(reports)
-    if rows is None or rows.one_end or degree.reporting == "one-end" or not rows.flip:
+    if rows is None or rows.one_end or reports.source("degrees").reporting == "one-end" or not rows.flip:
         return clipped, changed
     count, size, (hit, false_hit) = _counted(reports, rows)
     estimate = (count - false_hit * size) / (hit - false_hit)
     true = np.clip(estimate, 0, size)
     spread = (true * hit * (1 - hit) + (size - true) * false_hit * (1 - false_hit)) / (hit - false_hit) ** 2
-    trust = spread / (spread + variance(degree.t, degree.s))
+    trust = spread / (spread + variance(noise.t, noise.s))
     heard = reports.reported("adjacency")
-    whole = estimate * (degree.n - 1) / np.maximum(size, 1)  # people who did not report are as others
+    whole = estimate * (n - 1) / np.maximum(size, 1)  # people who did not report are as others
     mean: FloatArray = trust * clipped + (1 - trust) * whole
     return np.where(heard, np.rint(mean).astype(np.int64), given), changed
 
@@ -111,18 +112,21 @@ def _counted(reports: Reports, rows: FlippedRows) -> tuple[IntArray, IntArray, t
     return both, np.int64(heard.sum()) - heard, ((1 - rows.flip) ** 2, rows.flip**2)
 
 
-def _noisy_row(reports: Reports) -> object:
-    return None if reports.noisy_rows is None else reports.source("noisy_rows")
+def _caps_of_groups(reports: Reports, level: float) -> tuple[int, NDArray[np.int64]] | None:
+    """Return the smallest and the largest group degrees that noise can explain, the largest ones by group.
 
-
-def _caps_of_groups(reports: Reports, level: float) -> tuple[int, NDArray[np.int64]]:
-    """Return the smallest and the largest group degrees that noise can explain; the largest ones by group."""
-    mechanism = reports.source("group_degrees")
-    assert isinstance(mechanism, GroupDegrees)
+    None without group degrees.
+    """
+    noise = step_noise(reports, "group_degrees")
+    if noise is None:
+        return None
     grouping = None if reports.grouping is None else tuple(reports.grouping.tolist())
-    sizes = np.bincount(mechanism.groups_of(grouping), minlength=mechanism.groups)
-    reach = largest_noise(mechanism.t, mechanism.s, level / (2 * mechanism.groups))
-    return -reach, sizes + reach
+    groups = reports.source("group_degrees").groups_of(grouping)
+    if groups is None:
+        return None
+    count = reports.needed("group_degrees").shape[1]
+    reach = largest_noise(noise.t, noise.s, level / (2 * count))
+    return -reach, np.bincount(groups, minlength=count) + reach
 
 
 def _beyond_caps(counts: NDArray[np.int64], low: int, high: NDArray[np.int64]) -> BoolArray:

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, triu
 
-from curator.defences.base import Notes, silent_on
+from curator.defences.base import Notes, silent_on, step_noise
 from curator.defences.tails import largest_noise
 from curator.evidence.labels import label_evidence
 from curator.linear.propagation import adjacency_matrix
@@ -28,7 +28,6 @@ from curator.reports.reports import Reports
 from curator.reports.silenced import without_labels
 from devices.array_types import BoolArray, IntArray
 from devices.facts import PublicKnowledge
-from devices.mechanisms import Laplace
 
 LEAST = 3  # neighbours who reported
 
@@ -41,9 +40,9 @@ def damp(reports: Reports, public: PublicKnowledge, level: float) -> tuple[Repor
         wrong = contradicted(graph, label_evidence(reports, public).labels, reports.facts.classes)
         notes["dropped_labels"] = int(wrong.sum())
         reports = without_labels(reports, wrong)
-    if reports.features is not None and isinstance(laplace := reports.source("features"), Laplace):
-        reach = largest_noise(laplace.t, laplace.s, level / max(1, reports.facts.d))
-        clipped = np.clip(reports.features, -reach, laplace.grid + reach)
+    if (noise := step_noise(reports, "features")) is not None:
+        reach = largest_noise(noise.t, noise.s, level / max(1, reports.facts.d))
+        clipped = np.clip(reports.features, -reach, noise.grid + reach)
         notes["clipped_features"] = int((clipped != reports.features).sum())
         reports = replace(reports, features=clipped)
     return reports, notes or silent_on("labels beside a graph, and no features under Laplace noise")

@@ -15,14 +15,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
-from curator.defences.base import Notes, nobody, silent_on
+from curator.defences.base import Notes, nobody, silent_on, step_noise
 from curator.defences.pair_counts import PairCounts, RowPairs, distance, drop_and_repeat
 from curator.defences.tails import at_least, at_most, largest_noise
 from curator.evidence.rows import flipped_rows
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray, FloatArray, IntArray
 from devices.facts import PublicKnowledge
-from devices.mechanisms import Degree
 
 
 def degree_ranges(reports: Reports, targets: IntArray, level: float) -> tuple[IntArray, IntArray] | None:
@@ -33,14 +32,12 @@ def degree_ranges(reports: Reports, targets: IntArray, level: float) -> tuple[In
         targets: int64 (n,): the largest degree that there is.
         level: Probability that an honest person's degree is outside.
     """
-    if reports.degrees is None:
+    noise = step_noise(reports, "degrees")
+    if noise is None or reports.source("degrees").reporting != reports.asks["adjacency"].mechanisms[0].reporting:
         return None
-    mechanism = reports.source("degrees")
-    if not isinstance(mechanism, Degree) or mechanism.reporting != reports.asks["adjacency"].mechanisms[0].reporting:
-        return None
-    reach = largest_noise(mechanism.t, mechanism.s, level / 2)
+    reach = largest_noise(noise.t, noise.s, level / 2)
     # An impossible range (a degree far beyond the cap) is the nearest possible degree.
-    near = np.clip(reports.degrees, -reach, targets + reach)
+    near = np.clip(reports.needed("degrees"), -reach, targets + reach)
     return np.clip(near - reach, 0, targets), np.clip(near + reach, 0, targets)
 
 

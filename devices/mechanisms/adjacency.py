@@ -24,7 +24,7 @@ from devices.data.population import Record
 from devices.data.records import joined
 from devices.facts import PublicFacts
 from devices.mechanisms import discrete_laplace
-from devices.mechanisms.base import Grouping, Mechanism, Reporting
+from devices.mechanisms.base import Grouping, Mechanism, Reporting, StepNoise
 from devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many, unpack_positions
 from devices.mechanisms.exact_loss import Loss
 from devices.mechanisms.integers import pack_integers, unpack_integers
@@ -163,6 +163,10 @@ class NoisyCounts(AdjacencyMechanism):
     def __post_init__(self) -> None:
         discrete_laplace.check_scale(self.t, self.s)
         super().__post_init__()
+
+    @property
+    def step_noise(self) -> StepNoise:
+        return StepNoise(self.t, self.s, self.grid)
 
     def size(self, device: int) -> int:
         """Return how many counts this device reports."""

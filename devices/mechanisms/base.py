@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray
+from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.data.records import joined
 from devices.facts import PublicFacts
@@ -43,6 +43,14 @@ def dense_rows(records: Sequence[Record], d: int) -> NDArray[np.float32]:
 def whole_numbers(values: object, *, least: int) -> bool:
     """Return whether this is a tuple of plain integers (no booleans) of at least ``least``."""
     return isinstance(values, tuple) and all(type(value) is int and value >= least for value in values)
+
+
+class StepNoise(NamedTuple):
+    """Discrete Laplace noise of scale t/s on whole numbers; a value's range has ``grid`` steps."""
+
+    t: int
+    s: int
+    grid: int = 1
 
 
 class Mechanism:
@@ -216,6 +224,15 @@ class Mechanism:
         """p / (1 - p) of the flip probability p."""
         p = self.flip_probability
         return None if p is None else p / (1 - p)
+
+    @property
+    def step_noise(self) -> StepNoise | None:
+        """Noise on each reported whole number; None for other reports, or other noise."""
+        return None
+
+    def groups_of(self, grouping: Grouping) -> IntArray | None:
+        """int64 (n,): the public group of every person, where numbers are reported group by group; else None."""
+        return None
 
     def chance_of_one(self, value: Any) -> Any:
         """Return Pr[1 | value] of each feature, float64 as ``value``; None where reports are not a bit for each."""

@@ -22,6 +22,7 @@ import numpy as np
 
 from devices.array_types import FloatArray
 from devices.mechanisms import discrete_laplace
+from devices.mechanisms.base import StepNoise
 from devices.mechanisms.exact_loss import round_up
 from devices.mechanisms.features import NoisySteps
 from devices.noise import NoiseStream
@@ -70,6 +71,10 @@ class Laplace(NoisySteps):
         """Return the mechanism whose loss for the whole vector is at most ``epsilon``."""
         t, s = discrete_laplace.scale_for(epsilon, sensitivity=d * grid)
         return cls(t=t, s=s, d=d, low=float(low), high=float(high), grid=grid)
+
+    @property
+    def step_noise(self) -> StepNoise:
+        return StepNoise(self.t, self.s, self.grid)
 
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
         return self.steps(value) + discrete_laplace.sample(noise, self.t, self.s, self.d)

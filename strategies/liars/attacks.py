@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -93,11 +92,13 @@ def _of_target(plan: LyingPlan, device: int, mechanism: Mechanism | None, groupi
     return replace(record, feature_indices=copied.feature_indices, feature_values=copied.feature_values)
 
 
-def _one_group(plan: LyingPlan, device: int, mechanism: Any, grouping: Grouping) -> Record:
+def _one_group(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
     """Return the record of somebody who knows everybody; an input lie can only say so of one group's people."""
     if plan.lie == "response":
         return _everybody(plan, device, mechanism, grouping)
-    groups = mechanism.groups_of(grouping)
+    groups = None if mechanism is None else mechanism.groups_of(grouping)
+    if groups is None:
+        return plan.population.record(device)
     chosen = groups[plan.targets[0]] if len(plan.targets) else np.bincount(groups).argmax()
     people = np.flatnonzero(groups == chosen)
     return _with_neighbours(plan.population.record(device), people[people != device])
