@@ -76,7 +76,7 @@ def hand_over(collection: str) -> Query:
 
 def is_hand_over(query: Query) -> bool:
     """Return whether this is the question for a whole record."""
-    return any(isinstance(m, HandedOver) for stage in query.plan for ask in stage for m in ask.mechanisms)
+    return any(m.name == HandedOver.name for stage in query.plan for ask in stage for m in ask.mechanisms)
 
 
 def read_hand_over(data: bytes) -> Query:

@@ -45,20 +45,13 @@ def drawn_reports(population: Population, questions: Sequence[Question], *, seed
             who[slice(None) if question.devices is None else question.devices] = True
     for attribute, ask in asks.items():
         for mechanism in ask.mechanisms:
-            fields[mechanism.field] = _drawn(mechanism, population, asked[attribute], rng)
+            draw = _DRAWN.get(mechanism.name)
+            if draw is None:
+                raise TypeError(f"{mechanism.name} is not drawn here")
+            fields[mechanism.field] = draw(mechanism, population, rng)
+            if mechanism.field == "labels":
+                fields["labels"][~asked[attribute]] = -1
     return Reports(population.facts, asks, asked, np.ones(n, np.bool_), **fields)
-
-
-def _drawn(mechanism: Any, people: Population, who: NDArray[np.bool_], rng: np.random.Generator) -> Any:
-    if isinstance(mechanism, RandomizedResponse):
-        return _rows(mechanism, people, rng)
-    if isinstance(mechanism, GRR):
-        return _labels(mechanism, people, who, rng)
-    kinds: dict[type, Any] = {OneBit: _bits, GRRFS: _categories, MultiBit: _sampled_bits}
-    for kind, draw in kinds.items():
-        if isinstance(mechanism, kind):
-            return draw(mechanism, people, rng)
-    raise TypeError(f"{mechanism.name} is not drawn here")
 
 
 def _rows(mechanism: RandomizedResponse, people: Population, rng: np.random.Generator) -> csr_array:
@@ -134,9 +127,14 @@ def _sampled_bits(mechanism: MultiBit, people: Population, rng: np.random.Genera
     return csr_array((values, np.concatenate(columns), indptr), shape=(n, d))
 
 
-def _labels(mechanism: GRR, people: Population, who: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+def _labels(mechanism: GRR, people: Population, rng: np.random.Generator) -> NDArray[np.int64]:
     truth = np.maximum(people.labels, 0)
     other = rng.integers(0, mechanism.categories - 1, len(people))
     lies = rng.random(len(people)) > mechanism.truth_probability
-    found = np.where(lies, other + (other >= truth), truth)
-    return np.where(who, found, -1)
+    return np.where(lies, other + (other >= truth), truth)
+
+
+_DRAWN: dict[str, Any] = {
+    RandomizedResponse.name: _rows, GRR.name: _labels, OneBit.name: _bits, GRRFS.name: _categories,
+    MultiBit.name: _sampled_bits,
+}  # fmt: skip

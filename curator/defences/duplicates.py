@@ -25,7 +25,6 @@ from curator.evidence.rows import flipped_rows
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray
 from devices.facts import PublicKnowledge
-from devices.mechanisms import GRRFS, Laplace, Mechanism, MultiBit, OneBit
 
 
 def duplicated(reports: Reports, public: PublicKnowledge, level: float) -> tuple[BoolArray, Notes]:
@@ -36,7 +35,7 @@ def duplicated(reports: Reports, public: PublicKnowledge, level: float) -> tuple
     if rows is not None and not rows.one_end:
         chance = math.exp((reports.facts.n - 2) * math.log1p(-rows.flip))
         tests += [("rows", "adjacency", row_reader(reports, own_place=own), chance) for own in (False, True)]
-    if reports.features is not None and (likely := feature_chance(reports.source("features"))) is not None:
+    if reports.features is not None and (likely := reports.source("features").most_likely) is not None:
         tests.append(("features", "features", feature_reader(reports), likely))
     found = nobody(reports)
     for _, attribute, read, chance in tests:
@@ -48,21 +47,6 @@ def duplicated(reports: Reports, public: PublicKnowledge, level: float) -> tuple
     if not tests:
         return found, silent_on("rows or features under noise of a known law")
     return found, {"compared": sorted({what for what, *_ in tests})}
-
-
-def feature_chance(mechanism: Mechanism) -> float | None:
-    """Return the largest probability of any one feature report; None if the mechanism's law is not known here."""
-    if isinstance(mechanism, OneBit):
-        return math.exp(mechanism.d * math.log1p(-mechanism.flip_probability))
-    if isinstance(mechanism, MultiBit):
-        sets = math.lgamma(mechanism.d + 1) - math.lgamma(mechanism.m + 1) - math.lgamma(mechanism.d - mechanism.m + 1)
-        return math.exp(mechanism.m * math.log1p(-mechanism.flip_probability) - sets)
-    if isinstance(mechanism, GRRFS):
-        told = np.zeros(mechanism.d, np.int64)
-        return math.exp(mechanism.log_probability(told, told))
-    if isinstance(mechanism, Laplace):
-        return math.tanh(mechanism.s / mechanism.t / 2) ** mechanism.d
-    return None
 
 
 def most_equal(others: int, chance: float, level: float) -> int:

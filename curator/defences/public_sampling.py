@@ -10,30 +10,23 @@ GRR-FS does not show its set, and the loss of one entry counts on that. So its q
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 
 from curator.defences.base import Notes, silent_on
 from curator.reports.question import Question
 from curator.reports.reports import Reports
 from devices.facts import PublicKnowledge
-from devices.mechanisms import Mechanism, MultiBit
 
 
 def with_public_sets(questions: tuple[Question, ...], collection: str) -> tuple[Question, ...]:
     """Return the questions with a public set of features for each device, where multi-bit samples some of them."""
     seed = int.from_bytes(hashlib.sha256(f"ldpsim public sets {collection}".encode()).digest()[:4], "little")
-
-    def change(mechanism: Mechanism) -> Mechanism:
-        chooses = isinstance(mechanism, MultiBit) and mechanism.m < mechanism.d
-        return replace(mechanism, set_seed=seed) if chooses else mechanism  # type: ignore[type-var]
-
-    return tuple(question.with_mechanisms(change) for question in questions)
+    return tuple(question.with_mechanisms(lambda each: each.with_public_sets(seed)) for question in questions)
 
 
 def sampled_publicly(reports: Reports, public: PublicKnowledge, level: float) -> tuple[Reports, Notes]:
     """Return the reports as they are, and a note on whether the question had public sets."""
     del public, level
-    if reports.features is None or not isinstance(asked := reports.source("features"), MultiBit):
+    if reports.features is None or (asked := reports.source("features")).set_size is None:
         return reports, silent_on("multi-bit features")
     if asked.set_seed < 0:
         return reports, {"not_used": "the devices chose their features, or reported about all of them"}

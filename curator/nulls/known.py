@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +116,8 @@ def _estimated(reports: Reports) -> Any:
     """
     mechanism = reports.source("features")
     alone = csr_array(eye_array(reports.facts.n, dtype=np.float32))
-    if isinstance(mechanism, GRRFS):
-        return estimate_features(reports.features, reports.reported("features"), mechanism, alone, 0)
+    if mechanism.coded:
+        return estimate_features(reports.features, reports.reported("features"), cast(GRRFS, mechanism), alone, 0)
     if not mechanism.packed and reports.features.shape[1] != reports.facts.d:
         # A mechanism of another package: its report is something else than a row of features.
         rows = np.asarray(mechanism.estimate(reports.features), np.float32)

@@ -101,17 +101,6 @@ class Reports:
             raise ValueError(f"the reports hold no {field.replace('_', ' ')}")
         return found
 
-    def mechanism(self, attribute: str, kind: type) -> Any:
-        """Return the mechanism of this kind that was asked about the attribute.
-
-        Raises:
-            ValueError: where none was.
-        """
-        for mechanism in self.asks[attribute].mechanisms if attribute in self.asks else ():
-            if isinstance(mechanism, kind):
-                return mechanism
-        raise ValueError(f"the reports hold no {getattr(kind, 'name', kind)} of {attribute}")
-
     def source(self, field: str) -> Mechanism:
         """Return the mechanism whose reports fill this field; ValueError where none was asked."""
         for ask in self.asks.values():

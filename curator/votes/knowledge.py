@@ -26,7 +26,6 @@ from curator.votes.affinity import kept_share, learned_affinity
 from curator.votes.law import Ballots, by_class, log_likelihood, places_of
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import PublicKnowledge, Split
-from devices.mechanisms.neighbour_scores import NeighbourScores
 
 FEATURES, VOTE, CLASS = "features", "vote", "class"
 PRIOR = {FEATURES: 1.0, VOTE: 1.0, CLASS: 0.0}  # exponents before a label is seen
@@ -142,7 +141,7 @@ def _with_votes(reports: Reports) -> list[Reports]:
 
 
 def _vote_of(part: Reports) -> Any:
-    return part.mechanism("adjacency", NeighbourScores)
+    return part.source("votes")
 
 
 def _is_bare(mechanism: Any) -> bool:

@@ -74,6 +74,10 @@ class GRR(OneCategory):
         """q, the probability of each other category."""
         return self.lie / ONE / (self.categories - 1)
 
+    @property
+    def channel(self) -> tuple[float, float]:
+        return self.truth_probability, self.other_probability
+
     def perturb(self, value: int, noise: NoiseStream) -> int:
         truth = self.category(value)
         # Both draws are always made, so that the time taken does not depend on the outcome.

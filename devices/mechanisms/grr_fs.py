@@ -76,6 +76,7 @@ class GRRFS(Mechanism):
     block: int = 1
 
     attained: ClassVar[bool] = True
+    coded: ClassVar[bool] = True
     name: ClassVar[str] = "grr_fs"
     version: ClassVar[int] = 1
     attributes: ClassVar[frozenset[str]] = frozenset({"features"})
@@ -205,6 +206,11 @@ class GRRFS(Mechanism):
             reported = np.where(np.arange(g) == value[i], *self.marginals(g))
             result[i, :g] = self.correction(g)[0] ** 2 * reported * (1 - reported)
         return result
+
+    @property
+    def most_likely(self) -> float:
+        told = np.zeros(self.d, np.int64)
+        return math.exp(self.log_probability(told, told))
 
     # --- losses
 

@@ -15,6 +15,7 @@ Dwork et al. 2006, https://doi.org/10.1007/11681878_14
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -75,6 +76,10 @@ class Laplace(NoisySteps):
     @property
     def step_noise(self) -> StepNoise:
         return StepNoise(self.t, self.s, self.grid)
+
+    @property
+    def most_likely(self) -> float:
+        return math.tanh(self.s / self.t / 2) ** self.d
 
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
         return self.steps(value) + discrete_laplace.sample(noise, self.t, self.s, self.d)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -129,6 +129,18 @@ class MultiBit(FeatureBits):
         if self.set_seed >= 0:
             value[np.isin(np.arange(self.d), self.public_set(device), invert=True)] = np.nan
         return value
+
+    @property
+    def set_size(self) -> int:
+        return self.m
+
+    def with_public_sets(self, seed: int) -> MultiBit:
+        return replace(self, set_seed=seed) if self.m < self.d else self
+
+    @property
+    def most_likely(self) -> float:
+        sets = math.lgamma(self.d + 1) - math.lgamma(self.m + 1) - math.lgamma(self.d - self.m + 1)
+        return math.exp(self.m * math.log1p(-self.flip_probability) - sets)
 
     def public_set(self, device: int) -> IntArray:
         """int64 (m,): the features that this device reports about, where the set is public."""

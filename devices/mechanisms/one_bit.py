@@ -187,6 +187,10 @@ class OneBit(FeatureBits):
     def log_probability(self, report: BoolArray, value: np.ndarray) -> float:
         return self.log_chance(report, value)
 
+    @property
+    def most_likely(self) -> float:
+        return math.exp(self.d * math.log1p(-self.flip_probability))
+
     def chance_of_one(self, value: np.ndarray) -> np.ndarray:
         return self.thresholds(value).astype(np.float64) / ONE
 

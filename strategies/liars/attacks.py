@@ -15,7 +15,6 @@ import numpy as np
 from curator.names import nearest
 from devices.array_types import IntArray
 from devices.data.population import Record
-from devices.mechanisms import MultiBit
 from devices.mechanisms.base import Grouping, Mechanism
 from strategies.liars.plan import Attack, LyingPlan
 
@@ -80,8 +79,8 @@ def _with_features(plan: LyingPlan, device: int, columns: IntArray) -> Record:
 
 
 def _shared(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:
-    size = mechanism.m if isinstance(mechanism, MultiBit) else plan.population.facts.d // 2
-    return _with_features(plan, device, plan.columns(size))
+    size = None if mechanism is None else mechanism.set_size
+    return _with_features(plan, device, plan.columns(plan.population.facts.d // 2 if size is None else size))
 
 
 def _of_target(plan: LyingPlan, device: int, mechanism: Mechanism | None, grouping: Grouping) -> Record:

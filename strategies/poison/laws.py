@@ -16,8 +16,7 @@ import numpy as np
 from curator.reports.reports import Reports
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Population
-from devices.mechanisms import GRR, OneBit
-from devices.mechanisms.base import dense_features
+from devices.mechanisms.base import Mechanism, dense_features
 from strategies.liars.plan import LyingPlan
 
 SIGMAS = 6.0
@@ -46,26 +45,26 @@ def report_measures(
 
 def _labels(reports: Reports, people: Population, plan: LyingPlan | None, lies: Any, _: IntArray) -> dict[str, Any]:
     mechanism = reports.asks["label"].mechanisms[0]
-    if not isinstance(mechanism, GRR):
+    if mechanism.channel is None:
         return {}
     who = reports.reported("label")
-    counts = np.bincount(reports.needed("labels")[who], minlength=mechanism.categories)
-    p, q = mechanism.truth_probability, mechanism.other_probability
+    counts = np.bincount(reports.needed("labels")[who], minlength=reports.facts.classes)
+    p, q = mechanism.channel
     estimates = (counts / max(who.sum(), 1) - q) / (p - q)
     return {"labels": {"estimates": estimates.tolist(), "reports": int(who.sum()), "range": _worth(plan, 1 / (p - q)),
                        **_expected_labels(mechanism, people, plan, lies)}}  # fmt: skip
 
 
-def _expected_labels(mechanism: GRR, people: Population, plan: LyingPlan | None, lies: Any) -> dict[str, Any]:
+def _expected_labels(mechanism: Mechanism, people: Population, plan: LyingPlan | None, lies: Any) -> dict[str, Any]:
     """Return the sums over the liars of the expected shift and of its variance, by class."""
-    shift = np.zeros(mechanism.categories)
-    spread = np.zeros(mechanism.categories)
+    classes = people.facts.classes
+    shift, spread = np.zeros(classes), np.zeros(classes)
     lying = plan if plan is not None and plan.attack.fits(mechanism) else None
     for device in np.flatnonzero(lies).tolist() if lying is not None else ():
         assert lying is not None
         truth, told = int(people.labels[device]), lying.record(device, mechanism).label
-        expected = mechanism.estimate(told) if lying.lie == "response" else _one_hot(told, mechanism.categories)
-        shift += expected - _one_hot(mechanism.category(truth), mechanism.categories)
+        expected = mechanism.estimate(told) if lying.lie == "response" else _one_hot(told, classes)
+        shift += expected - _one_hot(truth if 0 <= truth < classes else 0, classes)
         spread += mechanism.variance(truth)
         if lying.lie == "input":
             spread += mechanism.variance(told)
@@ -78,23 +77,24 @@ def _one_hot(label: int, classes: int) -> FloatArray:
 
 def _bits(reports: Reports, people: Population, plan: LyingPlan | None, lies: Any, columns: IntArray) -> dict[str, Any]:
     mechanism = reports.asks["features"].mechanisms[0]
-    if not isinstance(mechanism, OneBit):
+    if not mechanism.packed or not mechanism.flip_probability:
         return {}
-    who = reports.reported("features")
-    bits = np.unpackbits(reports.features[who], axis=1, count=mechanism.d)[:, columns].view(np.bool_)
+    who, d = reports.reported("features"), reports.facts.d
+    least, most = reports.facts.feature_low, reports.facts.feature_high
+    bits = np.unpackbits(reports.features[who], axis=1, count=d)[:, columns].view(np.bool_)
     mean = float(mechanism.estimate(bits.mean(axis=0)).mean()) if who.any() else 0.0
     shift = spread = 0.0
     lying = plan if plan is not None and plan.attack.name == "extreme-bit" else None
     for device in np.flatnonzero(lies).tolist() if lying is not None else ():
         assert lying is not None
-        truth = dense_features(people.record(device), mechanism.d)
-        high = np.full(mechanism.d, mechanism.high, np.float32)
-        told = mechanism.estimate(np.ones(1, bool))[0] if lying.lie == "response" else mechanism.high
+        truth = dense_features(people.record(device), d)
+        high = np.full(d, most, np.float32)
+        told = mechanism.estimate(np.ones(1, bool))[0] if lying.lie == "response" else most
         shift += float(told - truth[columns].mean(dtype=np.float64))
         spread += float(mechanism.variance(truth)[columns].sum()) / len(columns) ** 2
         if lying.lie == "input":
             spread += float(mechanism.variance(high)[columns].sum()) / len(columns) ** 2
-    width = (mechanism.high - mechanism.low) / (1 - 2 * mechanism.flip_probability)
+    width = (most - least) / (1 - 2 * mechanism.flip_probability)
     return {"bits": {"mean": mean, "reports": int(who.sum()), "range": _worth(plan, width),
                      "liars": 0 if lying is None else int(lies.sum()), "shift": shift, "variance": spread}}  # fmt: skip
 

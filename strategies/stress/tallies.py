@@ -20,8 +20,7 @@ from curator.attacks.edges import EdgeAttack, attack_edges
 from curator.attacks.recovery import bit_recovery, label_recovery
 from devices.data.population import Population
 from devices.device import Report, unpack_report
-from devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
-from devices.mechanisms.exact_loss import ONE
+from devices.mechanisms import Mechanism
 from devices.query import Ask, Query
 
 LARGEST = 10_000  # people; the sums of all pairs are in memory
@@ -173,13 +172,15 @@ class Tally:
         return np.tri(n, n, -1, np.bool_) if one_end else ~np.eye(n, dtype=np.bool_)
 
     def _expected(self, attribute: str, mechanism: Mechanism, asks: int) -> float:
-        if isinstance(mechanism, RandomizedResponse):
+        facts = self.population.facts
+        if attribute == "adjacency" and mechanism.flip_probability is not None:
             return float(bit_recovery(1 - mechanism.flip_probability, asks))
-        if isinstance(mechanism, GRR):
-            return label_recovery(mechanism.truth_probability, mechanism.categories, asks)
-        assert isinstance(mechanism, OneBit)
-        one = mechanism.thresholds(self.truth.values).astype(np.float64) / ONE
-        middle = (mechanism.low + mechanism.high) / 2
+        if mechanism.channel is not None:
+            return label_recovery(mechanism.channel[0], facts.classes, asks)
+        one = mechanism.chance_of_one(self.truth.values)
+        if one is None:
+            raise ValueError(f"{mechanism.name}: no theory says what repeated answers give away")
+        middle = (facts.feature_low + facts.feature_high) / 2
         right = bit_recovery(np.where(self.truth.values > middle, one, 1 - one), asks)
         counts = np.bincount(self.truth.steps.ravel(), minlength=len(right))
         return float(counts @ right / counts.sum())

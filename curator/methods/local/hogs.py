@@ -160,6 +160,8 @@ class HoGS(LocalMethod):
         """Return the reported bits, and the rows whose cosines are s_ij."""
         ones = reports.needed("adjacency")
         bits = noisy_rows_of_bits(reports)
+        if reports.features is not None:
+            bits_of_features(reports)
         rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
         return ReportedBits(ones, reports.reported("adjacency"), bits.one_end, bits.odds), rows
 
@@ -216,6 +218,14 @@ def mean_with_self(weights: Any) -> csr_array:
     return mean_matrix(csr_array(weights + eye_array(n, format="csr")))
 
 
+def bits_of_features(reports: Reports) -> Mechanism:
+    """Return the mechanism whose reports are a bit for each feature; ValueError where they are something else."""
+    mechanism = reports.source("features")
+    if not mechanism.packed:
+        raise ValueError(f"the reports of {mechanism.name} are not a bit for each feature")
+    return mechanism
+
+
 def reconstruct_features(reports: Reports, weights: csr_array, times: int, scaling: str, notes: dict[str, Any]) -> Any:
     """Algorithm 3: return X^, float32 (n, d): ``weights`` applied ``times`` times to X~, then scaled.
 
@@ -223,16 +233,16 @@ def reconstruct_features(reports: Reports, weights: csr_array, times: int, scali
     packed (:class:`curator.linear.factored.Factored`). The notes get ``feature_centre`` and ``feature_scale``, float32
     (d,): X^ in its own units is ``X^ * feature_scale + feature_centre``.
     """
-    one_bit = reports.mechanism("features", OneBit)
+    one_bit, d = bits_of_features(reports), reports.facts.d
     reported = reports.reported("features")
-    if scaling == "standardised" and reports.facts.n * one_bit.d > LARGE:
-        bits = PackedBits(reports.needed("features"), np.ones(one_bit.d, np.float32))
+    if scaling == "standardised" and reports.facts.n * d > LARGE:
+        bits = PackedBits(reports.needed("features"), np.ones(d, np.float32))
         product, centre, scale = product_of(bits, weights, times).standardised(reported)
         notes.update(feature_centre=centre, feature_scale=scale)
         return product
-    result = np.empty((reports.facts.n, one_bit.d), np.float32)
-    centre, scale = np.zeros(one_bit.d, np.float32), np.ones(one_bit.d, np.float32)
-    for columns, strip in bit_strips(reports.needed("features"), one_bit.d):
+    result = np.empty((reports.facts.n, d), np.float32)
+    centre, scale = np.zeros(d, np.float32), np.ones(d, np.float32)
+    for columns, strip in bit_strips(reports.needed("features"), d):
         for _ in range(times):
             strip = weights @ strip
         if scaling == "standardised":

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -153,7 +153,9 @@ class RGNN(LocalMethod):
         require_reports(reports, self.name)
         if public.edges is None:
             raise ValueError("rgnn needs the public graph")
-        codes, sampling = reports.needed("features"), reports.mechanism("features", GRRFS)
+        codes, sampling = reports.needed("features"), cast(GRRFS, reports.source("features"))
+        if not sampling.coded:
+            raise ValueError(f"rgnn reads a category of each feature, and {sampling.name} reports something else")
         reports.needed("labels")
         told = label_evidence(reports, public)
         mean, reported = neighbourhood_mean(public.facts.n, public.edges), reports.reported("features")

@@ -8,7 +8,7 @@ import pytest
 from curator.links.evidence import CERTAIN
 from curator.posterior.told import told
 from curator.reports.agreed_pairs import agreed_pairs
-from devices.mechanisms import GRR, ClearLabel
+from devices.mechanisms import ClearLabel
 from devices.query import Ask
 from tests.curator.posterior.worlds import CLASSES, SPLIT, N, world
 
@@ -43,7 +43,7 @@ def test_public_labels_are_certain_and_those_of_others_are_nothing() -> None:
 def test_reported_labels_have_the_exact_likelihood_of_their_report() -> None:
     reports, public, _ = world(private_labels=True, silent=(3,))
     evidence = told(reports, public)
-    channel = reports.mechanism("label", GRR)
+    channel = reports.source("labels")
     assert reports.labels is not None and evidence.labels.soft is not None and 3 not in evidence.train
     person = int(evidence.train[0])
     law = [channel.log_probability(int(reports.labels[person]), c) for c in range(CLASSES)]

@@ -66,7 +66,7 @@ def test_from_bytes_gives_what_was_reported(reporting: str, eps_a: float) -> Non
     assert np.array_equal(reports.labels, dense["label"])
     assert np.flatnonzero(~reports.answered).tolist() == [2, 9]
     assert reports.reported("label").sum() == 5 and reports.reported("adjacency").sum() == N - 2
-    assert reports.mechanism("adjacency", RandomizedResponse).reporting == reporting
+    assert reports.source("adjacency").reporting == reporting
 
 
 @pytest.mark.parametrize("attribute", ["adjacency", "features", "label"])
@@ -143,8 +143,8 @@ def test_what_no_device_would_send_is_refused() -> None:
     other = Question(Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(2, n=N),)),),)))
     with pytest.raises(ValueError, match="ask differently about adjacency"):
         Reports.from_bytes(FACTS, [*questions, other], {})
-    with pytest.raises(ValueError, match="no one_bit of label"):
-        Reports.from_bytes(FACTS, questions, answers).mechanism("label", OneBit)
+    with pytest.raises(ValueError, match="the reports hold no votes"):
+        Reports.from_bytes(FACTS, questions, answers).source("votes")
 
 
 def test_bits_after_the_last_feature_are_refused() -> None:

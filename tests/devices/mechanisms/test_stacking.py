@@ -172,7 +172,7 @@ def test_one_question_about_everything(tmp_path: Path) -> None:
         Ask("adjacency", lists), Ask("features", (MultiBit.from_epsilon(1.0, d=D),)), Ask("label", (ClearLabel(C),))
     )
     assert reports.adjacency is not None and reports.degrees is not None and reports.adjacency.dtype == np.bool_
-    assert reports.mechanism("adjacency", Degree) == lists[1]
+    assert reports.source("degrees") == lists[1]
     reports.save(tmp_path / "r")
     same(reports, Reports.load(tmp_path / "r"))
 

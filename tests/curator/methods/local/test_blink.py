@@ -62,7 +62,7 @@ def _literal(reports: Reports, noisy: np.ndarray) -> np.ndarray:
         np.fill_diagonal(terms, 0)
         beta = np.log(degrees) - np.log(terms.sum(axis=1))
     prior = 1 / (1 + np.exp(-(beta[:, None] + beta[None, :])))
-    p = reports.mechanism("adjacency", RandomizedResponse).flip_probability
+    p = reports.source("adjacency").flip_probability
     heard = reports.answered
     if_edge, if_none = np.ones((N, N)), np.ones((N, N))
     for said, who in ((noisy, heard[:, None]), (noisy.T, heard[None, :])):

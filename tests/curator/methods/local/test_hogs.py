@@ -99,7 +99,7 @@ def _edges(graph: Graph) -> np.ndarray:
 def test_it_is_the_textbook_algorithm(tau: float, times: int, world: dict, dense_hogs: ModuleType) -> None:
     reports, public, dense = _world(**world)
     graph = HoGS(tau=tau, l=times, scaling="literal").reconstruct(reports, public)
-    flip = reports.mechanism("adjacency", RandomizedResponse)
+    flip = reports.source("adjacency")
     probability = dense_hogs.link_probability(
         dense["noisy"], reports.answered, dense["features"], flip.flip_odds, flip.reporting == "one-end"
     )
@@ -124,7 +124,7 @@ def test_scalings_of_private_features() -> None:
         HoGS(scaling=name).reconstruct(reports, public).features for name in ("literal", "debiased", "standardised")
     )
     heard = reports.answered
-    q = reports.mechanism("features", OneBit).flip_probability
+    q = reports.source("features").flip_probability
     np.testing.assert_allclose(debiased[heard], (literal[heard] - q) / (1 - 2 * q), atol=1e-5)
     expected = (literal[heard] - literal[heard].mean(axis=0)) / literal[heard].std(axis=0)
     np.testing.assert_allclose(standard[heard], expected, atol=2e-4)

@@ -218,7 +218,7 @@ def test_what_is_missing_is_said() -> None:
                     EVERYBODY, degrees=np.ones(N, np.int64))  # fmt: skip
     with pytest.raises(ValueError, match="reports hold no group"):
         LDPGen().reconstruct(other, PUBLIC)
-    with pytest.raises(ValueError, match="reports hold no one_bit of features"):
+    with pytest.raises(ValueError, match="reports hold no features"):
         FPLDPGen().reconstruct(_reports(), PUBLIC)
 
 

@@ -58,7 +58,7 @@ def test_the_ablation_switches_leave_reports_as_they_came() -> None:
     reports, public = _world()
     graph = RGNN(C=4, features="noisy", labels="noisy", alpha=0.0).reconstruct(reports, public)
     assert reports.labels is not None
-    sampling = reports.mechanism("features", GRRFS)
+    sampling = reports.source("features")
     assert np.array_equal(graph.features, code_features(reports.features, np.ones(N, np.bool_), sampling))
     assert np.array_equal(graph.labels[SPLIT.labelled], reports.labels[SPLIT.labelled])
     assert isinstance(graph, BaggedGraph) and graph.bags is None
