@@ -63,7 +63,6 @@ class Run:
             return
         shops = [Workshop(ROOT) for _ in range(self.processes)]
         try:
-            self._each(shops, sorted({tests for _, _, tests, _ in open_}), self._first)
             self._each(shops, open_, self._one)
         finally:
             for shop in shops:
@@ -105,6 +104,8 @@ class Run:
 
     def _one(self, shop: Workshop, job: tuple[str, Mutant, tuple[str, ...], str]) -> None:
         folder, mutant, tests, inputs = job
+        if tests not in self._usual:
+            self._first(shop, tests)
         seen = shop.run(list(tests), TIMES * self._usual[tests] + MORE, mutant.module, mutant.source)
         if seen["code"] == NO_TESTS:
             raise RuntimeError(f"{' '.join(tests)} has no test to run")

@@ -35,6 +35,7 @@ class Workshop:
 
     def __init__(self, root: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="ldpsim-mutants-"))
+        self.folder.chmod(0o755)  # as a usual temporary folder: some tests go on as another user
         self.copy = self.folder / "checkout"
         try:
             shutil.copytree(root, self.copy, ignore=self._left_out)

@@ -247,7 +247,7 @@ def test_asks_that_cannot_be() -> None:
         Query("c", ((a,),), grouping=(0,))
 
 
-@pytest.mark.parametrize("grouping", [[-1], [1 << 31], [True], [0.0], ["0"], {}, "00", 0, [[0]]])
+@pytest.mark.parametrize("grouping", [[-1], [0, -1], [0, 1 << 31], [0, True], [0, 0.0], [0, "0"], {}, "00", 0, [[0]]])
 def test_a_malformed_grouping_is_refused(grouping: object) -> None:
     data = tree(PLAN.at_stage(1, (0, 1)))
     data["grouping"] = grouping

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "silo-0"
 
 
-def asked(**config: float | str) -> Message:
+def asked(**config: float | str | bytes) -> Message:
     record = ConfigRecord({"task": TASK.to_bytes(), "server-round": 1, **config})
     return Message(round_content(weights_record(TASK.shape.initial(3)), record), 1, MessageType.TRAIN)
 
@@ -51,6 +53,38 @@ def test_a_proximal_weight_keeps_the_weights_near_the_global_ones(folder: Path) 
 def test_sizes_of_a_task_are_bounded(size: dict[str, int]) -> None:
     with pytest.raises(InvalidQuery):
         replace(TASK, **size)  # type: ignore[arg-type]
+
+
+WRONG_TASKS: list[dict[str, Any]] = [
+    *({size: wrong} for size in ("d", "hidden", "classes", "steps") for wrong in (0, -1, 1.0, True, "2")),
+    *({rate: wrong} for rate in ("lr", "weight_decay", "dropout") for wrong in (-0.1, math.nan, 1, "0.5", None)),
+    {"dropout": 1.0}, {"seed": 1.0}, {"seed": "1"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG_TASKS, ids=str)
+def test_a_task_of_another_form_is_refused(folder: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidQuery):
+        replace(TASK, **wrong)
+    told = json.dumps({**json.loads(TASK.to_bytes()), **wrong}).encode()
+    reply = answer_as_silo(folder, asked(task=told), "update")
+    assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
+
+
+def test_the_largest_tasks_are_accepted() -> None:
+    for most in ({"d": 1 << 22}, {"hidden": 1 << 14}, {"classes": 1 << 14}, {"steps": 10_000},
+                 {"lr": 0.0, "weight_decay": 0.0, "dropout": 0.0}, {"dropout": math.nextafter(1, 0)}):  # fmt: skip
+        task = replace(TASK, **most)  # type: ignore[arg-type]
+        assert SiloTask.from_bytes(task.to_bytes()) == task
+    for size, beyond in (("d", (1 << 22) + 1), ("hidden", (1 << 14) + 1), ("classes", (1 << 14) + 1), ("steps", 10_001)):
+        with pytest.raises(InvalidQuery, match="too large"):
+            replace(TASK, **{size: beyond})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [{"v": 2}, {"silo": False}, {"more": 1}])
+def test_a_task_of_another_format_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidQuery):
+        SiloTask.from_bytes(json.dumps({**json.loads(TASK.to_bytes()), **wrong}).encode())
 
 
 def test_what_a_silo_keeps_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ import pytest
 from devices.ledger import schema
 from devices.ledger.columns import LedgerDamaged
 from devices.ledger.ledger import Ledger
-from devices.ledger.rows import Header
+from devices.ledger.rows import Header, TrainingAnswer
+from devices.mechanisms import Loss
 
 OPEN_AND_CLOSE = """
 import sqlite3, sys
@@ -76,3 +77,26 @@ def test_reading_the_version_keeps_the_log_of_a_ledger_that_is_open_here(tmp_pat
     subprocess.run([sys.executable, "-I", "-S", "-c", OPEN_AND_CLOSE, ledger.path], check=True)
     assert (tmp_path / "ledger-wal").is_file()
     ledger.close()
+
+
+def test_the_devices_that_answered_in_a_collection_are_counted_once(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger")
+    assert schema.answered(ledger.path, "first") == 0
+    for device, collection in ((3, "first"), (3, "first"), (4, "first"), (5, "second")):
+        with ledger.transaction():
+            head, spent = ledger.training(device, seal_key=bytes(32))
+            answer = TrainingAnswer.following(
+                head, spent, device, collection=collection, kind="update", scope=("label",), fingerprint=b"f" * 32,
+                loss=Loss(1.0, 1.0, 0.0), data_digest=b"d" * 64, size=9,
+            )  # fmt: skip
+            ledger.enter(answer, after=head, seal_key=bytes(32))
+    before = sorted(path.name for path in tmp_path.iterdir())
+    counts = {collection: schema.answered(ledger.path, collection) for collection in ("first", "second", "third")}
+    assert counts == {"first": 2, "second": 1, "third": 0}
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    ledger.close()
+    (tmp_path / "text").write_text("no ledger" * 100)
+    for name in ("text", "missing"):
+        with pytest.raises(LedgerDamaged, match=f"{name} cannot be read"):
+            schema.answered(tmp_path / name, "first")
+    assert not (tmp_path / "missing").exists()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,6 +115,23 @@ def test_what_a_report_takes_is_known_beforehand() -> None:
         inside = [mechanism.log_probability(np.array([z]), np.ones(1, np.bool_)) for z in range(-128, 128)]
         assert (1 - math.fsum(np.exp(inside)) < 1e-9) == (width == 1)
         assert mechanism.bytes_per_device() == 1 + width
+
+
+@pytest.mark.parametrize(("epsilon", "n", "degree"), [(4.0, 1000, 5), (4.0, 30, 20), (0.05, 9, 3), (12.0, 40, 3)])
+def test_the_mean_size_of_a_noisy_row_follows_from_its_law(epsilon: float, n: int, degree: int) -> None:
+    """The width is that of the widest number: the sum over all widths of the chance that one number is wider."""
+    mechanism = NoisyRow.from_epsilon(epsilon, n=n)
+    width = 1.0
+    for half in (1 << 7, 1 << 15, 1 << 23):
+        noise = np.arange(-min(half, 1 << 16), min(half, 1 << 16))  # beyond, no noise of these budgets comes
+        rate = mechanism.s / mechanism.t  # discrete Laplace: P(k) = tanh(rate / 2) exp(-rate |k|)
+        fits = [
+            math.tanh(rate / 2) * math.fsum(np.exp(-rate * np.abs(noise - worth))) for worth in (0, mechanism.grid)
+        ]
+        width += 1 - fits[0] ** (n - 1 - degree) * fits[1] ** degree
+    assert mechanism.expected_bytes(degree) == pytest.approx(1 + (n - 1) * width, rel=0.02)
+    assert mechanism.expected_draws() == n - 1
+    assert replace(mechanism, reporting="one-end").expected_draws() == (n - 1) / 2
 
 
 def test_integers_of_every_width_are_read_back() -> None:

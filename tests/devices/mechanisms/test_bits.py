@@ -16,6 +16,7 @@ from devices.mechanisms.bits import (
     pack_positions,
     pack_rows,
     unpack_bits,
+    unpack_many,
     unpack_plain,
     unpack_positions,
 )
@@ -58,6 +59,30 @@ def test_positions_and_many_rows_are_written_as_bits_are(several: list[np.ndarra
     together = np.concatenate([np.zeros(0, np.int64), *ones])
     sizes = np.array([len(bits) for bits in several], np.int64)
     assert pack_rows(together, counts, sizes) == pack_rows(together.astype(np.uint32), counts, sizes) == wanted
+
+
+@given(st.lists(rows(), max_size=5), st.booleans(), st.data())
+def test_many_rows_are_read_as_one_by_one(several: list[np.ndarray], sparse: bool, draw: st.DataObject) -> None:
+    """Rows as they are written, and with one byte changed: the same positions, or a ValueError on both ways."""
+    if sparse:  # gaps alone, which are read together
+        several = [bits for bits in several if pack_bits(bits)[0] == GAPS]
+    data, sizes = [pack_bits(bits) for bits in several], np.array([len(bits) for bits in several], np.int64)
+    ones, counts = unpack_many(data, sizes)
+    assert counts.tolist() == [np.count_nonzero(bits) for bits in several]
+    assert ones.tolist() == [place for bits in several for place in np.flatnonzero(bits).tolist()]
+    longer = [k for k, row in enumerate(data) if len(row) > 1]
+    if longer:
+        row = draw.draw(st.sampled_from(longer))
+        changed = bytearray(data[row])
+        changed[draw.draw(st.integers(1, len(changed) - 1))] ^= draw.draw(st.integers(1, 255))
+        data[row] = bytes(changed)
+        try:
+            wanted = [unpack_positions(given, int(size)).tolist() for given, size in zip(data, sizes, strict=True)]
+        except ValueError:
+            with pytest.raises(ValueError):
+                unpack_many(data, sizes)
+        else:
+            assert unpack_many(data, sizes)[0].tolist() == [place for places in wanted for place in places]
 
 
 @pytest.mark.parametrize("ones", [[0], [127], [128], [255, 16_384], [2_097_152], [0, 1, 2, 5_000_000], []])

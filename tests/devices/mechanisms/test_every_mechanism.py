@@ -294,7 +294,7 @@ def test_clear_features_and_labels() -> None:
 
 
 @every
-def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism) -> None:
+def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
     grouping = None if mechanism.takes(None) else tuple(i % 3 for i in range(N))
     others: list[Mechanism] = [mechanism]
     if isinstance(mechanism, RandomizedResponse):  # packed bits and gaps, both kinds of rows
@@ -310,6 +310,11 @@ def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism) -> N
                 for record, noise, device in zip(records, streams[0], devices, strict=True)
             ]
             assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
+    for at_once in (1, 2 * D):  # words of one person, of two
+        monkeypatch.setattr("devices.mechanisms.multi_bit.AT_ONCE", at_once)
+        monkeypatch.setattr("devices.mechanisms.subset_selection._ENTRIES_AT_ONCE", at_once)
+        streams[1] = [NoiseStream(bytes([trial, i]) * 16, 1) for i in devices]
+        assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
 
 
 TIED: list[tuple[type[Mechanism], str, dict[str, Any]]] = [

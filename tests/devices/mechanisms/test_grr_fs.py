@@ -320,10 +320,13 @@ def test_parameters_out_of_range() -> None:
         GRRFS((1, 1), (2, (1 << 16) + 1), 1, (1 << 16) + 2)
     assert not GRRFS.from_epsilon(1.0, facts=facts).agrees_with(PublicFacts(9, 6, 2))
     lie = probability_threshold(1.0)
+    for lies in ((), (lie, lie), (0,), (float(lie),), [lie]):
+        with pytest.raises(ValueError, match="a threshold for each of its 1 sizes of domain"):
+            GRRFS(lies, (2, 2), 1, 2)  # type: ignore[arg-type]
     for wrong in (
-        {"domains": (2, True)}, {"domains": (2, 2.0)}, {"domains": [2, 2]}, {"lies": (lie, lie)}, {"lies": (0,)},
+        {"domains": (2, True)}, {"domains": (2, 2.0)}, {"domains": [2, 2]},
         {"lies": (1 << 63,)}, {"columns": 3}, {"block": 2}, {"block": 0}, {"block": 1 << 40, "columns": 1 << 41},
-        {"lies": (float(lie),)}, {"domains": ()},
+        {"domains": ()},
     ):  # fmt: skip
         with pytest.raises(ValueError):
             GRRFS(**{"lies": (lie,), "domains": (2, 2), "m": 1, "columns": 2} | wrong)  # type: ignore[arg-type]

@@ -6,12 +6,14 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 import pytest
 
 from devices.facts import PublicFacts
 from devices.mechanisms import RandomizedResponse
+from devices.mechanisms.bits import expected_size
 from devices.mechanisms.exact_loss import ONE
 from devices.noise import NoiseStream
 from devices.sampling.binomial import digits_of
@@ -262,3 +264,30 @@ def test_only_public_parameters_choose_the_way() -> None:
 def test_samplers_that_do_not_exist(n: int, sampler: int) -> None:
     with pytest.raises(ValueError, match="sampler"):
         RandomizedResponse(1, n, sampler=sampler)
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_what_is_expected_is_the_mean_over_all_devices(epsilon: float, reporting: Literal["both", "one-end"]) -> None:
+    """On a ring everybody has two neighbours; the rows of a device lie before it where one end reports."""
+    n = 41
+    mechanism = RandomizedResponse.from_epsilon(epsilon, n=n, reporting=reporting)
+    p = mechanism.flip_probability
+    ones = 0.0
+    for device in range(n):
+        others = {other for other in range(n) if other != device and (reporting == "both" or other < device)}
+        near = len(others & {(device - 1) % n, (device + 1) % n})
+        ones += near * (1 - p) + (len(others) - near) * p
+    assert mechanism.expected_ones(2.0) == pytest.approx(ones / n, rel=1e-12)
+    share = (2 * (1 - p) + (n - 3) * p) / (n - 1)
+    sizes = [expected_size(mechanism.targets(device), share) for device in range(n)]
+    assert mechanism.expected_bytes(2.0) == pytest.approx(np.mean(sizes), rel=0.02)
+
+
+def test_the_trials_that_are_drawn_one_by_one() -> None:
+    for reporting, ends in (("both", 1), ("one-end", 2)):
+        one = RandomizedResponse.from_epsilon(1.0, n=301, reporting=reporting)  # type: ignore[arg-type]
+        assert one.expected_draws() == 300 / ends
+        assert replace(one, sampler=2).expected_draws() == 75 / ends
+        few = RandomizedResponse.from_epsilon(5.0, n=301, reporting=reporting)  # type: ignore[arg-type]
+        assert replace(few, sampler=2).expected_draws() == 0

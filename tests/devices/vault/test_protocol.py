@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
 import threading
@@ -91,6 +92,50 @@ def test_drop_by_drop_gains_no_time(pair: Pair) -> None:
 def test_a_reader_that_takes_nothing_is_given_up(pair: Pair) -> None:
     with pytest.raises(FrameError, match="in time"):
         framing.write_frame(pair[0], b"x" * (1 << 24), deadline=soon(0.3))
+
+
+def test_nothing_is_read_or_written_from_the_deadline_on(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair[0].sendall(framing.frame(b"all is there"))
+    monkeypatch.setattr(framing.time, "monotonic", lambda: 100.0)  # type: ignore[attr-defined]
+    for deadline in (100.0, 99.0):
+        with pytest.raises(FrameError, match="late"):
+            framing.read_frame(pair[1], limit=100, deadline=deadline)
+        with pytest.raises(FrameError, match="late"):
+            framing.write_frame(pair[1], b"x", deadline=deadline)
+    assert framing.read_frame(pair[1], limit=100, deadline=101.0) == b"all is there"
+    pair[0].setblocking(False)
+    with pytest.raises(BlockingIOError):
+        pair[0].recv(1)
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_536, 1_000_003])
+def test_an_event_loop_reads_and_writes_the_same_frames(pair: Pair, size: int) -> None:
+    payload = (bytes(range(256)) * (size // 256 + 1))[:size]
+    for end in pair:
+        end.setblocking(False)
+
+    async def both() -> bytes:
+        sent = asyncio.create_task(framing.send_frame(pair[0], payload))
+        found = await framing.receive_frame(pair[1], limit=size)
+        await sent
+        return found
+
+    assert asyncio.run(both()) == payload
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (struct.pack("<I", 101) + b"x" * 200, "too long"), (b"", "cut off"), (b"\x05", "cut off"),
+        (struct.pack("<I", 5) + b"abcd", "cut off"),
+    ],
+)  # fmt: skip
+def test_an_event_loop_refuses_the_same_frames(pair: Pair, sent: bytes, said: str) -> None:
+    pair[0].sendall(sent)
+    pair[0].shutdown(socket.SHUT_WR)
+    pair[1].setblocking(False)
+    with pytest.raises(FrameError, match=said):
+        asyncio.run(framing.receive_frame(pair[1], limit=100))
 
 
 def test_a_question_and_its_bytes() -> None:

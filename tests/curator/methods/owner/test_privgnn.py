@@ -94,8 +94,14 @@ def test_pate_counts_every_teacher_that_has_a_label(kind: type[PateG]) -> None:
     np.testing.assert_array_equal(votes.sum(1), 4)
     assert np.mean(votes.argmax(1) == other.labels[:20]) > 0.5
     assert method.account(60, 3).bounds.keys() == {"all"}
-    with pytest.raises(ValueError, match="parts at most"):
-        kind(teachers=40).check(people=60, asked=2000, classes=3)
+    kind(teachers=30).check(people=60, asked=2000, classes=3)  # two people a part
+    kind(teachers=30).check(people=61, asked=2000, classes=3)
+    with pytest.raises(ValueError, match="teachers=31: 60 private people make 30 parts at most"):
+        kind(teachers=31).check(people=60, asked=2000, classes=3)
+    for teachers in (0, 10_001):
+        with pytest.raises(ValueError, match="must be 1 to 10000"):
+            kind(teachers=teachers)
+    assert (kind(teachers=1).teachers, kind(teachers=10_000).teachers, kind().teachers) == (1, 10_000, 20)
 
 
 def test_everybody_draws_their_own_part() -> None:
@@ -142,6 +148,7 @@ def test_an_owners_networks_have_the_settings_of_the_training() -> None:
     found = sage_settings(asked, basis="rotated")
     assert found == SageSettings(hidden=12, lr=0.03, weight_decay=0.002, dropout=0.25, epochs=17, basis="rotated")
     assert sage_settings(asked).basis == "given"
+    PrivGnn(queries=90).check(people=100, asked=90, classes=3)
     with pytest.raises(ValueError, match="--gnn gcn"):
         sage_settings(TrainingSettings(gnn="gcn"))
 
