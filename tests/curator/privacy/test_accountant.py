@@ -18,7 +18,7 @@ from curator.privacy.accountant import Account, Figure, LabelRelease, account, l
 from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss
 from curator.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
 from curator.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon, rdp_epsilon_once
-from curator.privacy.release import LARGEST_LAMBDA, SMALLEST_LAMBDA
+from curator.privacy.release import LARGEST_LAMBDA, SMALLEST_LAMBDA, small_delta
 from devices.mechanisms import round_up
 
 DATA = Path(__file__).with_name("data")
@@ -233,6 +233,14 @@ def test_an_account_of_pate() -> None:
     assert found.central_node().value == found.holds.label
     assert "an upper bound" in found.central_node().detail
     assert pate(LabelRelease(queries=500, lambda_=0.1, delta=4e-4, gamma=0.01, sampling="once")).holds == found.holds
+
+
+def test_the_delta_that_nobody_gives() -> None:
+    """The largest power of ten below 1 / n, also where 1 / n is a power of ten itself."""
+    for digits in range(9):
+        power = 10**digits
+        for people, wanted in ((power, digits + 1), (power + 1, digits + 1), (9 * power, digits + 1)):
+            assert small_delta(people) == pytest.approx(10.0**-wanted, rel=1e-12) and small_delta(people) * people < 1
 
 
 def test_delta_against_the_number_of_people() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curator.privacy.level import DONATED, LABEL, TOLD, Level
+from curator.privacy.level import DONATED, JOINS, LABEL, REPLACED, TOLD, Level, OfOne
 
 _FIGURE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 LOSS = st.floats(1e-9, 1e9).map(lambda value: float(f"{value:.10g}"))
@@ -21,6 +22,7 @@ def levels(draw: st.DrawFn) -> Level:
     status = draw(st.sampled_from(("bounded", "unprotected", "not asked")))
     private = draw(LOSS) if status == "unprotected" and public and draw(st.booleans()) else None
     own, per_list = (draw(LOSS), draw(LOSS)) if draw(st.booleans()) else (None, None)
+    one = OfOne(draw(LOSS), draw(st.sampled_from((0.0, 1e-6))), draw(st.integers(2, 9))) if draw(st.booleans()) else None
     figures = draw(st.dictionaries(st.sampled_from("abc"), LOSS, max_size=3))
     counted = draw(st.sets(st.sampled_from(("adjacency", "features", "label", TOLD)), min_size=1))
     return Level(
@@ -29,6 +31,7 @@ def levels(draw: st.DrawFn) -> Level:
         not_counted=tuple(draw(st.sets(st.sampled_from((LABEL, DONATED))))), private_value=private,
         private_delta=draw(st.sampled_from((0.0, 1e-6))) if private is not None else 0.0, own=own, per_list=per_list,
         reason=", ".join(f"{name} {{{name}}}" for name in figures), figures=figures,
+        relation=draw(st.sampled_from(("", JOINS, REPLACED))), of_one=one,
     )  # fmt: skip
 
 
@@ -44,11 +47,14 @@ def test_the_text_has_every_figure_of_the_fields_and_no_other(level: Level) -> N
 @settings(deadline=None, max_examples=50)
 def test_json_has_every_field(level: Level) -> None:
     made = level.to_dict()
-    for name in ("value", "status", "delta", "kind", "private_value", "private_delta", "own", "per_list"):
+    for name in ("value", "status", "delta", "kind", "private_value", "private_delta", "own", "per_list", "relation"):
         assert made[name] == getattr(level, name)
     for name in ("counted", "public", "not_counted"):
         assert made[name] == list(getattr(level, name))
-    assert (made["figures"], made["detail"], made["of_one"]) == (level.figures, level.detail, None)
+    assert (made["figures"], made["detail"]) == (level.figures, level.detail)
+    assert made["of_one"] == (None if level.of_one is None else asdict(level.of_one))
+    names = {each.name for each in fields(level)} - {"reason"}  # its text is in the detail
+    assert made.keys() == names | {"detail"} and json.loads(json.dumps(made)) == made
 
 
 def test_a_loss_without_a_kind_is_a_bound() -> None:

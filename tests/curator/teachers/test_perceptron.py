@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from curator.teachers.graph import PlainGraph
-from curator.teachers.perceptron import perceptron_scores, train_perceptron
+from curator.teachers.perceptron import _forward, perceptron_scores, train_perceptron
 from curator.teachers.randomness import weights_generator
 from curator.teachers.sage import SageSettings
 
@@ -24,3 +25,41 @@ def test_it_learns_and_repeats_itself(private: PlainGraph, public: PlainGraph) -
 def test_nobody_to_learn_from(private: PlainGraph) -> None:
     with pytest.raises(ValueError, match="label"):
         train_perceptron(private.features, np.full(60, -1), 3, SageSettings(), weights_generator(0, 0))
+
+
+def test_the_network_and_its_training_are_those_of_torch(private: PlainGraph) -> None:
+    """Three linear layers with ReLU between them, full batches of the labelled people, torch's Adam."""
+    labels = np.where(np.arange(60) % 3 == 0, -1, private.labels)
+    settings = SageSettings(hidden=8, epochs=12, dropout=0.0, lr=0.02, weight_decay=0.1)
+    found = train_perceptron(private.features, labels, 3, settings, weights_generator(4, 0))
+    layers = [torch.nn.Linear(a, b) for a, b in ((private.features.shape[1], 8), (8, 8), (8, 3))]
+    generator = weights_generator(4, 0)
+    for layer in layers:  # of the size that torch draws too: 1 / root of the inputs
+        bound = layer.in_features**-0.5
+        start = torch.empty(layer.in_features, layer.out_features).uniform_(-bound, bound, generator=generator)
+        layer.weight.data = start.T.contiguous()
+        layer.bias.data.uniform_(-bound, bound, generator=generator)
+    network = torch.nn.Sequential(layers[0], torch.nn.ReLU(), layers[1], torch.nn.ReLU(), layers[2])
+    optimiser = torch.optim.Adam(network.parameters(), lr=0.02, weight_decay=0.1)
+    known = np.flatnonzero(labels >= 0)
+    for _ in range(12):
+        optimiser.zero_grad()
+        scores = network(torch.from_numpy(private.features[known]))
+        torch.nn.functional.cross_entropy(scores, torch.from_numpy(labels[known])).backward()
+        optimiser.step()
+    for layer, weight, bias in zip(layers, found[::2], found[1::2], strict=True):
+        torch.testing.assert_close(weight, layer.weight.detach().T, rtol=0, atol=1e-4)
+        torch.testing.assert_close(bias, layer.bias.detach(), rtol=0, atol=1e-4)
+    theirs = network(torch.from_numpy(private.features)).detach().double().numpy()
+    assert perceptron_scores(found, private.features) == pytest.approx(theirs, abs=1e-3)
+
+
+def test_dropout_keeps_the_mean_of_hidden_units() -> None:
+    """Two hidden layers of ones: each unit is 0 or 1 / (1 - dropout) times what it was."""
+    one, none = torch.ones(1, 1), torch.zeros(1)
+    weights = [torch.ones(1, 50_000), torch.zeros(50_000), torch.eye(1).repeat(50_000, 1) / 50_000, none, one, none]
+    seen = _forward(one, weights, 0.2, torch.Generator().manual_seed(1)).item()
+    assert seen in (0.0, pytest.approx(1.25, abs=0.02))  # the one unit of the second layer is dropped or grows
+    kept = [_forward(one, weights, 0.2, torch.Generator().manual_seed(seed)).item() > 0 for seed in range(200)]
+    assert 0.7 < np.mean(kept) < 0.9
+    assert _forward(one, weights, 0.0, None).item() == pytest.approx(1, abs=1e-3)

@@ -5,6 +5,7 @@ It covers ``curator.teachers.randomness``, ``curator.teachers.stacked``, ``graph
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 from curator.teachers.answering import ask, ask_all
-from curator.teachers.graph import Piece, PlainGraph, cut
+from curator.teachers.graph import Piece, PlainGraph, cut, save_array
 from curator.teachers.randomness import Masks, weights_generator
 from curator.teachers.sage import SageSettings, train_sage
 from curator.teachers.stacked import train_stacked
@@ -144,3 +145,20 @@ def test_a_piece_has_the_nodes_with_neighbours_first(private: PlainGraph) -> Non
     assert len(piece.means) == np.count_nonzero(np.diff(private.indptr))
     np.testing.assert_allclose(piece.means, private.mean_features[piece.order[: len(piece.means)]], atol=1e-6)
     np.testing.assert_array_equal(piece.labels, private.labels[piece.order])
+
+
+def test_an_array_is_written_whole_for_its_owner_alone(tmp_path: Path, private: PlainGraph) -> None:
+    path = tmp_path / "a.npy"
+    for array in (np.arange(5), np.ones((2, 3), np.float32)):  # the second in the place of the first
+        save_array(path, array)
+        assert np.load(path).tolist() == array.tolist() and np.load(path).dtype == array.dtype
+    with pytest.raises(ValueError, match="Object arrays"):  # reading one would run code
+        save_array(path, np.array([print]))
+    assert [found.name for found in tmp_path.iterdir()] == ["a.npy"] and path.stat().st_mode & 0o777 == 0o600
+    assert np.load(path).tolist() == np.ones((2, 3)).tolist()
+    private.save(tmp_path / "graph")
+    assert (tmp_path / "graph").stat().st_mode & 0o777 == 0o700
+    again = PlainGraph.load(tmp_path / "graph")
+    for name in ("features", "indptr", "indices", "labels"):
+        assert getattr(again, name).tolist() == getattr(private, name).tolist()
+        assert isinstance(getattr(again, name), np.memmap)

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from curator.votes.design import HIT_RATE, designed_widths, hits, information
+from curator.votes.design import HIT_RATE, all_classes, designed_widths, hits, information
 from devices.array_types import DoubleArray
 
 
@@ -66,6 +66,7 @@ def test_the_width_with_the_largest_worth_is_taken() -> None:
         worth = np.stack([information(q, width, epsilon) for width in range(2, 6)], axis=1)
         assert np.array_equal(widths, worth.argmax(axis=1) + 2)
         more = np.stack([hits(q, width, epsilon) for width in range(2, 6)], axis=1)
+        assert np.array_equal(designed_widths(q, epsilon), (more + 1e-6 * worth).argmax(axis=1) + 2)
         chosen = designed_widths(q, epsilon) - 2
         assert (more.max(axis=1) - np.take_along_axis(more, chosen[:, None], axis=1)[:, 0]).max() < 1e-5
 
@@ -83,3 +84,23 @@ def test_the_scale_of_a_row_plays_no_part_and_zeros_know_nothing() -> None:
     mixed = rng.permuted(7 * q, axis=1)
     assert np.array_equal(designed_widths(mixed, 2.0), designed_widths(q, 2.0))
     assert designed_widths(np.zeros((1, 4)), 2.0)[0] == designed_widths(np.ones((1, 4)), 2.0)[0]
+
+
+def test_information_decides_where_no_report_changes_a_guess() -> None:
+    q = np.array([[0.9, 0.06, 0.02, 0.01, 0.01], [0.97, 0.01, 0.01, 0.005, 0.005]])
+    assert all(hits(q, width, 0.5) == pytest.approx([0, 0], abs=1e-12) for width in range(2, 6))
+    found = np.stack([information(q, width, 0.5) for width in range(2, 6)], axis=1)
+    assert designed_widths(q, 0.5).tolist() == (found.argmax(axis=1) + 2).tolist() != (found.argmin(axis=1) + 2).tolist()
+
+
+def test_of_equal_widths_the_smallest_is_taken() -> None:
+    """Beyond the classes that have a chance, a candidate adds nothing at an infinite loss."""
+    assert designed_widths(np.array([[0.5, 0.5, 0.0, 0.0]]), 800.0).tolist() == [2]
+    assert designed_widths(np.array([[0.5, 0.3, 0.2, 0.0]]), 800.0).tolist() == [3]
+
+
+def test_all_classes_where_the_truth_is_told_in_seven_of_eight_cases() -> None:
+    for classes in (2, 3, 7, 40):
+        least = np.log(7 * (classes - 1))  # e^eps / (e^eps + classes - 1) = 7 / 8
+        assert not all_classes(least - 1e-9, classes) and all_classes(least + 1e-9, classes)
+    assert all_classes(1e6, 10**6)
