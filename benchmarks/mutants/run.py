@@ -43,10 +43,15 @@ class Run:
     processes: int
     spent: float = 0.0
     _usual: dict[tuple[str, ...], float] = field(default_factory=dict)
+    _failing: dict[tuple[str, ...], str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, sample: dict[str, list[Mutant]], *, survivors: bool = False) -> None:
-        """Run the mutants that have no result for this module and these tests; if asked, survivors alone."""
+        """Run the mutants that have no result for this module and these tests; if asked, survivors alone.
+
+        Raises:
+            RuntimeError: after all others, where tests fail without a mutant: their mutants have no result.
+        """
         held, explained = read(self.path), known()
         self.spent = sum(result.cpu for results in held.values() for result in results)
         open_: list[tuple[str, Mutant, tuple[str, ...], str]] = []
@@ -67,6 +72,8 @@ class Run:
         finally:
             for shop in shops:
                 shop.close()
+        if self._failing:
+            raise RuntimeError("\n".join(self._failing.values()))
 
     def _each(self, shops: list[Workshop], jobs: list[Any], do: Callable[[Workshop, Any], None]) -> None:
         """Give the jobs to the copies; the first error of one ends all."""
@@ -95,17 +102,22 @@ class Run:
     def _first(self, shop: Workshop, tests: tuple[str, ...]) -> None:
         """Run the tests of a module as it is: how long they take, and that they pass."""
         seen = shop.run(list(tests), FIRST_LIMIT)
-        if seen["code"] != ENDED_WELL:
-            raise RuntimeError(f"{' '.join(tests)} fails without a mutant (exit {seen['code']}):\n{seen['tail']}")
         with self._lock:
-            self._usual[tests] = seen["seconds"]
-            print(f"as it is {seen['seconds']:6.1f} s  {' '.join(tests)}", flush=True)
             self.spent += seen["cpu"]
+            if seen["code"] != ENDED_WELL:
+                found = f"{' '.join(tests)} fails without a mutant (exit {seen['code']}):\n{seen['tail']}"
+                self._failing[tests] = found
+            else:
+                self._usual[tests] = seen["seconds"]
+                found = f"as it is {seen['seconds']:6.1f} s  {' '.join(tests)}"
+            print(found, flush=True)
 
     def _one(self, shop: Workshop, job: tuple[str, Mutant, tuple[str, ...], str]) -> None:
         folder, mutant, tests, inputs = job
-        if tests not in self._usual:
+        if tests not in self._usual and tests not in self._failing:
             self._first(shop, tests)
+        if tests in self._failing:
+            return
         seen = shop.run(list(tests), TIMES * self._usual[tests] + MORE, mutant.module, mutant.source)
         if seen["code"] == NO_TESTS:
             raise RuntimeError(f"{' '.join(tests)} has no test to run")

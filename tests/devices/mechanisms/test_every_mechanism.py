@@ -310,11 +310,12 @@ def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism, monk
                 for record, noise, device in zip(records, streams[0], devices, strict=True)
             ]
             assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
-    for at_once in (1, 2 * D):  # words of one person, of two
-        monkeypatch.setattr("devices.mechanisms.multi_bit.AT_ONCE", at_once)
-        monkeypatch.setattr("devices.mechanisms.subset_selection._ENTRIES_AT_ONCE", at_once)
-        streams[1] = [NoiseStream(bytes([trial, i]) * 16, 1) for i in devices]
-        assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
+        for at_once in (1, 2 * D):  # words of one person, of two
+            with monkeypatch.context() as patch:
+                patch.setattr("devices.mechanisms.multi_bit.AT_ONCE", at_once)
+                patch.setattr("devices.mechanisms.subset_selection._ENTRIES_AT_ONCE", at_once)
+                streams[1] = [NoiseStream(bytes([trial, i]) * 16, 1) for i in devices]
+                assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
 
 
 TIED: list[tuple[type[Mechanism], str, dict[str, Any]]] = [
