@@ -1,4 +1,4 @@
-"""Tables of docs/testing.md: the mutation score by folder and the survivors, each with its reason."""
+"""Tables of docs/testing.md: the mutation score by package and the survivors, each with its reason."""
 
 from __future__ import annotations
 
@@ -50,29 +50,30 @@ def tables(results: Sequence[Sequence[Result]], survivors: Survivors, seed: int)
 
 
 def _table(results: Sequence[Result], survivors: Survivors) -> list[str]:
+    """Return a row for each package, and one for all: of all mutants, and of those that somebody would see."""
     lines = [
-        "| folder | mutants | equivalent | killed | survived | score | 95 % interval |",
-        "|---|--:|--:|--:|--:|--:|---|",
+        "| package | mutants | killed | score | 95 % interval | nobody sees | score of the others | 95 % interval |",
+        "|---|--:|--:|--:|---|--:|--:|---|",
     ]
-    for folder in sorted({result.folder for result in results}):
-        lines.append(_row(folder, [result for result in results if result.folder == folder], survivors))
+    packages = {result.folder.partition("/")[0] for result in results}
+    for package in sorted(packages):
+        lines.append(_row(package, [result for result in results if result.module.startswith(f"{package}/")], survivors))
     return [*lines, _row("**all**", results, survivors)]
 
 
 def _row(name: str, results: Sequence[Result], survivors: Survivors) -> str:
     killed = sum(result.killed for result in results)
-    equal = sum(_equivalent(result, survivors) for result in results)
-    count = len(results) - equal
-    low, high = wilson(killed, count)
-    score = f"{killed / count:.1%}" if count else "-"
-    return (
-        f"| {name} | {len(results)} | {equal} | {killed} | {count - killed} | {score} | {low:.1%} to {high:.1%} |"
-    ).replace("%", " %")
+    unseen = sum(_nobody_sees(result, survivors) for result in results)
+    figures = []
+    for count in (len(results), len(results) - unseen):
+        low, high = wilson(killed, count)
+        figures.append(f"{f'{killed / count:.1%}' if count else '-'} | {low:.1%} to {high:.1%}")
+    return f"| {name} | {len(results)} | {killed} | {figures[0]} | {unseen} | {figures[1]} |".replace("%", " %")
 
 
-def _equivalent(result: Result, survivors: Survivors) -> bool:
+def _nobody_sees(result: Result, survivors: Survivors) -> bool:
     known = about(result, survivors)
-    return not result.killed and known is not None and known.kind == "equivalent"
+    return not result.killed and known is not None and known.kind != "left"
 
 
 def _survivor(first: Result, newest: Result, survivors: Survivors) -> list[str]:
@@ -83,7 +84,7 @@ def _survivor(first: Result, newest: Result, survivors: Survivors) -> list[str]:
     elif known is None:
         outcome = "No test sees it."
     else:
-        outcome = f"{'Equivalent' if known.kind == 'equivalent' else 'Left'}: {known.reason}"
+        outcome = f"{known.kind.capitalize()}: {known.reason}"
     change = [f"  - {line}" for line in first.before.splitlines()] + [
         f"  + {line}" for line in first.after.splitlines()
     ]

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from benchmarks.mutants.mutant import Mutant
 
 KNOWN = Path(__file__).with_name("equivalent.toml")
-Kind = Literal["equivalent", "left"]
+Kind = Literal["equivalent", "unseen", "left"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Reason of a survivor: it behaves as the module does, or no test of it is worth its cost."""
+    """Reason of a survivor: it behaves as the module does, nobody sees what it changes, or no test is worth its cost."""
 
     kind: Kind
     reason: str
@@ -88,11 +88,11 @@ def known(path: Path = KNOWN) -> Survivors:
     """Return what the list of known survivors says, of the survivors that nothing kills.
 
     Raises:
-        ValueError: An entry has another kind than equivalent and left, or no reason.
+        ValueError: An entry has another kind, or no reason.
     """
     found = {}
     for entry in tomllib.loads(path.read_text()).get("survivor", []):
-        if entry["kind"] not in ("equivalent", "left") or not entry["reason"].strip():
+        if entry["kind"] not in get_args(Kind) or not entry["reason"].strip():
             raise ValueError(f"{path.name}: {entry['module']} {entry['function']}: kind or reason is missing")
         key = (entry["module"], entry["function"], entry["before"].strip(), entry["after"].strip())
         found[key] = Known(entry["kind"], entry["reason"])

@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from benchmarks.mutants.page import END, START, summary, tables, write_page
 from benchmarks.mutants.results import Known, Result, append, known, read, wilson
 
-ONE = Result("n", "h", "curator/privacy", "m.py", "f", "constant", 3, "x = 1", "x = 2", False, "", 1.0, 0.9)
+ONE = Result("n", "h", "curator/privacy", "curator/m.py", "f", "constant", 3, "x = 1", "x = 2", False, "", 1.0, 0.9)
 
 
 @pytest.mark.parametrize(("hits", "number"), [(0, 5), (97, 100), (388, 400), (8, 8)])
@@ -45,14 +45,19 @@ def test_known_survivors_have_a_kind_and_a_reason(tmp_path: Path) -> None:
         known(path)
 
 
-def test_the_score_counts_those_that_behave_differently(tmp_path: Path) -> None:
+def test_the_score_counts_all_and_those_that_somebody_sees(tmp_path: Path) -> None:
     killed = replace(ONE, name="k", killed=True, by="test_m.py::test_f")
     later = [replace(ONE, name="l", before="y = 1"), replace(killed, name="l", by="test_m.py::test_new")]
     results = [[ONE], [killed], later, [replace(ONE, name="s", before="z = 1")]]
-    same = {("m.py", "f", "x = 1", "x = 2"): Known("equivalent", "x is not read")}
+    same = {("curator/m.py", "f", "x = 1", "x = 2"): Known("equivalent", "x is not read")}
     text = "\n".join(tables(results, same, 14))
-    assert "| **all** | 4 | 1 | 1 | 2 | 33.3 % |" in text  # the first run
-    assert "| **all** | 4 | 1 | 2 | 1 | 66.7 % |" in text  # today
+    for row in ("curator", "**all**"):
+        assert f"| {row} | 4 | 1 | 25.0 % | 4.6 % to 69.9 % | 1 | 33.3 % | 6.1 % to 79.2 % |" in text  # the first run
+        assert f"| {row} | 4 | 2 | 50.0 % | 15.0 % to 85.0 % | 1 | 66.7 % | 20.8 % to 93.9 % |" in text  # today
+    unseen = {key: Known("unseen", known.reason) for key, known in same.items()}
+    assert "\n".join(tables(results, unseen, 14)) == text.replace("Equivalent:", "Unseen:")
+    left = {key: Known("left", known.reason) for key, known in same.items()}
+    assert "| **all** | 4 | 1 | 25.0 % | 4.6 % to 69.9 % | 0 | 25.0 % |" in "\n".join(tables(results, left, 14))
     for said in ("Equivalent: x is not read", "Killed today by `test_m.py::test_new`", "No test sees it."):
         assert said in text
     assert "- z = 1" in summary(results, same, 4) and "- x = 1" not in summary(results, same, 4)

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import devices.device
+from devices.client_app import open_state, release_states
 from devices.collector import CollectorKey, generate
+from devices.data.population import Population
 from devices.enrolment.state import State
 from devices.ledger.ledger import Ledger, NewRelease
 from devices.policy.policy import Policy
@@ -96,6 +98,23 @@ def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: st
     ADVERSARIES["repeats"](target, asks=1).attack()
     after = reports_in(State(target.home))
     assert len(after) == before
+
+
+def test_changed_data_is_another_label_and_one_feature_and_one_neighbour_less(
+    target_for: Callable[..., Target], people: Population
+) -> None:
+    target = target_for("repeats")
+    before = open_state(str(target.home), 0)  # devices that are open see the new data too
+    target.change_data()
+    assert open_state(str(target.home), 0) is not before
+    release_states()
+    changed = Population.load(target.home / "population")
+    for person in range(target.devices):
+        old, new = people.record(person), changed.record(person)
+        assert new.label == (old.label + 1) % 3
+        assert new.feature_indices.tolist() == old.feature_indices[1:].tolist()
+        assert new.feature_values.tolist() == old.feature_values[1:].tolist()
+        assert new.neighbours.tolist() == old.neighbours[1:].tolist()
 
 
 def test_a_stranger_who_asks_first(target_for: Callable[..., Target], tmp_path: Path) -> None:
