@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from strategies.estimate import machine
 from strategies.estimate.machine import calibration, described, memory_bytes
 
 
@@ -10,3 +15,22 @@ def test_the_machine_is_described_and_its_speed_is_measured_within_a_second() ->
     assert 0 < calibration() < 1
     assert time.process_time() - started < 2
     assert memory_bytes() > 1 << 27 and "cores" in described()
+
+
+def test_the_memory_is_that_of_the_container_where_it_is_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine.psutil, "virtual_memory", lambda: SimpleNamespace(total=3 << 30))
+    monkeypatch.setattr(machine.psutil, "cpu_count", lambda: 6)
+    monkeypatch.setattr(machine.platform, "machine", lambda: "arm")
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(machine, "_CGROUP", limit)
+    assert memory_bytes() == 3 << 30  # no container
+    for said, wanted in (("max\n", 3 << 30), (f"{2 << 30}\n", 2 << 30), (f"{4 << 30}\n", 3 << 30)):
+        limit.write_text(said)
+        assert memory_bytes() == wanted
+    assert described() == "arm, 6 cores, 3 GiB"
+
+
+def test_other_work_on_the_machine_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter([0.3, 0.2, 0.4, 0.1])
+    monkeypatch.setattr(machine, "_load", lambda: next(seconds))
+    assert calibration() == 0.2

@@ -5,15 +5,20 @@ Covers tune (with tests/cli/test_tune.py, which covers trial and tuned_file too)
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
 from dataclasses import fields
 
 import pytest
 
-from curator.methods import OwnerMethod, Reference, find, table
+from curator.learning.training import TrainingSettings
+from curator.methods import Method, OwnerMethod, Reference, find, table
 from devices.data.population import Population
 from strategies import RunOptions
 from strategies.experiments import tune as search
-from strategies.experiments.tune import built_in, query_values
+from strategies.experiments.trial import Trial
+from strategies.experiments.tune import SearchResult, ValueGrid, built_in, query_values
 from strategies.setup.run_setup import load_population
 
 SEARCHED = sorted(
@@ -76,3 +81,82 @@ def test_names_alone_need_values_of_the_method() -> None:
 def test_an_owner_s_method_is_not_searched() -> None:
     with pytest.raises(ValueError, match="tune pate-g: its owner sees raw data"):
         search.search(RunOptions(method="pate-g", clients=300, out=None), ({},))
+
+
+class Scripted:
+    """A collection whose scores are told: a function of the query's share, the learning rate and the weight decay."""
+
+    def __init__(self, score: Callable[[str, float, float], float], share: str) -> None:
+        self.law, self.share = score, share
+
+    def reconstruct(self, method: Method) -> Method:
+        return method
+
+    def score(self, graph: Method, training: TrainingSettings, method: Method) -> tuple[float, float]:
+        return self.law(self.share, training.lr, training.weight_decay), 0.0
+
+
+def searched(
+    score: Callable[[str, float, float], float], people: Population, monkeypatch: pytest.MonkeyPatch, *,
+    stages: tuple[ValueGrid, ...], query: ValueGrid | None = None, repeats: int = 1,
+) -> tuple[SearchResult, list[str], list[tuple[str, float | None]]]:  # fmt: skip
+    monkeypatch.setattr("strategies.runs.set_up.load_population", lambda options: people)
+    asked: list[str] = []
+    told: list[tuple[str, float | None]] = []
+
+    def collect(options: RunOptions) -> list[Trial]:
+        asked.append(str(options.feature_share))
+        return [Scripted(score, asked[-1])] * repeats  # type: ignore[list-item]
+
+    found = search.search(
+        _options("hogs"), stages, query, collect=collect, progress=lambda name, done: told.append((name, done))
+    )
+    return found, asked, told
+
+
+def test_a_search_tries_all_and_puts_the_best_first(people: Population, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {0.1: 0.4, 0.2: 0.6, 0.3: 0.4, 0.4: 0.5}
+    found, asked, told = searched(
+        lambda share, lr, decay: scores[lr], people, monkeypatch, stages=({"lr": tuple(scores)},)
+    )
+    assert [(each.values["lr"], each.val_accuracy) for each in found.candidates] == [
+        (0.2, 0.6), (0.4, 0.5), (0.1, 0.4), (0.3, 0.4),  # of equal ones the first tried
+    ]  # fmt: skip
+    assert (found.best.values, found.settings.training.lr, found.collections) == ({"lr": 0.2}, 0.2, 1)
+    assert len(asked) == 1
+    assert told == [("asking", None), *(("comparing", step / 4) for step in (1, 2, 3, 4))]
+
+
+def test_the_first_of_equal_queries_stays(people: Population, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the next stage is tried with the best query alone, on the reports that are there."""
+    found, asked, _ = searched(
+        lambda share, lr, decay: 0.5 + decay, people, monkeypatch, repeats=2,
+        stages=({"lr": (0.1, 0.2)}, {"weight_decay": (0.0, 0.01)}), query={"feature_share": (0.1, 0.3, 0.5)},
+    )  # fmt: skip
+    assert asked == ["0.1", "0.3", "0.5"] and found.collections == 6
+    assert found.best.query == {"feature_share": 0.1} and found.best.values == {"lr": 0.1, "weight_decay": 0.01}
+    assert len(found.candidates) == 3 * 2 + 2
+    assert all(each.query == {"feature_share": 0.1} for each in found.candidates if "weight_decay" in each.values)
+
+
+def test_a_later_stage_wins_a_tie_and_loses_against_a_better_one(
+    people: Population, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages: tuple[ValueGrid, ...] = ({"lr": (0.1, 0.2)}, {"weight_decay": (0.02, 0.01)})
+    tied, _, _ = searched(lambda share, lr, decay: lr, people, monkeypatch, stages=stages)
+    assert tied.best.values == {"lr": 0.2, "weight_decay": 0.02}
+    worse, _, _ = searched(lambda share, lr, decay: lr - (decay in (0.01, 0.02)), people, monkeypatch, stages=stages)
+    assert worse.best.values == {"lr": 0.2}
+    assert worse.settings.training.weight_decay not in (0.01, 0.02)
+
+
+def test_scores_are_means_over_collections_and_need_a_label(
+    people: Population, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = itertools.cycle([0.2, 0.6])
+    found, _, _ = searched(
+        lambda share, lr, decay: next(turns), people, monkeypatch, stages=({"lr": (0.1, 0.2)},), repeats=2
+    )
+    assert [each.val_accuracy for each in found.candidates] == [0.4, 0.4]
+    with pytest.raises(ValueError, match="knows no label of a validation node"):
+        searched(lambda share, lr, decay: math.nan, people, monkeypatch, stages=({"lr": (0.1,)},))

@@ -131,3 +131,36 @@ def test_rare_events_have_a_largest_number() -> None:
     assert at_most("false alarms", 0, 1e-3)["passed"]
     assert at_most("false alarms", 1, 1e-3)["passed"]
     assert not at_most("false alarms", 3, 1e-3)["passed"]
+
+
+def test_expectation_and_deviation_of_each_law() -> None:
+    """And the slack: six deviations and one event, where no bound says that it is a mean."""
+    ends = {"found": 45, "claims": 100, "chance": 0.2}
+    pairs = {"found": 2, "pairs": 400, "chance": 0.01}
+    names = ("false pairs by both ends", "honest disagreements")
+    both, honest = laws_of({"both_ends": ends, "disagreements": pairs}, {}, 0)
+    for law, name, expected, sd in ((both, names[0], 20, 4.0), (honest, names[1], 4, 3.96**0.5)):
+        assert (law["law"], law["expected"], law["bound"]) == (name, pytest.approx(expected), None)
+        assert law["sd"] == pytest.approx(sd) and law["passed"]
+    for found, passed in ((45, True), (46, False), (0, True)):
+        (law,) = laws_of({"both_ends": {**ends, "found": found}}, {}, 0)
+        assert law["passed"] is passed and law["found"] == found
+    bits = {"liars": 5, "reports": 50, "range": 3.0, "mean": 0.5, "shift": 10.0, "variance": 100.0}
+    (law,) = laws_of({"bits": bits}, {"bits": {"mean": 0.25}}, 0)
+    assert law == {"law": "bit-mean shift", "found": 0.25, "expected": 0.2, "sd": 0.2, "bound": pytest.approx(0.3),
+                   "passed": True}  # fmt: skip
+    for mean, passed in ((1.649, True), (1.651, False)):
+        (law,) = laws_of({"bits": {**bits, "mean": mean}}, {"bits": {"mean": 0.25}}, 0)
+        assert law["passed"] is passed
+    labels = {"liars": 2, "reports": 10, "range": 1.0, "estimates": [0.1, 0.6, 0.3], "shift": [0, 2, -1],
+              "variance": [1, 4, 9]}  # fmt: skip
+    (law,) = laws_of({"labels": labels}, {"labels": {"estimates": [0.2, 0.3, 0.5]}}, 4)  # of three classes, the second
+    assert law["law"] == "grr shift" and law["found"] == pytest.approx(0.3)
+    assert (law["expected"], law["sd"], law["bound"]) == (0.2, 0.2, 0.2)
+
+
+def test_a_count_below_its_mean_is_as_it_should_be() -> None:
+    assert at_most("rare", 0, 100.0)["passed"] and at_most("rare", 161, 100.0)["passed"]
+    assert not at_most("rare", 162, 100.0)["passed"]
+    assert at_most("rare", 1, 0.0)["passed"] and not at_most("rare", 2, 0.0)["passed"]
+    assert at_most("rare", 1, 4.0)["sd"] == 2.0
