@@ -57,7 +57,9 @@ def _table(results: Sequence[Result], survivors: Survivors) -> list[str]:
     ]
     packages = {result.folder.partition("/")[0] for result in results}
     for package in sorted(packages):
-        lines.append(_row(package, [result for result in results if result.module.startswith(f"{package}/")], survivors))
+        lines.append(
+            _row(package, [result for result in results if result.module.startswith(f"{package}/")], survivors)
+        )
     return [*lines, _row("**all**", results, survivors)]
 
 

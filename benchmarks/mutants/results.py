@@ -47,7 +47,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Reason of a survivor: it behaves as the module does, nobody sees what it changes, or no test is worth its cost."""
+    """Reason of a survivor: it behaves as the module does, nobody sees the change, or no test is worth its cost."""
 
     kind: Kind
     reason: str

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.report import plan_page as module
 from cli.report.plan_page import across, lines_of, points_of, render_plan, write_plan_page
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning.plan import Plan, make_plan
@@ -65,6 +66,20 @@ def test_points_at_one_place_stand_side_by_side(made: Plan) -> None:
     many = points_of([same[0]] * 12)
     assert len({point.x for point in many}) == 12 and all(0 < point.x < 100 for point in many)
     assert len({point.at for point in many}) == 1
+
+
+def test_a_point_stands_at_the_nearest_free_place() -> None:
+    near = module._NEAR
+    assert module._beside(50, 40, []) == 50
+    for y in (40 - 2 * near, 40 + 2 * near):
+        assert module._beside(50, y, [(50, 40)]) == 50  # two heights above or below is far enough
+    for y in (40 - 2 * near + 0.01, 40, 40 + 2 * near - 0.01):
+        assert module._beside(50, y, [(50, 40)]) == 50 + near
+    assert module._beside(50, 40, [(50 + near, 40)]) == module._beside(50, 40, [(50 - near, 40)]) == 50
+    assert module._beside(50, 40, [(50, 40), (50 + near, 40)]) == 50 - near
+    assert module._beside(50, 40, [(50 - near / 2, 40)]) == 50 + near
+    everywhere = [(x / 10, 40.0) for x in range(1000)]
+    assert module._beside(50, 40, everywhere) == 50
 
 
 def test_a_plan_without_worth_has_a_table_and_no_figure(made: Plan) -> None:

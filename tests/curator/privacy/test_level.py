@@ -22,7 +22,9 @@ def levels(draw: st.DrawFn) -> Level:
     status = draw(st.sampled_from(("bounded", "unprotected", "not asked")))
     private = draw(LOSS) if status == "unprotected" and public and draw(st.booleans()) else None
     own, per_list = (draw(LOSS), draw(LOSS)) if draw(st.booleans()) else (None, None)
-    one = OfOne(draw(LOSS), draw(st.sampled_from((0.0, 1e-6))), draw(st.integers(2, 9))) if draw(st.booleans()) else None
+    one = (
+        OfOne(draw(LOSS), draw(st.sampled_from((0.0, 1e-6))), draw(st.integers(2, 9))) if draw(st.booleans()) else None
+    )
     figures = draw(st.dictionaries(st.sampled_from("abc"), LOSS, max_size=3))
     counted = draw(st.sets(st.sampled_from(("adjacency", "features", "label", TOLD)), min_size=1))
     return Level(

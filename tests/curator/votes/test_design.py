@@ -90,7 +90,9 @@ def test_information_decides_where_no_report_changes_a_guess() -> None:
     q = np.array([[0.9, 0.06, 0.02, 0.01, 0.01], [0.97, 0.01, 0.01, 0.005, 0.005]])
     assert all(hits(q, width, 0.5) == pytest.approx([0, 0], abs=1e-12) for width in range(2, 6))
     found = np.stack([information(q, width, 0.5) for width in range(2, 6)], axis=1)
-    assert designed_widths(q, 0.5).tolist() == (found.argmax(axis=1) + 2).tolist() != (found.argmin(axis=1) + 2).tolist()
+    assert (
+        designed_widths(q, 0.5).tolist() == (found.argmax(axis=1) + 2).tolist() != (found.argmin(axis=1) + 2).tolist()
+    )
 
 
 def test_of_equal_widths_the_smallest_is_taken() -> None:

@@ -76,7 +76,12 @@ def test_the_largest_tasks_are_accepted() -> None:
                  {"lr": 0.0, "weight_decay": 0.0, "dropout": 0.0}, {"dropout": math.nextafter(1, 0)}):  # fmt: skip
         task = replace(TASK, **most)  # type: ignore[arg-type]
         assert SiloTask.from_bytes(task.to_bytes()) == task
-    for size, beyond in (("d", (1 << 22) + 1), ("hidden", (1 << 14) + 1), ("classes", (1 << 14) + 1), ("steps", 10_001)):
+    for size, beyond in (
+        ("d", (1 << 22) + 1),
+        ("hidden", (1 << 14) + 1),
+        ("classes", (1 << 14) + 1),
+        ("steps", 10_001),
+    ):
         with pytest.raises(InvalidQuery, match="too large"):
             replace(TASK, **{size: beyond})  # type: ignore[arg-type]
 

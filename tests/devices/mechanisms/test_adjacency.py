@@ -125,9 +125,7 @@ def test_the_mean_size_of_a_noisy_row_follows_from_its_law(epsilon: float, n: in
     for half in (1 << 7, 1 << 15, 1 << 23):
         noise = np.arange(-min(half, 1 << 16), min(half, 1 << 16))  # beyond, no noise of these budgets comes
         rate = mechanism.s / mechanism.t  # discrete Laplace: P(k) = tanh(rate / 2) exp(-rate |k|)
-        fits = [
-            math.tanh(rate / 2) * math.fsum(np.exp(-rate * np.abs(noise - worth))) for worth in (0, mechanism.grid)
-        ]
+        fits = [math.tanh(rate / 2) * math.fsum(np.exp(-rate * np.abs(noise - worth))) for worth in (0, mechanism.grid)]
         width += 1 - fits[0] ** (n - 1 - degree) * fits[1] ** degree
     assert mechanism.expected_bytes(degree) == pytest.approx(1 + (n - 1) * width, rel=0.02)
     assert mechanism.expected_draws() == n - 1

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from devices.client_app import default_state_folder
+from devices.datasets.generated_v1 import generate
+from devices.enrolment.state import enrol
+from devices.facts import PublicFacts
+from devices.mechanisms import GRR
+from devices.policy.policy import policy_for
+from devices.query import Ask, Query
 from strategies.flower_app import alone
 from strategies.flower_app.given import options_given
 from strategies.setup.option_spec import declared
@@ -42,3 +50,69 @@ def test_settings_are_pairs_with_commas_between_them() -> None:
     assert options_given({"feature-share": "auto"}) == {"feature_share": "auto"}
     with pytest.raises(ValueError, match="settings tau: must be KEY=VALUE"):
         options_given({"settings": "tau"})
+
+
+class Told:
+    """What a run does with nodes that say these things of themselves: (device, whether its state is its own)."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, known: dict[int, tuple[int, bool]], connected: int) -> None:
+        self.expected: list[int] = []
+        self.simulated: list[tuple[Path, int]] = []
+        self.deployed: list[Path] = []
+
+        def wait(grid: object, expected: int) -> list[int]:
+            self.expected.append(expected)
+            return list(range(connected))
+
+        monkeypatch.setattr(alone, "wait_for_nodes", wait)
+        monkeypatch.setattr(alone, "introduce", lambda grid, nodes, timeout: known)
+        monkeypatch.setattr(
+            alone, "_simulate", lambda config, state, people, collect: self.simulated.append((state, people))
+        )
+        monkeypatch.setattr(alone, "run_deployed", lambda config, public, out, collect: self.deployed.append(out))
+
+    def run(self, **config: str | int) -> None:
+        alone.run_alone(None, SimpleNamespace(run_config=config, run_id=7))  # type: ignore[arg-type]
+
+
+def test_nodes_without_devices_of_their_own_are_enrolled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told = Told(monkeypatch, {1: (0, False), 2: (1, False)}, connected=3)
+    told.run(**{"state-dir": str(tmp_path / "state"), "minimum-nodes": 2})
+    told.run()
+    assert told.simulated == [(tmp_path / "state", 3), (default_state_folder(7), 3)]
+    assert told.expected == [2, 0]
+
+
+@pytest.mark.parametrize("own", [(True, True), (True, False), (False, True)])
+def test_devices_of_nodes_are_not_enrolled_again(monkeypatch: pytest.MonkeyPatch, own: tuple[bool, bool]) -> None:
+    """Also where one node alone has devices: a curator who enrols them would hold their secrets."""
+    told = Told(monkeypatch, {1: (0, own[0]), 2: (1, own[1])}, connected=2)
+    with pytest.raises(ValueError, match="have devices of their own, which a curator does not enrol"):
+        told.run()
+    assert not told.simulated and not told.deployed
+
+
+def test_a_rehearsal_names_the_folder_of_its_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    people = generate(5, 40, 2)
+    query = Query("c", ((Ask("label", (GRR.from_epsilon(1.0, categories=2),)),),))
+    enrol(tmp_path, people, policy_for([query], people.facts), seed=1).close()
+    told = Told(monkeypatch, {1: (0, True), 2: (1, True)}, connected=2)
+    told.run(**{"state-dir": str(tmp_path)})
+    assert told.simulated == [(tmp_path, 5)] and told.expected == [5]
+
+
+def test_nodes_that_say_nothing_are_no_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told(monkeypatch, {}, connected=2)
+    with pytest.raises(ValueError, match="none of 2 nodes says which device it is"):
+        told.run()
+    assert not told.simulated
+
+
+def test_a_file_of_what_is_public_is_a_deployment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    public = SimpleNamespace(facts=PublicFacts(9, 4, 2))
+    monkeypatch.setattr(alone.PublicFile, "load", lambda path: public)
+    told = Told(monkeypatch, {1: (0, True)}, connected=1)
+    told.run(facts="public.json")
+    told.run(**{"facts": "public.json", "out": str(tmp_path), "minimum-nodes": 4})
+    assert told.deployed == [default_state_folder(7).parent, tmp_path] and not told.simulated
+    assert told.expected == [9, 4]

@@ -194,6 +194,22 @@ def test_messages_to_many_devices_give_what_one_each_gives(
     assert found[0] == found[1] and found[0]["messages"] == 78
 
 
+def test_batches_that_are_decoded_as_they_come_are_counted_as_one_by_one(
+    enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "BATCH", 7)
+    found = []
+    for kind in (LocalGrid, OneByOne):
+        folder = enrolled(on_requery="replay").folder
+        some = [Question(question.query, np.arange(11)) for question in ask()]
+        for questions, wanted in ((some, (11, 0, 22)), (ask(), (29, 11, 80)), (ask(), (0, 40, 80))):
+            collected = run_collection(CollectOnce(questions, range(1, 41), facts=population.facts), kind(folder, 40))
+            assert (collected.reported, collected.replayed, collected.messages) == wanted
+            assert (collected.silent, collected.failed) == (0, 0) and not collected.refused
+            found.append((collected.uplink_bytes, collected.digest))
+    assert found[:3] == found[3:]
+
+
 @pytest.mark.parametrize("decoding", [False, True])
 def test_a_batch_that_is_no_answer_of_its_node_is_a_failure(
     enrolled: Enrolled, ask: Ask, population: Population, decoding: bool

@@ -135,6 +135,24 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
         assert np.abs(found[name] - expected).max() < 1e-5
 
 
+def test_features_are_scaled_as_on_a_device() -> None:
+    """Also those of a person without any: nothing is divided by 0."""
+    from devices.data.population import build_population
+    from strategies.runs.federated_network import scaled_features
+
+    people = build_population(
+        "three", n=3, d=3, edges=np.array([[0], [1]]), feature_indptr=np.array([0, 2, 2, 3]),
+        feature_indices=np.array([0, 2, 1]), feature_values=np.array([3.0, -4.0, 5.0], np.float32), labels=np.zeros(3),
+        classes=2, feature_range=(-4.0, 5.0),
+    )  # fmt: skip
+    rows = {"none": [[3, 0, -4], [0, 0, 0], [0, 5, 0]], "unit": [[0.6, 0, -0.8], [0, 0, 0], [0, 1, 0]],
+            "sum": [[3 / 7, 0, -4 / 7], [0, 0, 0], [0, 1, 0]]}  # fmt: skip
+    for scaling, wanted in rows.items():
+        with np.errstate(all="raise"):
+            found = scaled_features(people, scaling)
+        assert found.toarray() == pytest.approx(np.array(wanted), abs=1e-7) and found.dtype == np.float32
+
+
 @pytest.mark.parametrize("settings", [{"server_optimiser": "adam"}, {"evaluate_every": "1"}, {"fraction": "0.5"}])
 def test_options_of_a_training(tmp_path: Path, settings: dict[str, str]) -> None:
     record = run(tmp_path, "fedavg-mlp", settings=settings)

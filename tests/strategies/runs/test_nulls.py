@@ -85,6 +85,22 @@ def test_both_ends_of_a_shuffled_pair_agree(scene: Scene) -> None:
     assert np.array_equal(composed.features, real.features) and not np.array_equal(strangers.features, real.features)
 
 
+@pytest.mark.parametrize("scene", [{}], indirect=True)
+@pytest.mark.parametrize(("engine", "wanted"), [("flower", "auto"), ("local", "local"), ("ray", "ray")])
+def test_shuffled_people_are_asked_without_flower_and_leave_nothing(scene: Scene, engine: str, wanted: str) -> None:
+    given = replace(scene.setup.options, engine=engine, save_reports=True)  # type: ignore[arg-type]
+    with module._others(
+        replace(scene, setup=replace(scene.setup, options=given)), None, ("label",), frozenset()
+    ) as other:
+        options = other.setup.options
+        assert (options.engine, options.out, options.state, options.save_reports) == (wanted, None, None, False)
+        assert other.setup.collect.keywords["engine"] == wanted  # type: ignore[attr-defined]
+        assert other.setup.repeats[0].seeds.noise not in (None, scene.seeds.noise)
+        folder = scene.place("nulls")
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize("scene", [{"dropout": 0.3}], indirect=True)
 def test_people_who_gave_no_report_give_none_in_a_null(scene: Scene) -> None:
     """Silent ones by --dropout, and one more whose device refused or failed."""

@@ -7,8 +7,10 @@ import logging
 import shutil
 import sqlite3
 import types
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from safetensors import SafetensorError
 
@@ -17,7 +19,14 @@ from strategies.results.folder import log_file
 from strategies.runs.asking import ask_devices
 from strategies.runs.set_up import set_scene, set_up
 from strategies.runs.simulate import simulate
-from strategies.setup.disk_space import answers_bytes, check_refused, naming_full_disk
+from strategies.setup.disk_space import (
+    answers_bytes,
+    check_refused,
+    check_space,
+    free_bytes,
+    in_words,
+    naming_full_disk,
+)
 from strategies.setup.options import RunOptions
 
 SMALL = {"clients": 300, "reference": False, "nulls": False}
@@ -45,6 +54,47 @@ def test_a_run_that_cannot_fit_asks_nobody_and_writes_nothing(tmp_path: Path, mo
         simulate(options)
     assert str(failed.value).startswith(str(tmp_path / "runs"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_last_byte_of_room_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = set_up(RunOptions(**SMALL))
+    people, questions = setup.population, setup.method.questions(
+        setup.population.facts, setup.repeats[0].split, setup.budget, "check"
+    )  # fmt: skip
+    once = people.nbytes + 32 * 300 + answers_bytes(people.facts, questions)
+    for enrolments in (0, 1, 3):
+        room(monkeypatch, enrolments * once)
+        check_space(tmp_path, people, questions, enrolments=enrolments)
+        room(monkeypatch, enrolments * once - 1)
+        with pytest.raises(ValueError, match="are free on its disk"):
+            check_space(tmp_path, people, questions, enrolments=enrolments)
+    needed = 2 * answers_bytes(people.facts, questions) * 150 // 300 + (1 << 16)
+    room(monkeypatch, needed)
+    check_refused(tmp_path, 150, people.facts, questions)
+    room(monkeypatch, needed - 1)
+    with pytest.raises(OSError, match="150 devices"):
+        check_refused(tmp_path, 150, people.facts, questions)
+
+
+def test_only_those_who_are_asked_need_room() -> None:
+    setup = set_up(RunOptions(**SMALL))
+    (question,) = setup.method.questions(setup.population.facts, setup.repeats[0].split, setup.budget, "check")
+    whole = answers_bytes(setup.population.facts, [question])
+    some = replace(question, devices=np.arange(30))
+    assert answers_bytes(setup.population.facts, [some]) * 10 == whole
+    assert answers_bytes(setup.population.facts, [some, question]) * 10 == 11 * whole
+
+
+def test_the_disk_of_a_folder_that_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Path] = []
+
+    def usage(path: Path) -> types.SimpleNamespace:
+        looked.append(Path(path))
+        return types.SimpleNamespace(free=7)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    assert free_bytes(tmp_path) == free_bytes(tmp_path / "a" / "b") == 7 and looked == [tmp_path, tmp_path]
+    assert (in_words(999_999), in_words(1_000_000), in_words(1500)) == ("1,000 kB", "1.0 MB", "2 kB")
 
 
 def test_devices_that_are_enrolled_need_no_new_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
