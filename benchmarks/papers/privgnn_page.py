@@ -1,4 +1,4 @@
-"""``docs/results/privgnn.md`` from the tables of ``tables_privgnn.py``, the benchmarks and the rotated basis (kept rows).
+"""``docs/results/privgnn.md`` from the tables of ``tables_privgnn.py``, the benchmarks and the rotated basis (kept).
 
 python -m benchmarks.papers.privgnn_page
 """
