@@ -56,7 +56,12 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("__init__", "experiments", "flower_app"),
         ("planning", "poison", "server_app"),
     ),
-    "benchmarks": (("__init__", "markdown"), ("audits", "mutants", "poison", "speed"), ("papers",)),
+    "benchmarks": (
+        ("__init__", "markdown"),
+        ("study",),
+        ("audits", "mutants", "poison", "speed"),
+        ("papers",),
+    ),
 }
 
 

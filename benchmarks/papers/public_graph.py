@@ -1,32 +1,28 @@
 """UPGNet and PrivGE: their accuracy beside null models, and on Cora beside an oracle (``docs/results``).
 
-    python -m benchmarks.papers.public_graph [upgnet privge] [--minutes 40] [--upto 2] [--plan | --pages-only]
+    python -m benchmarks.papers.public_graph [upgnet privge] [--minutes 40] [--upto 2] [--pages-only]
 
 The papers' tables were not at hand. The oracles are re-runs of the authors' code, written once more and
-without devices: ``oracles/METHOD.csv``. They are no published figures. Cells run one after another below
-``--home`` (runs/public-graph); what was not run keeps its row of ``docs/results/METHOD.csv``.
+without devices: ``oracles/METHOD.csv``. They are no published figures. Results lie below ``--home``
+(runs/public-graph); what was not run keeps its row of ``docs/results/METHOD.csv``.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
 import math
-import os
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS
 from benchmarks.papers.agreement import Accuracy
+from benchmarks.papers.cell_row import KEYS, key_of
 from benchmarks.papers.index import write_index
 from benchmarks.papers.public_graph_page import page
+from benchmarks.papers.swept import Swept
 from benchmarks.papers.table_cell import TableCell, cell_options, command
-from benchmarks.papers.tables import TimeIsUp, label_of, records_of, run_cells
 from benchmarks.papers.value_row import COLUMNS, row_of
+from benchmarks.study import Found, Row, Study, main, read_rows
 
 METHODS = ("upgnet", "privge")
 ORACLES = Path(__file__).parent / "oracles"
@@ -89,29 +85,13 @@ def _budget(epsilon: float) -> dict[str, float]:
 
 def oracle(method: str, model: str, epsilon: float) -> Accuracy | None:
     """Return the oracle's accuracy; None if it has none."""
-    with (ORACLES / f"{method}.csv").open() as file:
-        for row in csv.DictReader(file):
-            if row["model"] == model and float(row["epsilon"] or "nan") == epsilon:
-                return Accuracy(float(row["accuracy"]), float(row["std"]), int(row["runs"]))
+    for row in read_rows(ORACLES / f"{method}.csv"):
+        if row["model"] == model and float(row["epsilon"] or "nan") == epsilon:
+            return Accuracy(float(row["accuracy"]), float(row["std"]), int(row["runs"]))
     return None
 
 
-def rows_of(method: str, home: Path, where: Path) -> list[Mapping[str, str]]:
-    """Return the rows of the cells that have a result or a kept row, in the order of the page."""
-    every = list(cells(method))
-    kept: dict[tuple[str, str], Mapping[str, str]] = {}
-    if (where / f"{method}.csv").is_file():
-        with (where / f"{method}.csv").open() as file:
-            kept = {(row["table"], row["command"]): row for row in csv.DictReader(file)}
-    found = []
-    for cell, (record, _) in zip(every, records_of(every, home / method), strict=True):
-        row = _row(method, cell, record) if record is not None else kept.get((cell.table, command(cell.options)))
-        if row is not None:
-            found.append(row)
-    return found
-
-
-def _row(method: str, cell: TableCell, record: Mapping[str, Any]) -> Mapping[str, str]:
+def _row(method: str, cell: TableCell, record: Mapping[str, Any]) -> Row:
     if record.get("nulls") is not None:
         row = dict(row_of(method, cell, record))
     else:
@@ -131,47 +111,20 @@ def _row(method: str, cell: TableCell, record: Mapping[str, Any]) -> Mapping[str
     return row
 
 
-def write(method: str, rows: Sequence[Mapping[str, str]], missing: Sequence[str], where: Path) -> None:
-    """Write a method's table and page."""
-    with (where / f"{method}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*COLUMNS, *_ORACLE_COLUMNS], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    (where / f"{method}.md").write_text(page(method, rows, missing))
+def study_of(method: str, home: Path) -> Study:
+    """Return the study of a method."""
+    return Study(
+        name=method, cells=list(cells(method)), results=Swept(home / method), keys=KEYS, key_of=key_of,
+        rows_of=lambda cell, record: [] if record is None else [_row(method, cell, record)],
+        page=partial(page_of, method), columns=[*COLUMNS, *_ORACLE_COLUMNS],
+    )  # fmt: skip
 
 
-def main() -> None:
-    """Run the missing cells and write the pages."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("methods", nargs="*", metavar="METHOD", help=", ".join(METHODS))
-    parser.add_argument("--home", type=Path, default=Path("runs") / "public-graph")
-    parser.add_argument("--minutes", type=float, default=INF, help="no cell starts after this time")
-    parser.add_argument("--upto", type=int, default=9, metavar="LEVEL")
-    parser.add_argument("--only", default="", metavar="TEXT", help="run the cells whose line has it")
-    parser.add_argument("--pages-only", action="store_true")
-    given = parser.parse_args()
-    methods = given.methods or METHODS
-    if set(methods) - set(METHODS):
-        parser.error(f"there are {', '.join(METHODS)}")
-    until = time.monotonic() + 60 * given.minutes
-    home = given.home.absolute()
-    os.environ["OMP_NUM_THREADS"] = "1"
-    if not given.pages_only:
-        chosen = [(cell.level, method, cell) for method in methods for cell in cells(method)
-                  if cell.level <= given.upto and given.only in f"{method}, {label_of(cell)}"]  # fmt: skip
-        for level, method in sorted({(level, method) for level, method, _ in chosen}):
-            if time.monotonic() < until:
-                with suppress(TimeIsUp):
-                    run_cells(method, [cell for turn, name, cell in chosen if (turn, name) == (level, method)], home, 1,
-                              until=until)  # fmt: skip
-    for method in METHODS:
-        rows = rows_of(method, home, RESULTS)
-        done = {(row["table"], row["command"]) for row in rows}
-        missing = [label_of(cell) for cell in cells(method) if (cell.table, command(cell.options)) not in done]
-        write(method, rows, missing, RESULTS)
-        print(f"{method}: {len(rows)} of {len(rows) + len(missing)} cells", file=sys.stderr)
-    write_index(RESULTS)
+def page_of(method: str, found: Found) -> str:
+    """Return a method's page."""
+    return page(method, [row for _, rows in found for row in rows], [cell.label for cell, rows in found if not rows])
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, "public-graph", lambda home: [study_of(method, home) for method in METHODS],
+         lambda found, where: write_index())  # fmt: skip

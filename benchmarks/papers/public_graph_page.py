@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks.markdown import table
 from benchmarks.papers.agreement import AGREES, Accuracy, bound, judge
 from benchmarks.papers.value_row import interval, judgement, null_cells, null_heads, with_spread
+from benchmarks.study import Row
 
 NOTES = Path(__file__).parent / "notes"
 TITLES = {"upgnet": "UPGNet: accuracy and null models", "privge": "PrivGE: accuracy and null models"}
@@ -22,8 +24,6 @@ is at most max(1.5 points, 3 sqrt(s^2/n + s'^2/n')) with ten runs of ours."""
 NULLS_TEXT = """The default settings on every data set and at every budget; none is chosen by the name of a data set.
 *Bought by features* is the accuracy minus that with features of others, in points, with its 95 % interval over paired
 runs. At epsilon inf features are in clear."""
-
-Row = Mapping[str, str]
 
 
 def page(method: str, rows: Sequence[Row], missing: Sequence[str]) -> str:
@@ -44,9 +44,9 @@ def page(method: str, rows: Sequence[Row], missing: Sequence[str]) -> str:
         "\n".join(map(_filled, verdicts(nulls))),
     ]
     if nulls:
-        parts += ["## Null models", NULLS_TEXT, "\n".join(_nulls(nulls))]
+        parts += ["## Null models", NULLS_TEXT, _nulls(nulls)]
     if beside:
-        parts += ["## Cora, beside the oracle", ORACLE_TEXT, "\n".join(_beside(beside))]
+        parts += ["## Cora, beside the oracle", ORACLE_TEXT, _beside(beside)]
     notes = NOTES / f"{method}.md"
     if notes.is_file():
         parts.append(notes.read_text().strip())
@@ -89,14 +89,13 @@ def added(row: Row) -> str:
     return f"{float(row['bought_features']):+.1f} ± {half:.1f} points"
 
 
-def _nulls(rows: Sequence[Row]) -> Iterator[str]:
+def _nulls(rows: Sequence[Row]) -> str:
     heads = ["data set", "budget", "runs", "accuracy", *null_heads(["features"]), "over the best null", "verdict"]
-    yield f"| {' | '.join(heads)} |"
-    yield "|" + " --- |" * len(heads)
-    for row in rows:
-        shown = [row["data set"], row["budget"], row["n"], with_spread(row, "accuracy", "std"),
-                 *null_cells(row, ["features"]), interval(row, "margin"), judgement(row)]  # fmt: skip
-        yield f"| {' | '.join(shown)} |"
+    return table(heads, [
+        [row["data set"], row["budget"], row["n"], with_spread(row, "accuracy", "std"), *null_cells(row, ["features"]),
+         interval(row, "margin"), judgement(row)]
+        for row in rows
+    ])  # fmt: skip
 
 
 def comparison(row: Row) -> tuple[float, str]:
@@ -107,25 +106,17 @@ def comparison(row: Row) -> tuple[float, str]:
     return difference, judge(ours.runs, difference, bound(ours, other))
 
 
-def _beside(rows: Sequence[Row]) -> Iterator[str]:
-    heads = [
-        "model",
-        "budget",
-        "ours",
-        "oracle",
-        "comparison",
-        "ours, features of others",
-        "oracle, features of others",
-    ]
-    yield f"| {' | '.join(heads)} |"
-    yield "|" + " --- |" * len(heads)
+def _beside(rows: Sequence[Row]) -> str:
+    heads = ("model", "budget", "ours", "oracle", "comparison", "ours, features of others",
+             "oracle, features of others")  # fmt: skip
+    lines = []
     for row in rows:
         difference, decided = comparison(row)
-        shown = [row["model"], row["budget"], f"{with_spread(row, 'accuracy', 'std')} ({row['n']})",
-                 f"{with_spread(row, 'oracle')} ({row['oracle_n']})",
-                 f"{decided} ({difference:+.1f})" if decided == AGREES else f"**{difference:+.1f}**",
-                 with_spread(row, "shuffled_features"), with_spread(row, "oracle_shuffled")]  # fmt: skip
-        yield f"| {' | '.join(shown)} |"
+        lines.append([row["model"], row["budget"], f"{with_spread(row, 'accuracy', 'std')} ({row['n']})",
+                      f"{with_spread(row, 'oracle')} ({row['oracle_n']})",
+                      f"{decided} ({difference:+.1f})" if decided == AGREES else f"**{difference:+.1f}**",
+                      with_spread(row, "shuffled_features"), with_spread(row, "oracle_shuffled")])  # fmt: skip
+    return table(heads, lines)
 
 
 def _filled(text: str) -> str:

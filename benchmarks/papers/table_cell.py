@@ -44,6 +44,16 @@ class TableCell:
     quick: bool = False
     lower_bound: str = ""
 
+    @property
+    def turn(self) -> int:
+        """Place in the order of the runs: cells that decide agreement, one column of each table, the rest."""
+        return 0 if self.level == 0 else 1 if self.quick else 1 + self.level
+
+    @property
+    def label(self) -> str:
+        """The cell in one line."""
+        return f"{self.table}: " + ", ".join(f"{key} {value}" for key, value in self.keys.items())
+
 
 @dataclass(frozen=True)
 class Page:

@@ -21,7 +21,7 @@ from benchmarks.papers.value_row import (
     with_spread,
 )
 
-NAME = "value.md"
+NAME = "value"
 HEAD = """Each run here is a cell of the paper's page: the paper's own model with the same settings, splits and
 noise. Beside it stand models that have less. All figures are test accuracy in %, mean ± standard deviation of single
 runs.

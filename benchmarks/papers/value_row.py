@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS
 from benchmarks.papers.table_cell import TableCell, command
+from benchmarks.study import Row
 
 TABLE = "value.csv"
 ATTRIBUTES = {"features": "features", "adjacency": "edges", "label": "labels", "all": "all"}
@@ -23,7 +21,7 @@ _FIGURES = [
 COLUMNS = ["page", "table", "data set", "network", "model", "budget", *_FIGURES, "above_chance", "above_nulls",
            "verdict", "config_hash", "cpu_seconds", "command"]  # fmt: skip
 
-ValueRow = Mapping[str, str]
+ValueRow = Row
 
 
 def row_of(page: str, cell: TableCell, record: Mapping[str, Any]) -> ValueRow:
@@ -65,22 +63,6 @@ def budget_of(cell: TableCell) -> str:
 def _told_apart(shuffled: Mapping[str, Any]) -> list[str]:
     """Return the shuffled attributes; ``all`` of a single one would be the same figures twice."""
     return [name for name in ATTRIBUTES if name in shuffled and not (name == "all" and len(shuffled) == 2)]
-
-
-def read_rows(path: Path = RESULTS / TABLE) -> list[ValueRow]:
-    """Return the rows of a table; none if there is no table."""
-    if not path.is_file():
-        return []
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
-def write_rows(rows: Iterable[ValueRow], path: Path) -> None:
-    """Write a table."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def best_null(row: ValueRow) -> str:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shlex
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +15,18 @@ from typer.testing import CliRunner
 from benchmarks import RESULTS, ROOT
 from benchmarks.papers import tables
 from benchmarks.papers.agreement import ABOVE, AGREES, OFF, Accuracy, bound, figure_of, look_up
-from benchmarks.papers.agreement_page import write_agreement
-from benchmarks.papers.cell_result import CellResult, compared, counts, kept, without_result
+from benchmarks.papers.agreement_page import NAME, agreement
+from benchmarks.papers.cell_row import KEYS, CellRow, columns_of, counts, key_of, row_of
 from benchmarks.papers.curves import FIGURES, points
+from benchmarks.papers.pages import compared, markdown
 from benchmarks.papers.rgnn import BLOCK, prepare
+from benchmarks.papers.swept import Swept, _digests
 from benchmarks.papers.table_cell import Page, TableCell, cell_options, command
-from benchmarks.papers.value_row import read_rows
+from benchmarks.study import Results, Study, read_rows
 from cli.main import app
 from devices import datasets
+
+HOME = ROOT / "runs" / "tables"
 
 
 def test_the_rule_of_agreement() -> None:
@@ -32,16 +37,46 @@ def test_the_rule_of_agreement() -> None:
     given = [(close, wide, ""), (close, apart, ""), (few, apart, ""), (close, apart, "why"), (apart, close, "why"),
              (close, wide, "why"), (close, None, "why")]  # fmt: skip
     results = [beside(*one) for one in given]
-    assert [compared(result) for result in results] == [
+    assert [compared(*result) for result in results] == [
         "agrees", "**+2.0**", "+2.0, 5 runs", "above the lower bound (+2.0)", "**-2.0**", "agrees", "-"
     ]  # fmt: skip
     assert counts(results) == {AGREES: 2, ABOVE: 1, OFF: 2}
 
 
-def beside(ours: Accuracy, paper: Accuracy | None, reason: str) -> CellResult:
-    """Return a result beside a published figure, with the reason why that is a lower bound."""
+def beside(ours: Accuracy, paper: Accuracy | None, reason: str) -> CellRow:
+    """Return a cell and its row beside a published figure, with the reason why that is a lower bound."""
     options = cell_options("lp-and", "generated", epsilon=6.0)
-    return CellResult(TableCell("T", {"epsilon": "6"}, options, paper, lower_bound=reason), ours)
+    cell = TableCell("T", {"epsilon": "6"}, options, paper, lower_bound=reason)
+    return cell, row_of(PAGE, cell, record_of(ours))
+
+
+PAGE = Page("A page", "Head.", {"bit": "bit_adjacency"})
+
+
+def record_of(ours: Accuracy) -> dict[str, Any]:
+    """Return the sections of a result that a row reads."""
+    level = {"status": "bounded", "value": 6.0, "delta": 0}
+    levels = {"bit_adjacency": level, "relationship": level, "vector": level}
+    accuracy = {"test": ours.mean / 100, "std": ours.std / 100, "per_repeat": [0.5] * ours.runs}
+    return {"accuracy": accuracy, "privacy": {"holds": levels, "collections": ours.runs}, "config_hash": "abc"}
+
+
+@dataclass
+class Given:
+    """Results that are given: accuracies by epsilon."""
+
+    accuracies: dict[str, Accuracy]
+
+    def run(self, cells: Sequence[TableCell], *, workers: int, until: float) -> None: ...
+
+    def found(self, cells: Sequence[TableCell]) -> list[dict[str, Any] | None]:
+        ours = [self.accuracies.get(cell.keys["epsilon"]) for cell in cells]
+        return [None if one is None else record_of(one) for one in ours]
+
+
+def study(cells: list[TableCell], results: Results) -> Study:
+    return Study("p", cells, results, KEYS, key_of, lambda cell, record: [row_of(PAGE, cell, record)],
+                 lambda found: markdown("p", PAGE, tables.rows_in(found)), columns_of(PAGE, cells))  # fmt: skip
 
 
 def test_a_half_width_becomes_a_standard_deviation() -> None:
@@ -79,7 +114,7 @@ def test_a_cells_command_is_the_cell(tmp_path: Path) -> None:
     assert ended.exit_code == 0, ended.output
     (found,) = tmp_path.glob("*/result.json")
     cell = TableCell("a table", {"epsilon": "6"}, options)
-    (digest,) = tables._digests([cell])
+    (digest,) = _digests([cell])
     assert json.loads(found.read_text())["config_hash"] == digest
 
 
@@ -88,12 +123,12 @@ def test_a_page_is_made_of_the_cells_that_are_there(tmp_path: Path) -> None:
                   Accuracy(50.0, 1.0, 10))  # fmt: skip
     missing = TableCell("T", {"epsilon": "7"}, cell_options("lp-and", "generated", clients=40, epsilon=7.0, repeats=2))
     absent = TableCell("T", {"epsilon": "8"}, cell_options("lp-and", "lastfm", epsilon=8.0), absent="features absent")
-    tables.run_cells("p", [there], tmp_path, workers=1)
+    Swept(tmp_path / "p").run([there], workers=1)
     assert not list((tmp_path / "p").glob("*/state*"))  # the devices are gone, the result is kept
-    page = Page("A page", "Head.", {"bit": "bit_adjacency"})
-    results = tables.results_of([there, missing, absent], tmp_path / "p")
-    assert results[0].ours is not None and results[0].ours.runs == 2
-    tables.write_page("p", page, results, tmp_path)
+    of_all = study([there, missing, absent], Swept(tmp_path / "p"))
+    found = of_all.found(tmp_path)
+    assert [bool(row["ours"]) for _, (row,) in found] == [True, False, False] and found[0][1][0]["n"] == "2"
+    of_all.write(found, tmp_path)
     text, table = (tmp_path / "p.md").read_text(), (tmp_path / "p.csv").read_text().splitlines()
     assert "1 of 3 cells were run" in text and "not run: features absent" in text and "not run here" in text
     assert "ldpsim run --method lp-and --dataset lastfm" in text
@@ -102,76 +137,78 @@ def test_a_page_is_made_of_the_cells_that_are_there(tmp_path: Path) -> None:
 
 def test_kept_results_are_written_again_as_they_are(tmp_path: Path) -> None:
     """A page without new runs keeps every figure; a new run replaces the kept one."""
-    one, other = (
+    cells = [
         TableCell("T", {"epsilon": f"{x:g}"}, cell_options("lp-and", "generated", epsilon=x), Accuracy(50.0, 1.0, 10))
         for x in (6.0, 7.0)
-    )
-    page = Page("A page", "Head.", {"bit": "bit_adjacency"})
+    ]
+
+    def write(cells: list[TableCell], **accuracies: float) -> list[bytes]:
+        given = Given({epsilon.strip("_"): Accuracy(mean, 1.449, 10) for epsilon, mean in accuracies.items()})
+        of_all = study(cells, given)
+        of_all.write(of_all.found(tmp_path), tmp_path)
+        return [(tmp_path / name).read_bytes() for name in ("p.md", "p.csv")]
+
     # 60.349 is printed as 60.3; rounded to the table's 60.35 and then once more, it would become 60.4
-    held = {"bit_adjacency": "6"}
-    first = [CellResult(cell, Accuracy(60.349 + i, 1.449, 10), held) for i, cell in enumerate((one, other))]
-    tables.write_page("p", page, first, tmp_path)
-    before = [(tmp_path / name).read_bytes() for name in ("p.md", "p.csv")]
-    again = tables.with_kept([without_result(one), without_result(other)], tmp_path, "p", page)
-    tables.write_page("p", page, again, tmp_path)
-    assert [(tmp_path / name).read_bytes() for name in ("p.md", "p.csv")] == before
-    new = CellResult(one, Accuracy(70.0, 1.0, 10), held)
-    tables.write_page("p", page, tables.with_kept([new, without_result(other)], tmp_path, "p", page), tmp_path)
+    before = write(cells, _6=60.349, _7=61.349)
+    assert write(cells) == before and b"| 6 | 60.3" in before[0]
+    write(cells, _6=70.0)
     text = (tmp_path / "p.md").read_text()
-    assert "| 6 | 70.0 ± 1.0 (10) |" in text and "| 7 | 61.3 ± 1.4 (10) |" in text and "60.3" not in text
-    other_command = replace(other, options=replace(other.options, seed=5))
-    (lost,) = kept(tmp_path, "p", page, [other_command])
-    assert lost.ours is None  # a result belongs to the run that its command names
+    assert "| 6 | 70.0 ± 1.4 (10) |" in text and "| 7 | 61.3 ± 1.4 (10) |" in text and "60.3" not in text
+    other_command = replace(cells[1], options=replace(cells[1].options, seed=5))
+    ((_, (lost,)),) = study([other_command], Given({})).found(tmp_path)
+    assert not lost["ours"]  # a result belongs to the run that its command names
 
 
 @pytest.mark.parametrize("paper", tables.PAPERS)
 def test_committed_pages_are_what_the_writer_makes(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    home = ROOT / "runs" / "tables"
-    page, cells = tables.cells_of(paper, home)
-    results = kept(RESULTS, paper, page, cells)
-    tables.write_page(paper, page, results, tmp_path, {row["config_hash"]: row for row in read_rows()})
+    monkeypatch.chdir(ROOT)  # a command names a file of data from here
+    of_paper = tables.study_of(paper, HOME)
+    found = of_paper.found()
+    of_paper.write(found, tmp_path)
     for name in (f"{paper}.md", f"{paper}.csv"):
         assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes(), name
-    assert sum(result.ours is not None for result in results) > len(cells) / 2
+    assert sum(bool(row["ours"]) for _, (row,) in found) > len(found) / 2
+
+
+def test_the_committed_page_of_the_agreement_is_what_the_writer_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    rows = {paper: tables.rows_in(tables.study_of(paper, HOME).found()) for paper in tables.PAPERS}
+    assert (RESULTS / NAME).read_text() == agreement(rows)
 
 
 @pytest.mark.parametrize("paper", tables.PAPERS)
 def test_no_committed_cell_is_judged_against_its_own_figures(paper: str) -> None:
     """The word in each row of a table follows from the row's figures; a lower bound needs a reason on the page."""
-    _, cells = tables.cells_of(paper, ROOT / "runs" / "tables")
+    _, cells = tables.cells_of(paper, HOME)
     reasons = {(cell.table, *cell.keys.values()): cell.lower_bound for cell in cells}
     text = (RESULTS / f"{paper}.md").read_text()
     found = dict.fromkeys((AGREES, ABOVE, OFF), 0)
-    with (RESULTS / f"{paper}.csv").open() as file:
-        for row in csv.DictReader(file):
-            if not row["accuracy"] or not row["paper"]:
-                continue
-            away = float(row["accuracy"]) - float(row["paper"])
-            spread = 3 * np.sqrt(float(row["std"]) ** 2 / 10 + float(row["paper_std"]) ** 2 / float(row["paper_runs"]))
-            within = abs(away) <= max(1.5, spread) + 0.02  # figures of two decimals
-            if row["comparison"] == AGREES:
-                assert within, row
-                found[AGREES] += 1
-            elif row["comparison"].startswith(ABOVE):
-                names = [name for name in row if name in cells[0].keys]
-                reason = reasons[(row["table"], *(row[name] for name in names))]
-                assert away > 1.48 and reason and " ".join(reason.split())[:60] in " ".join(text.split()), row
-                found[ABOVE] += 1
-            else:
-                assert abs(away) > max(1.5, spread) - 0.02, row
-                found[OFF] += 1
+    for row in read_rows(RESULTS / f"{paper}.csv"):
+        if not row["accuracy"] or not row["paper"]:
+            continue
+        away = float(row["accuracy"]) - float(row["paper"])
+        spread = 3 * np.sqrt(float(row["std"]) ** 2 / 10 + float(row["paper_std"]) ** 2 / float(row["paper_runs"]))
+        within = abs(away) <= max(1.5, spread) + 0.02  # figures of two decimals
+        if row["comparison"] == AGREES:
+            assert within, row
+            found[AGREES] += 1
+        elif row["comparison"].startswith(ABOVE):
+            names = [name for name in row if name in cells[0].keys]
+            reason = reasons[(row["table"], *(row[name] for name in names))]
+            assert away > 1.48 and reason and " ".join(reason.split())[:60] in " ".join(text.split()), row
+            found[ABOVE] += 1
+        else:
+            assert abs(away) > max(1.5, spread) - 0.02, row
+            found[OFF] += 1
     said = re.search(r"(\d+) agree, (\d+) are above a published lower bound and (\d+) are off", text)
     assert said is not None and [*map(int, said.groups())] == [*found.values()]
 
 
-def test_the_page_of_the_agreement_counts_all_cells_and_says_how_some_were_chosen(tmp_path: Path) -> None:
+def test_the_page_of_the_agreement_counts_all_cells_and_says_how_some_were_chosen() -> None:
     close, far = Accuracy(68.5, 0.5, 10), Accuracy(60.0, 0.5, 10)
     every = [beside(Accuracy(70.0, 1.0, 10), paper, "") for paper in (close, far, far)]
-    every = [replace(result, cell=replace(result.cell, keys={"epsilon": f"{i}"}, level=min(i, 1)))
-             for i, result in enumerate(every)]  # fmt: skip
-    write_agreement({"p": every}, tmp_path)
-    text = (tmp_path / "agreement.md").read_text()
+    every = [(replace(cell, keys={"epsilon": f"{i}"}, level=min(i, 1)), row) for i, (cell, row) in enumerate(every)]
+    text = agreement({"p": every})
     assert "| [p.md](p.md) | 3 | 3 | 3 | 1 | 0 | 2 |" in text and "| all | 3 | 3 | 3 | 1 | 0 | 2 |" in text
     assert "These 1 of 3 cells were chosen by hand" in text and "| p | epsilon 0 | 70.0 ± 1.0 (10) |" in text
     assert "epsilon 1" not in text

@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks import RESULTS
-from benchmarks.papers.agreement import Accuracy
-from benchmarks.papers.cell_result import CellResult
+from benchmarks.papers.cell_row import row_of
 from benchmarks.papers.pages import markdown
 from benchmarks.papers.table_cell import Page, TableCell, cell_options
-from benchmarks.papers.value import rows_of, value_cells
+from benchmarks.papers.value import page_of, study, value_cells
 from benchmarks.papers.value_headlines import HEADLINES, points_of
 from benchmarks.papers.value_headlines import rows_of as rows_of_headline
 from benchmarks.papers.value_page import NAME, page
 from benchmarks.papers.value_picture import draw
-from benchmarks.papers.value_row import COLUMNS, ValueRow, read_rows
+from benchmarks.papers.value_row import COLUMNS, ValueRow
+from benchmarks.study import read_rows
 
+PAGE = Page("A page", "Head.", {})
 SPLITS = "Table 3 (version text), a new split in every run"
 
 
@@ -50,7 +51,7 @@ def test_the_page_says_what_the_rows_say() -> None:
 
 def test_every_cell_belongs_to_one_headline(tmp_path: Path) -> None:
     for one in value_cells(tmp_path):
-        row = {"page": one.page, "table": one.cell.table, **one.cell.keys}
+        row = {"page": one.page, "table": one.table, **one.keys}
         found = [headline for headline in HEADLINES if rows_of_headline(headline, [row])]
         assert len(found) == 1, one.label
 
@@ -75,15 +76,15 @@ def test_the_picture_is_drawn_where_there_are_points(tmp_path: Path) -> None:
 def test_a_papers_page_has_the_null_models_of_its_runs() -> None:
     """Columns stand in the tables that have values; a row joins the run of its config hash alone."""
     cells = [TableCell(table, {"epsilon": "6"}, cell_options("lpgnn", "cora", epsilon=6.0)) for table in "TU"]
-    ran = [CellResult(cell, Accuracy(84.8, 1.2, 10), config_hash=made)
+    ran = [(cell, row_of(PAGE, cell, None) | {"ours": "84.8 ± 1.2 (10)", "config_hash": made})
            for cell, made in zip(cells, ("hash-1", "another"), strict=True)]  # fmt: skip
-    text = markdown("p", Page("A page", "Head.", {}), ran, {row["config_hash"]: row for row in ROWS})
+    text = markdown("p", PAGE, ran, {row["config_hash"]: row for row in ROWS})
     first, second = text.split("## U")
     assert "| 84.8 ± 1.2 (10) | - | - | 30.2 | 82.0 ± 1.0 | - | 84.5 ± 1.1 | +0.3 (-0.7 to +1.3) |" in first
     assert "chance |" not in second
 
 
 def test_the_committed_page_and_table_are_what_the_writer_makes(tmp_path: Path) -> None:
-    rows, missing = rows_of(value_cells(tmp_path), tmp_path)
-    assert (RESULTS / NAME).read_text() == page(rows, missing)
-    assert rows == read_rows()
+    found = study(tmp_path).found()
+    assert (RESULTS / f"{NAME}.md").read_text() == page_of(found)
+    assert [row for _, rows in found for row in rows] == read_rows(RESULTS / f"{NAME}.csv")

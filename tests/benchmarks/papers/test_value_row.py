@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +12,8 @@ from benchmarks.papers.value_row import (
     judgement,
     null_cells,
     null_heads,
-    read_rows,
     row_of,
     with_spread,
-    write_rows,
 )
 
 CELL = TableCell("T", {"data set": "cora", "network": "gcn", "eps_x": "1", "eps_y": "2", "model": "rgnn"},
@@ -78,9 +75,3 @@ def test_the_verdict_follows_the_margin(margin: float, words: str) -> None:
     row = row_of("rgnn", CELL, record(margin))
     assert judgement(row) == words
     assert judgement({**row, "above_chance": "no"}) == f"not above chance; {words}"
-
-
-def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
-    rows = [row_of("rgnn", CELL, record())]
-    write_rows(rows, tmp_path / "value.csv")
-    assert read_rows(tmp_path / "value.csv") == rows and read_rows(tmp_path / "none.csv") == []
