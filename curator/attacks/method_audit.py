@@ -53,7 +53,7 @@ def audit_method(kind: type[Method], effort: Effort, *, stream: Stream) -> list[
         effort: Trials and confidence.
         stream: Makes the noise of a trial from a key of 32 bytes: the devices' own, ``NoiseStream``.
     """
-    from curator.methods import OwnerMethod, Reference
+    from curator.methods import OwnerMethod
 
     effort = replace(effort, trials=min(effort.trials, _TRIALS))
     method = kind()
@@ -61,7 +61,7 @@ def audit_method(kind: type[Method], effort: Effort, *, stream: Stream) -> list[
         from curator.attacks.owner_audit import audit_owner
 
         return audit_owner(method, effort)
-    if isinstance(method, Reference):
+    if method.reads:
         return [effort.nothing_claimed(kind.name, "user", "sees raw data: nothing is claimed")]
     found = _setting(method)
     if isinstance(found, str):  # its parameters may be made for thousands: the numbers among them become small

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from curator import options as o
 from curator.graph import Graph
 from curator.names import nearest
+from curator.owned import OwnedGraph
 from curator.privacy.guarantee import Guarantee
 from curator.reports.question import Budget, Question, Reporting
 from curator.reports.reports import Reports
@@ -50,6 +51,7 @@ class Method:
     asks_labels: ClassVar[bool] = False  # devices are asked for labels with and without --private-labels
     auto_share: ClassVar[bool] = False  # features may go unasked, and `--feature-share auto` is the default
     takes_over: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
+    reads: ClassVar[tuple[str, ...]] = ()  # attributes of the true records that it reads in place of reports
     in_batches: ClassVar[bool] = False  # questions come from `next_questions`
     trained_by: ClassVar[str] = "curator"  # or "owner", "devices", "silos", "alone" (each device for itself)
     in_rounds: ClassVar[bool] = False  # devices or silos train a network in rounds
@@ -101,6 +103,10 @@ class Method:
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the graph to train on, from the reports and public knowledge alone."""
+        raise NotImplementedError
+
+    def from_owned(self, owned: OwnedGraph) -> Graph:
+        """Return the graph to train on, from raw data; only a method that ``reads`` true records has this."""
         raise NotImplementedError
 
     def knows_graph(self) -> bool:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from curator.methods import find
-from curator.methods.base import WithoutReports
 from devices.data.population import Population
 from strategies.experiments.sweep_file import Cell
 from strategies.results.paired import paired_gain, read_scores
@@ -41,7 +40,8 @@ def taken_over(methods: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return, for each method that can take over a question, the parameter that names the first other method."""
     kinds = {name: find(name) for name in methods}
     able = [name for name, kind in kinds.items() if kind.takes_over]
-    own = next((name for name in methods if name not in able and not issubclass(kinds[name], WithoutReports)), None)
+    asking = [name for name, kind in kinds.items() if kind.trained_by == "curator" and not kind.reads]
+    own = next((name for name in asking if name not in able), None)
     return {} if own is None else {name: {kinds[name].takes_over: own} for name in able}
 
 

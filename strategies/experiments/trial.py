@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from curator.learning.training import TrainingSettings, train
-from curator.methods import Method, Reference
+from curator.methods import Method
 from curator.methods.base import Graph
 from curator.reports.reports import Reports
 from devices.atomic_files import write_atomically
@@ -60,7 +60,7 @@ class Trial:
 
     def reconstruct(self, method: Method) -> Graph:
         """Return the graph that a method makes from the reports, or a reference from the data."""
-        if isinstance(method, Reference):
+        if method.reads:
             return method.from_owned(own(self.population, self.split, trust="none"))
         assert self.reports is not None
         return method.reconstruct(self.reports, self.public)
@@ -85,7 +85,7 @@ def gather_for(setup: RunSetup, repeat: int = 0, kept: Path | None = None) -> Tr
     """
     people, part, device = setup.population, setup.repeats[repeat], setup.options.device
     public = public_knowledge(people, part.split, setup.options, setup.method)
-    if isinstance(setup.method, Reference):
+    if setup.method.reads:
         return Trial(people, part.split, public, None, part.seeds.training, device)
     if kept is not None and (kept / _DIGEST).is_file():
         reports, digest = Reports.load(kept), (kept / _DIGEST).read_text()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from curator.methods import Question, Reference, find
+from curator.methods import Question, find
 from curator.names import nearest
 from curator.setting_error import SettingError
 from strategies.experiments.trial import Trial, gather
@@ -122,7 +122,7 @@ def search(
     collect = collect or (lambda asked: [gather(asked, repeat) for repeat in range(asked.repeats)])
     queries = list(_products(query or {}))
     setups = _setups(options, stages, queries, query or {})
-    nobody = isinstance(setups[0].method, Reference)
+    nobody = bool(setups[0].method.reads)
     tried: dict[tuple[str, str], Candidate] = {}
     best: Candidate | None = None
     kept: Sequence[Trial] = ()

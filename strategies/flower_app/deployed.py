@@ -123,7 +123,7 @@ def agreed_policy(
 def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, Budget, TrainingSettings]:
     """Return the method, the budget and the training; ValueError of one line for what a deployment does not read."""
     from curator.learning.training import TrainingSettings
-    from curator.methods import Reference, find
+    from curator.methods import find
     from strategies.flower_app.given import options_given
     from strategies.setup.feature_share import divided
     from strategies.setup.read_options import check_read
@@ -131,7 +131,7 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, B
     from strategies.setup.settings import TRAINING, resolve
 
     kind = find(str(config.get("method") or "hogs"))
-    if issubclass(kind, Reference):
+    if kind.reads:
         raise ValueError(f"--method {kind.name}: a reference asks nobody and needs raw data")
     if kind.public_features:
         raise ValueError(f"--method {kind.name}: its features are public, and the file of public facts holds none")

@@ -18,7 +18,7 @@ import numpy as np
 
 from curator.graph import Graph
 from curator.learning.training import TrainingSettings
-from curator.methods import Method, Reference, find
+from curator.methods import Method, find
 from curator.nulls import links as nulls
 from curator.nulls.known import Known
 from curator.pairs.ranking import auc, average_precision, placements
@@ -102,7 +102,6 @@ class LinkRun(OneReportRun):
     def reference(self, scene: Scene, settings: TrainingSettings) -> Predictions | None:
         """Return the scores of the link scorer on the true features and all edges that are not held out."""
         raw = find("raw")()
-        assert isinstance(raw, Reference)
         graph = raw.from_owned(own(scene.setup.population, scene.split, trust="none"))
         return _learn(scene, raw, graph, settings).predictions
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from curator.defences import Defended, defend
-from curator.methods import Method, Question, Reference
+from curator.methods import Method, Question
 from curator.methods.base import Graph
 from curator.nulls.known import Known, known_from_graph, known_from_reports
 from curator.observer import watched
@@ -55,7 +55,7 @@ class OneReportRun(Run):
 
     def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the method's questions."""
-        if isinstance(setup.method, Reference) or setup.options.from_reports is not None:
+        if setup.method.reads or setup.options.from_reports is not None:
             return ()
         return setup.questions(split, collection)
 
@@ -81,7 +81,7 @@ class OneReportRun(Run):
 
     def without_graph(self, method: Method) -> str:
         """Return why the method has no graph of its own: it reads the true records, or rebuilds none."""
-        if isinstance(method, Reference):
+        if method.reads:
             return f"{method.name} reads the true records, so no graph is reconstructed"
         return "" if method.rebuilds_graph() else f"{method.name} reconstructs no graph: no report names a neighbour"
 
@@ -101,11 +101,7 @@ class OneReportRun(Run):
             assert reports is not None
             extra = {"defence": _section(scene, defended)}
             reports = silenced(reports, defended.flagged)
-        if reports is None:
-            assert isinstance(method, Reference)
-            own_features = "features" in method.reads
-        else:
-            own_features = reports.features is None
+        own_features = "features" in method.reads if reports is None else reports.features is None
         degrees = evaluation.degrees(graph, population, reports)
         kept = reports if nulls and scene.state is not None else None
         del reports, defended
@@ -166,7 +162,7 @@ class OneReportRun(Run):
     def _reports(self, scene: Scene) -> tuple[tuple[Question, ...], Collected, Reports | None]:
         """Return the questions, the result of the collection, and the reports (None for a reference)."""
         options = scene.setup.options
-        if isinstance(scene.setup.method, Reference):
+        if scene.setup.method.reads:
             return (), Collected(), None
         scene.tell("collect", None)
         if options.from_reports is not None:
@@ -187,7 +183,6 @@ class OneReportRun(Run):
         if reports is not None:
             public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
             return setup.method.reconstruct(reports, public)
-        assert isinstance(setup.method, Reference)
         return setup.method.from_owned(own(setup.population, scene.split, trust="none"))
 
     def train(self, scene: Scene, graph: Graph) -> TrainedNetwork | TrainedLinks:
@@ -212,7 +207,6 @@ class OneReportRun(Run):
             public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
             found = known_from_reports(reports, public)
             return replace(found, taught_by_validation=setup.method.learns_from_validation())
-        assert isinstance(setup.method, Reference)
         return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.reads)
 
 

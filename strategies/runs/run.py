@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from curator.learning.training import TrainingSettings
-from curator.methods import Method, Question, Reference, find
+from curator.methods import Method, Question, find
 from curator.nulls.known import Known
 from curator.nulls.models import chance, features_alone, graph_alone
 from curator.observer import Observer
@@ -237,7 +237,6 @@ class Run:
 def without_noise(setup: RunSetup, split: Split, seed: int, settings: TrainingSettings) -> IntArray:
     """Train the run's network on the true graph and return everybody's class, int64 (n,)."""
     raw = find("raw")()
-    assert isinstance(raw, Reference)
     trained = raw.train(
         raw.from_owned(own(setup.population, split, trust="none")),
         settings=settings,

@@ -37,7 +37,6 @@ class Reference(WithoutReports):
     paper: ClassVar[str] = "reference"
     learns_from: ClassVar[str] = "reads an OwnedGraph (from_owned)"
     options: ClassVar[frozenset[str]] = o.SPLIT | o.NETWORK
-    reads: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
         self.check_choices(scaling=PUBLIC_SCALINGS)
