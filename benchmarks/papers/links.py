@@ -1,28 +1,24 @@
 """Link prediction on Cora: privge with ten seeds beside re-runs of its code, other methods with three.
 
-    python -m benchmarks.papers.links --data-dir DIR
+    python -m benchmarks.papers.links [--only hogs] [--pages-only]
 
-Rows that are in ``links.csv`` are not run again. The re-runs are our own, of the algorithm that the published code
+The re-runs are our own, of the algorithm that the published code
 has; no figure of them is from the paper.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS
-from benchmarks.markdown import table_head, table_row
-from devices.atomic_files import write_atomically
+from benchmarks.markdown import table
+from benchmarks.papers.index import write_index
+from benchmarks.study import Measured, Row, Study, main
 from strategies.results.levels import compared_loss
 
-PAGE, ROWS = RESULTS / "links.md", RESULTS / "links.csv"
 NULLS = ("common_neighbours", "pagerank", "features_alone", "shuffled_features", "shuffled_adjacency", "shuffled_all")
 PRIVGE = {"r": "0.5", "debias": "false", "weight_decay": "0.05"}  # of the published code's link task on Cora
 # re-run: figure in per cent, standard deviation, number of seeds
@@ -52,7 +48,7 @@ CELLS = (
 )  # fmt: skip
 
 
-def run(cell: LinkCell, data_dir: Path | None) -> dict[str, Any]:
+def run(cell: LinkCell) -> dict[str, str]:
     """Run a cell and return its row."""
     from strategies import RunOptions, simulate
 
@@ -61,19 +57,19 @@ def run(cell: LinkCell, data_dir: Path | None) -> dict[str, Any]:
         budget = {"epsilon": float(cell.epsilon)}
     started = time.process_time()
     record = simulate(RunOptions(
-        method=cell.method, task="links", dataset="cora", data_dir=data_dir, repeats=cell.repeats,
+        method=cell.method, task="links", dataset="cora", repeats=cell.repeats,
         settings=cell.settings, reference=False, device="cpu", engine="local", out=None, **budget,
     )).record  # fmt: skip
-    return {**row_of(cell, record), "cpu_seconds": round(time.process_time() - started)}
+    return {**row_of(cell, record), "cpu_seconds": f"{time.process_time() - started:.0f}"}
 
 
-def row_of(cell: LinkCell, record: Mapping[str, Any]) -> dict[str, Any]:
+def row_of(cell: LinkCell, record: Mapping[str, Any]) -> dict[str, str]:
     """Return the row of a cell's result; shares are in per cent."""
     links, verdict = record["links"], record["verdict"]
     taken = {**links["nulls"], **{f"shuffled_{name}": entry for name, entry in links["nulls"]["shuffled"].items()}}
     bought = verdict["bought"].get("all") or {}
     edge = record["privacy"]["holds"]["relationship"]
-    row = {"method": cell.method, "epsilon": cell.epsilon, "seeds": cell.repeats,
+    row = {"method": cell.method, "epsilon": cell.epsilon, "seeds": f"{cell.repeats}",
            "settings": " ".join(f"{key}={value}" for key, value in cell.settings.items()),
            "auc": _percent(links["test"]["auc"]), "auc_sd": _percent(links["std"]),
            "average_precision": _percent(links["test"]["average_precision"]), "score": links["score"]}  # fmt: skip
@@ -90,61 +86,54 @@ def row_of(cell: LinkCell, record: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def page(rows: Sequence[Mapping[str, str]]) -> str:
+def page(rows: Sequence[Row]) -> str:
     """Return the page of the rows."""
-    return "\n".join([_HEAD.format(cells=_said(rows)), *_table(rows), "", _BETWEEN, *_beside(rows), "", _TAIL])
+    return "\n".join([_HEAD.format(cells=_said(rows)), _table(rows), "", _BETWEEN, _beside(rows), "", _TAIL])
 
 
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.2f}"
 
 
-def _figure(row: Mapping[str, str], name: str) -> str:
+def _figure(row: Row, name: str) -> str:
     if not row[name]:
         return "-"
     spread = row.get(f"{name}_sd") or ""
     return f"{float(row[name]):.1f}" + (f" ± {float(spread):.1f}" if spread else "")
 
 
-def _interval(row: Mapping[str, str], name: str) -> str:
+def _interval(row: Row, name: str) -> str:
     if not row[name]:
         return "-"
     value, low, high = (float(row[name + part]) for part in ("", "_low", "_high"))
     return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
 
 
-def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def _table(rows: Sequence[Row]) -> str:
     heads = ("method", "epsilon", "seeds", "AUC", "average precision", "common neighbours", "pagerank",
              "features alone", "shuffled all", "margin over the best null", "private data bought",
              "epsilon of an edge")  # fmt: skip
-    yield from table_head(heads)
-    for row in rows:
-        cells = (row["method"], row["epsilon"] or "-", row["seeds"],
-                 *(_figure(row, name) for name in ("auc", "average_precision", "common_neighbours", "pagerank",
-                                                   "features_alone", "shuffled_all")),
-                 _interval(row, "margin"), _interval(row, "bought"), row["edge"])  # fmt: skip
-        yield table_row(cells)
+    figures = ("auc", "average_precision", "common_neighbours", "pagerank", "features_alone", "shuffled_all")
+    return table(heads, [
+        (row["method"], row["epsilon"] or "-", row["seeds"], *(_figure(row, name) for name in figures),
+         _interval(row, "margin"), _interval(row, "bought"), row["edge"])
+        for row in rows
+    ])  # fmt: skip
 
 
-def _beside(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    yield "| what | epsilon | ours | re-run of the code |"
-    yield "| --- | --- | --- | --- |"
-    for row in rows:
-        known = AGAIN.get((row["method"], row["epsilon"]))
-        if known is not None:
-            yield _pair(row["method"], row["epsilon"], row, "auc", known)
-    for row in (row for row in rows if (row["method"], row["epsilon"]) == ("privge", "1")):
-        for name, known in NULLS_AGAIN.items():
-            yield _pair(name.replace("_", " "), row["epsilon"] if "shuffled" in name else "-", row, name, known)
+def _beside(rows: Sequence[Row]) -> str:
+    beside = [(row["method"], row["epsilon"], row, "auc", AGAIN[key]) for row in rows
+              if (key := (row["method"], row["epsilon"])) in AGAIN]  # fmt: skip
+    beside += [(name.replace("_", " "), "1" if "shuffled" in name else "-", row, name, known)
+               for row in rows if (row["method"], row["epsilon"]) == ("privge", "1")
+               for name, known in NULLS_AGAIN.items()]  # fmt: skip
+    return table(("what", "epsilon", "ours", "re-run of the code"), [
+        (what, epsilon, f"{_figure(row, name)}, {row['seeds']} seeds", f"{value:.1f} ± {spread:.1f}, {seeds} seeds")
+        for what, epsilon, row, name, (value, spread, seeds) in beside
+    ])  # fmt: skip
 
 
-def _pair(what: str, epsilon: str, row: Mapping[str, str], name: str, known: tuple[float, float, int]) -> str:
-    value, spread, seeds = known
-    ours = f"{_figure(row, name)}, {row['seeds']} seeds"
-    return f"| {what} | {epsilon} | {ours} | {value:.1f} ± {spread:.1f}, {seeds} seeds |"
-
-
-def _said(rows: Sequence[Mapping[str, str]]) -> str:
+def _said(rows: Sequence[Row]) -> str:
     above = [row["method"] for row in rows if row["margin_low"] and float(row["margin_low"]) > 0]
     said = f"{len(above)} of {len(rows)} rows are measurably above their best null model."
     return said if len(rows) == len(CELLS) else f"{len(rows)} of {len(CELLS)} rows were run.\n{said}"
@@ -178,24 +167,14 @@ their mean square; the code does not. On one split and the same reports its AUC 
 The verdict is the same: at epsilon 1 the private features add nothing measurable."""
 
 
-def main(data_dir: Path | None, tell: Callable[[str], None] = print) -> None:
-    """Run the rows that are missing, and write table and page."""
-    found = list(csv.DictReader(ROWS.open())) if ROWS.is_file() else []
-    kept = {(row["method"], row["epsilon"]): row for row in found}
-    for cell in CELLS:
-        key = (cell.method, cell.epsilon)
-        if key not in kept:
-            kept[key] = {name: str(value) for name, value in run(cell, data_dir).items()}
-            tell(f"{cell.method} {cell.epsilon}: AUC {kept[key]['auc']}, {kept[key]['cpu_seconds']} s")
-        rows = [kept[each] for each in ((c.method, c.epsilon) for c in CELLS) if each in kept]
-        lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
-        write_atomically(ROWS, "\n".join(lines) + "\n")
-    write_atomically(PAGE, page(rows))
-    for path in (PAGE, ROWS):
-        os.chmod(path, 0o644)
+def study(home: Path) -> Study:
+    """Return the study."""
+    return Study(
+        name="links", cells=CELLS, results=Measured(home / "rows.jsonl", run), keys=("method", "epsilon"),
+        key_of=lambda cell: (cell.method, cell.epsilon), rows_of=lambda cell, row: [] if row is None else [row],
+        page=lambda found: page([row for _, rows in found for row in rows]), figure="auc",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-dir", type=Path, default=os.environ.get("LDPSIM_DATA"))
-    main(parser.parse_args().data_dir)
+    main(__doc__, "links", lambda home: [study(home)], lambda found, where: write_index())

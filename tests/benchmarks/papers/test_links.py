@@ -18,7 +18,7 @@ RECORD: dict[str, Any] = {
 
 
 def test_a_row_and_its_page() -> None:
-    row = {name: str(value) for name, value in row_of(CELLS[0], RECORD).items()}
+    row = row_of(CELLS[0], RECORD)
     assert (row["auc"], row["pagerank_sd"], row["features_alone"], row["edge"]) == ("83.00", "", "", "unprotected")
     text = page([row])
     assert "| privge | 1 | 10 | 83.0 ± 2.0 | 84.0 | 70.0 ± 1.0 | 80.0 | - | 81.0 ± 2.0 | +2.0 (-1.0 to +5.0) |" in text
