@@ -1,101 +1,97 @@
 """Every adversary and fault against real devices that refuse or replay, at a thousand asks.
 
-    python -m benchmarks.papers.stress_all [--protection refuse] [--clients N] [--home DIR] [--only-write]
+    python -m benchmarks.papers.stress_all [--only refuse] [--workers 2] [--pages-only]
 
-What ``docs/threats.md`` lists as covered is asked 1 and 1,000 times, on all of Cora unless
-``--clients`` takes a sample; the faults that are not covered 1 and 25 times, which shows
-their real loss (each of their answers is a new one, to be added up). One result a case is
-kept in ``--home``, so a run that was stopped goes on, and several may run side by side:
-a case is taken by who makes its file. Writes stress-all.md and stress-all.csv in docs/results.
-On all of Cora most cases take four to seven minutes of one core, `attribute-by-attribute` (eleven million
-messages) an hour of a busy one; some 32 cases a protection.
+What ``docs/threats.md`` lists as covered is asked 1 and 1,000 times, of all of Cora under ``refuse``. The faults that
+are not covered are asked 1 and 25 times, which shows their real loss: each answer is a new one, to be added up.
+They, and ``replay``, are measured on a sample. On all of Cora most cells take four to seven minutes of one core,
+`attribute-by-attribute` (eleven million messages) an hour of a busy one; some 38 cells a protection.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import json
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS
-from benchmarks.markdown import table_head, table_row
+from benchmarks.markdown import table
 from benchmarks.papers.index import write_index
+from benchmarks.study import Found, Measured, Row, Study, main
 from strategies.stress.options import StressOptions, adversaries
 from strategies.stress.registered import STRIKING, covered
 from strategies.stress.repeating import PLAIN
-from strategies.stress.running import stress
+from strategies.stress.running import AFTER, stress
 
 COVERED, UNCOVERED = (1, 1000), (1, 25)
+SAMPLE = 400  # people, where not all of Cora are asked
 COLUMNS = ("protection", "people", "adversary", "fault", "covered", "attribute", "asks", "recovered", "one_query_bound",
-           "theory", "distinct_releases", "passed")  # fmt: skip
-Case = tuple[str, str, bool]  # adversary or "", fault or "", whether it is covered
+           "theory", "distinct_releases", "passed", "said")  # fmt: skip
 
 
-def cases() -> Iterator[Case]:
-    """Yield every case, the plain adversaries first."""
-    yield from ((name, "", True) for name in adversaries() if name in PLAIN or covered(name, "none"))
-    yield from (("", name, covered("", name)) for name in STRIKING)
+@dataclass(frozen=True)
+class StressCell:
+    """An adversary or a fault against a protection.
+
+    Args:
+        protection: ``refuse`` or ``replay``.
+        adversary, fault: What is measured: an adversary without a fault (``none``), or what strikes after a fault.
+        covered: Whether it is covered (``docs/threats.md``).
+        clients: Number of people; None is all of Cora.
+    """
+
+    protection: str
+    adversary: str
+    fault: str
+    covered: bool
+    clients: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the adversary or fault."""
+        return self.fault if self.adversary == AFTER else self.adversary
 
 
-def run(case: Case, protection: str, clients: int | None, home: Path) -> None:
-    """Run a case that no other process has taken, and keep its result."""
-    adversary, fault, is_covered = case
-    path = home / f"{protection}-{clients or 'all'}-{adversary or fault}.json"
-    try:
-        path.touch(exist_ok=False)
-    except FileExistsError:
-        return
-    try:
-        result = stress(StressOptions(
-            dataset="cora", clients=clients, protections=(protection,), adversaries=(adversary,) if adversary else (),
-            faults=(fault,) if fault else (), asks=COVERED if is_covered else UNCOVERED, out=None,
-        ))  # fmt: skip
-    except BaseException:
-        path.unlink()
-        raise
-    found = {"settings": result.settings, "rows": result.rows, "answers": result.answers, "seconds": result.seconds}
-    path.write_text(json.dumps(found))
-    print(f"{path.stem}: {'pass' if result.passed else 'FAIL'} in {result.seconds:.0f} s", flush=True)
+def cells() -> Iterator[StressCell]:
+    """Yield every cell, the plain adversaries first."""
+    for protection, everybody in (("refuse", None), ("replay", SAMPLE)):
+        for name in adversaries():
+            if name in PLAIN or covered(name, "none"):
+                yield StressCell(protection, name, "none", True, everybody)
+        for name in STRIKING:
+            is_covered = covered("", name)
+            yield StressCell(protection, AFTER, name, is_covered, everybody if is_covered else SAMPLE)
 
 
-def results(home: Path) -> list[dict[str, Any]]:
-    """Return the kept results, in the order of :func:`cases`."""
-    order = [adversary or fault for adversary, fault, _ in cases()]
-    paths = [path for path in home.glob("*.json") if path.stat().st_size]
-    found = [json.loads(path.read_text()) for path in paths]
-    return sorted(found, key=lambda one: (_head(one)["protection"] != "refuse", order.index(_name(one))))
+def run(cell: StressCell) -> dict[str, Any]:
+    """Run a cell and return its rows, the number of people and the words of the devices."""
+    result = stress(StressOptions(
+        dataset="cora", clients=cell.clients, protections=(cell.protection,),
+        adversaries=() if cell.adversary == AFTER else (cell.adversary,),
+        faults=(cell.fault,) if cell.adversary == AFTER else (), asks=COVERED if cell.covered else UNCOVERED, out=None,
+    ))  # fmt: skip
+    (said,) = result.answers.values()
+    return {"people": result.settings["nodes"], "rows": result.rows, "said": said}
 
 
-def _head(result: dict[str, Any]) -> dict[str, Any]:
-    head: dict[str, Any] = result["rows"][0]
-    return head
+def rows_of(cell: StressCell, result: Mapping[str, Any] | None) -> list[Row]:
+    """Return the rows of a result, one for each attribute and number of asks."""
+    if result is None:
+        return []
+    said = ", ".join(f"{code} {count:,}" for code, count in sorted(result["said"].items()))
+    every = ({**row, "people": result["people"], "said": said} for row in result["rows"])
+    return [{name: f"{row[name]:.6f}" if isinstance(row[name], float) else f"{row[name]}" for name in COLUMNS}
+            for row in every]  # fmt: skip
 
 
-def _name(result: dict[str, Any]) -> str:
-    head = _head(result)
-    return str(head["adversary"] if head["fault"] == "none" else head["fault"])
-
-
-def write(found: list[dict[str, Any]]) -> None:
-    """Write stress-all.csv and stress-all.md."""
-    with (RESULTS / "stress-all.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        for result in found:
-            for row in result["rows"]:
-                shown = {key: f"{value:.6f}" if isinstance(value, float) else value for key, value in row.items()}
-                writer.writerow({**shown, "people": result["settings"]["nodes"]})
-    failed = sum(not row["passed"] for result in found for row in result["rows"])
-    rows = sum(len(result["rows"]) for result in found)
-    parts = [HEAD, f"{rows - failed} of {rows} rows are what theory says, {failed} are not."]
+def page(found: Found) -> str:
+    """Return the page of the cells that have rows."""
+    there = [(cell, rows) for cell, rows in found if rows]
+    passed = [row["passed"] == "True" for _, rows in there for row in rows]
+    parts = [HEAD, f"{sum(passed)} of {len(passed)} rows are what theory says, {len(passed) - sum(passed)} are not."]
     for title, is_covered, text in ((_COVERED, True, COVERED_TEXT), (_UNCOVERED, False, UNCOVERED_TEXT)):
-        of_these = [result for result in found if _head(result)["covered"] is is_covered]
-        parts += [title, text, _table(of_these)]
-    (RESULTS / "stress-all.md").write_text("\n\n".join(parts) + "\n")
+        parts += [title, text, _table([one for one in there if one[0].covered is is_covered])]
+    return "\n\n".join(parts) + "\n"
 
 
 HEAD = """# A thousand asks: every adversary, every fault
@@ -117,44 +113,30 @@ question on the same data would get the same bytes): 1, 25/26, 24/26 ... of epsi
 times the loss of one answer. *theory* is that of 25 answers at the full budget."""
 
 
-def _table(found: list[dict[str, Any]]) -> str:
+def _table(found: Sequence[tuple[StressCell, Sequence[Row]]]) -> str:
     heads = ("protection", "people", "adversary or fault", "lists", "features", "labels", "bound", "theory", "answers",
              "said")  # fmt: skip
-    lines = [*table_head(heads)]
-    for result in found:
-        last = max(row["asks"] for row in result["rows"])
-        by_attribute = {row["attribute"]: row for row in result["rows"] if row["asks"] == last}
-        shares = {key: [100 * row[key] for row in by_attribute.values()]
+    lines = []
+    for cell, rows in found:
+        most = max(int(row["asks"]) for row in rows)
+        last = [row for row in rows if int(row["asks"]) == most]
+        shares = {key: [f"{100 * float(row[key]):.1f}" for row in last]
                   for key in ("recovered", "one_query_bound", "theory")}  # fmt: skip
-        answers = max(row["distinct_releases"] for row in by_attribute.values())
-        (said,) = result["answers"].values()
-        cells = [
-            _head(result)["protection"], f"{result['settings']['nodes']:,}", f"`{_name(result)}`",
-            *(f"{share:.1f}" for share in shares["recovered"]),
-            *("/".join(f"{share:.1f}" for share in shares[key]) for key in ("one_query_bound", "theory")),
-            f"{answers:,}", ", ".join(f"{code} {count:,}" for code, count in sorted(said.items())),
-        ]  # fmt: skip
-        lines.append(table_row(cells))
-    return "\n".join(lines)
+        answers = max(int(row["distinct_releases"]) for row in last)
+        lines.append((cell.protection, f"{int(rows[0]['people']):,}", f"`{cell.name}`", *shares["recovered"],
+                      "/".join(shares["one_query_bound"]), "/".join(shares["theory"]), f"{answers:,}",
+                      rows[0]["said"]))  # fmt: skip
+    return table(heads, lines)
 
 
-def main() -> None:
-    """Run the cases that have no result, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--home", type=Path, default=Path("runs") / "stress-all")
-    parser.add_argument("--protection", choices=("refuse", "replay"), action="append")
-    parser.add_argument("--clients", type=int)
-    parser.add_argument("--only-write", action="store_true")
-    given = parser.parse_args()
-    os.environ["OMP_NUM_THREADS"] = "1"
-    given.home.mkdir(parents=True, exist_ok=True)
-    if not given.only_write:
-        for protection in given.protection or ("refuse", "replay"):
-            for case in cases():
-                run(case, protection, given.clients, given.home)
-    write(results(given.home))
-    write_index()
+def study(home: Path) -> Study:
+    """Return the study."""
+    return Study(
+        name="stress-all", cells=list(cells()), results=Measured(home / "rows.jsonl", run),
+        keys=("protection", "adversary", "fault"), key_of=lambda cell: (cell.protection, cell.adversary, cell.fault),
+        rows_of=rows_of, page=page, columns=COLUMNS, figure="recovered",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, "stress-all", lambda home: [study(home)], lambda found, where: write_index())

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from benchmarks import RESULTS, ROOT
 from benchmarks.papers import tables
 from benchmarks.papers.agreement import ABOVE, AGREES, OFF, Accuracy, bound, figure_of, look_up
-from benchmarks.papers.agreement_page import NAME, agreement
+from benchmarks.papers.agreement_page import agreement
 from benchmarks.papers.cell_row import KEYS, CellRow, columns_of, counts, key_of, row_of
 from benchmarks.papers.curves import FIGURES, points
 from benchmarks.papers.pages import compared, markdown
@@ -157,23 +157,6 @@ def test_kept_results_are_written_again_as_they_are(tmp_path: Path) -> None:
     other_command = replace(cells[1], options=replace(cells[1].options, seed=5))
     ((_, (lost,)),) = study([other_command], Given({})).found(tmp_path)
     assert not lost["ours"]  # a result belongs to the run that its command names
-
-
-@pytest.mark.parametrize("paper", tables.PAPERS)
-def test_committed_pages_are_what_the_writer_makes(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)  # a command names a file of data from here
-    of_paper = tables.study_of(paper, HOME)
-    found = of_paper.found()
-    of_paper.write(found, tmp_path)
-    for name in (f"{paper}.md", f"{paper}.csv"):
-        assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes(), name
-    assert sum(bool(row["ours"]) for _, (row,) in found) > len(found) / 2
-
-
-def test_the_committed_page_of_the_agreement_is_what_the_writer_makes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    rows = {paper: tables.rows_in(tables.study_of(paper, HOME).found()) for paper in tables.PAPERS}
-    assert (RESULTS / NAME).read_text() == agreement(rows)
 
 
 @pytest.mark.parametrize("paper", tables.PAPERS)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks import RESULTS
 from benchmarks.papers.cell_row import row_of
 from benchmarks.papers.pages import markdown
 from benchmarks.papers.table_cell import Page, TableCell, cell_options
-from benchmarks.papers.value import page_of, study, value_cells
+from benchmarks.papers.value import value_cells
 from benchmarks.papers.value_headlines import HEADLINES, points_of
 from benchmarks.papers.value_headlines import rows_of as rows_of_headline
-from benchmarks.papers.value_page import NAME, page
+from benchmarks.papers.value_page import page
 from benchmarks.papers.value_picture import draw
 from benchmarks.papers.value_row import COLUMNS, ValueRow
-from benchmarks.study import read_rows
 
 PAGE = Page("A page", "Head.", {})
 SPLITS = "Table 3 (version text), a new split in every run"
@@ -82,9 +80,3 @@ def test_a_papers_page_has_the_null_models_of_its_runs() -> None:
     first, second = text.split("## U")
     assert "| 84.8 ± 1.2 (10) | - | - | 30.2 | 82.0 ± 1.0 | - | 84.5 ± 1.1 | +0.3 (-0.7 to +1.3) |" in first
     assert "chance |" not in second
-
-
-def test_the_committed_page_and_table_are_what_the_writer_makes(tmp_path: Path) -> None:
-    found = study(tmp_path).found()
-    assert (RESULTS / f"{NAME}.md").read_text() == page_of(found)
-    assert [row for _, rows in found for row in rows] == read_rows(RESULTS / f"{NAME}.csv")
