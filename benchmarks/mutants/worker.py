@@ -28,7 +28,7 @@ LIBRARIES = (
 OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0",
            "-m", "not slow and not deployment and not gpu and not wheel")  # fmt: skip
 MEMORY = 8 << 30  # a mutant may ask for a matrix of any size
-OUTPUT = 1 << 30
+OUTPUT = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # Ray's store is one file of a third of the memory
 
 
 def main() -> None:

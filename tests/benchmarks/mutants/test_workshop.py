@@ -39,6 +39,42 @@ def test_a_mutant_is_killed_late_or_survives_in_the_copy_alone(shop: Workshop) -
     assert not (shop.copy / ".venv").exists() and (shop.copy / "strategies" / "runs").is_dir()
 
 
+HEALTHY = """
+import os, resource, stat
+from pathlib import Path
+
+def test_room():
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] >= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 3
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        assert folder.stat().st_mode & stat.S_IXOTH
+"""
+
+
+def test_tests_have_room_for_a_store_and_a_copy_that_other_users_enter(shop: Workshop) -> None:
+    """Ray makes a file of 30 % of the memory, and one test goes on as another user."""
+    (shop.copy / "test_room.py").write_text(HEALTHY)
+    seen = shop.run(["test_room.py"], 60)
+    assert seen["code"] == 0, seen["tail"]
+
+
+def test_tests_that_fail_as_they_are_are_told_after_the_others(
+    tmp_path: Path, shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "Workshop", lambda root: shop)
+    monkeypatch.setattr(shop, "close", lambda: None)
+    (shop.copy / "test_broken.py").write_text("def test_it():\n    assert False\n")
+    monkeypatch.setattr(
+        command, "mirrored", lambda root, module: ("test_broken.py",) if "subset" not in str(module) else (TESTS,)
+    )
+    monkeypatch.setattr(command, "inputs_of", lambda root, mutant, tests: "")
+    other = "devices/sampling/binomial.py"
+    sample = [next(m for m in mutants_of(module, (ROOT / module).read_text()) if m.is_python())
+              for module in (other, MODULE)]  # fmt: skip
+    with pytest.raises(RuntimeError, match=r"test_broken.py fails without a mutant \(exit 1\)"):
+        command.Run(tmp_path / "r.jsonl", 1.0, 1).run({"devices/sampling": sample})
+    assert [found[0].module for found in read(tmp_path / "r.jsonl").values()] == [MODULE]
+
+
 def test_a_stopped_run_goes_on(tmp_path: Path, shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "Workshop", lambda root: shop)
     monkeypatch.setattr(shop, "close", lambda: None)
