@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from curator.attacks.bounds import bound_of_counts, clopper_pearson, lower_bound
+from curator.attacks.bounds import bound_of_counts, clopper_pearson, lower_bound, pick_event
 
 
 @pytest.mark.parametrize("error", [0.05, 1e-3])
@@ -59,3 +59,14 @@ def test_what_makes_no_sense() -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError):
             wrong()
+
+
+def test_the_event_is_that_of_the_highest_bound_without_a_delta() -> None:
+    first = ["a"] * 400 + ["b"] * 400 + ["c"] * 200
+    second = ["a"] * 10 + ["b"] * 12 + ["c"] * 978
+    event, bound = pick_event(first, second)
+    assert event == {"a", "b"} and bound == pytest.approx(bound_of_counts(800, 22, (1000, 1000), error=0.01))
+    assert pick_event(first, second, delta=0.2)[1] == pytest.approx(
+        bound_of_counts(800, 22, (1000, 1000), error=0.01, delta=0.2)
+    )
+    assert pick_event(second, first)[0] == {"c"}

@@ -58,6 +58,21 @@ def test_the_ratio_is_that_of_two_normal_laws() -> None:
     assert found[0, 0] == pytest.approx(inn - out)
 
 
+def test_the_rates_of_a_row_are_those_of_its_second_half() -> None:
+    signals, coins = flipped(1.0)
+    row, half = attacked(signals, coins), 30
+    guess = signals[half:] > 0.5  # the attack ranks by the one signal there is
+    inn, out = guess[coins[half:]].mean(), guess[~coins[half:]].mean()
+    assert row.auc == pytest.approx(0.5 + (inn - out) / 2, abs=0.05)
+    assert row.true_positives == pytest.approx(true_positives(*rates_of(signals, coins)), abs=1e-12)
+
+
+def rates_of(signals: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ratios of the second half by the first: of those that are in, and of the others."""
+    found, truth = ratios(signals[:30], coins[:30], signals[30:]), coins[30:]
+    return found[truth], found[~truth]
+
+
 def test_rates() -> None:
     assert true_positives(np.array([3.0, 1.0]), np.array([2.0, 0.0])) == 0.5
     assert largest_true_positives(0.05, 100.0) == pytest.approx(1.0)

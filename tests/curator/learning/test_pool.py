@@ -125,3 +125,25 @@ def test_a_late_component_joins_where_it_helps() -> None:
     np.testing.assert_allclose(found.log_probability, pooled(both, np.array(list(found.exponents.values()))), atol=1e-9)
     hidden = np.where(np.isin(np.arange(N), NODES), -1, LABELS)  # nobody to join by
     assert fit_pool({"good": GOOD}, hidden, NODES, others=others, late={"more": honest}).exponents["more"] == 0
+
+
+@pytest.mark.parametrize("strength", [0.0, 5.0])
+@pytest.mark.parametrize("soft", [None, SOFT])
+def test_exponents_are_the_optimum_whatever_the_scale_of_a_component(
+    soft: np.ndarray | None, strength: float
+) -> None:
+    other = np.eye(CLASSES)[LABELS] + RNG.normal(size=(N, CLASSES))
+    components, prior = {"large": 100 * GOOD, "small": 0.02 * other}, {"large": 0.003, "small": 1.0}
+    pool = fit_pool(components, LABELS, NODES, soft=soft, prior=prior, strength=strength)
+    told = told_classes(LABELS, NODES, soft, CLASSES)
+    stacked = np.stack([part[NODES] for part in components.values()])
+
+    def objective(exponents: np.ndarray) -> float:
+        apart = exponents - np.array(list(prior.values()))
+        return loss_of(exponents, stacked, told)[0] + strength / 2 * float(apart @ apart)
+
+    best = np.array(list(pool.exponents.values()))
+    assert (best > 0).all()
+    for factor in ((1.03, 1), (0.97, 1), (1, 1.03), (1, 0.97)):
+        assert objective(best * factor) > objective(best)
+    assert pool.nll == pytest.approx(loss_of(best, stacked, told)[0] / len(NODES))

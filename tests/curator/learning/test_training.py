@@ -15,7 +15,7 @@ import torch
 
 from curator.learning import threads
 from curator.learning.adam import Adam
-from curator.learning.training import TrainingSettings, choose_device, train
+from curator.learning.training import TrainingSettings, choose_device, train, train_on_weights
 from curator.methods import Graph
 
 
@@ -217,3 +217,21 @@ def test_the_settings_of_a_training_to_which_nothing_is_said() -> None:
     assert TrainingSettings(hidden=5, gat_loops=False).sizes == {
         "hidden": 5, "heads": 4, "loops": False, "twice": False,
     }  # fmt: skip
+
+
+def test_weights_of_classes_train_on_any_device_unless_one_is_named() -> None:
+    """One-hot weights are labels; the epoch of the smallest validation loss is kept."""
+    graph, labels, test = _graph()
+
+    def trained(epochs: int) -> tuple[int, float]:
+        settings = TrainingSettings(epochs=epochs, lr=0.1, weight_decay=0.0, gnn_dropout=0.0)
+        found = train_on_weights(graph, np.eye(3)[labels], settings=settings, classes=3, seed=1)
+        assert np.mean(found.predictions[test] == labels[test]) > 0.7
+        with torch.no_grad():
+            scores = found.model()[graph.val]
+        return found.best_epoch, torch.nn.functional.cross_entropy(scores, torch.from_numpy(labels[graph.val])).item()
+
+    best, loss = trained(60)
+    assert 5 < best < 60 and trained(best) == (best, pytest.approx(loss, abs=1e-6))
+    for epochs in (best - 3, best - 1):
+        assert trained(epochs)[1] > loss

@@ -11,6 +11,7 @@ from curator.linear.propagation import (
     label_propagation,
     mean_matrix,
     propagate,
+    spread_rows,
 )
 
 
@@ -73,3 +74,17 @@ def test_a_node_that_no_label_reaches_gets_the_most_frequent_class() -> None:
     alone = csr_array((4, 4), dtype=np.float32)
     labels = np.array([2, 2, 1, -1])
     assert label_propagation(alone, labels, np.arange(3), classes=3)[3] == 2
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 5])
+def test_rows_spread_by_means_and_known_ones_are_restored(steps: int) -> None:
+    sparse, dense = _graph()
+    mean = dense / np.maximum(dense.sum(axis=1, keepdims=True), 1)
+    sources = np.array([0, 3, 4, 11])
+    known = np.random.default_rng(2).random((4, 3)).astype(np.float32)
+    expected = np.zeros((30, 3))
+    expected[sources] = known
+    for _ in range(steps):
+        expected = mean @ expected
+        expected[sources] = known
+    np.testing.assert_allclose(spread_rows(sparse, known, sources, steps), expected, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Everything that a method's class declares: defaults of its parameters, grids of a search, flags.
+"""Everything that a method's class declares: parameters, defaults and when they are read, options, grids, flags.
 
 python -m tests.curator.methods.declared     write declared.json again, after a change that is meant
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 from curator import methods
 from curator.methods import Method
+from curator.methods.parameters import ABOVE_0
 
 PATH = Path(__file__).with_name("declared.json")
 
@@ -26,7 +27,9 @@ def declared(method: type[Method]) -> dict[str, Any]:
     for entry in fields(method):  # type: ignore[arg-type]
         if entry.default_factory is not MISSING:
             found[entry.name] = entry.default_factory()
-    return json.loads(json.dumps(found, sort_keys=True))
+    found["options"] = sorted(method.options)
+    found["read"] = {entry.name: dict(entry.metadata) for entry in fields(method) if entry.metadata}  # type: ignore[arg-type]
+    return json.loads(json.dumps(found, sort_keys=True, default=lambda value: "above 0" if value is ABOVE_0 else None))
 
 
 def _plain(value: Any) -> bool:

@@ -7,10 +7,10 @@ from curator.posterior.told import Told, told
 from tests.curator.posterior.worlds import SPLIT, world
 
 
-def fitted(evidence: Told, **more: int) -> SparsePosterior:
+def fitted(evidence: Told, **more: float) -> SparsePosterior:
     return fit_block_model(
         evidence.links, evidence.people.log_probability, evidence.own(evidence.train),
-        evidence.class_estimates(evidence.train), evidence.scores, seed=0, **more,
+        evidence.class_estimates(evidence.train), evidence.scores, seed=0, **more,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -43,3 +43,9 @@ def test_a_heterophilous_graph_is_read_the_other_way() -> None:
 def test_one_round_is_reported_as_such() -> None:
     model = fitted(told(*world()[:2]), rounds=1)
     assert model.rounds == 1 and model.stopped == "largest number of rounds"
+
+
+def test_tempered_messages_say_less() -> None:
+    evidence = told(*world(epsilon=2.5, words=0.14)[:2])
+    spread = [np.ptp(fitted(evidence, temper=temper, rounds=1).beliefs.total, axis=1).mean() for temper in (1.0, 0.5)]
+    assert spread[1] < 0.9 * spread[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -99,4 +100,17 @@ def test_the_devices_that_answered_in_a_collection_are_counted_once(tmp_path: Pa
     for name in ("text", "missing"):
         with pytest.raises(LedgerDamaged, match=f"{name} cannot be read"):
             schema.answered(tmp_path / name, "first")
+    assert not (tmp_path / "missing").exists()
+
+
+def test_a_connection_is_used_by_every_thread(tmp_path: Path) -> None:
+    """Flower answers messages in threads of its own."""
+    schema.create(tmp_path / "ledger", Header(epoch=4))
+    db, header = schema.connect(tmp_path / "ledger", "FULL")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: db.execute("PRAGMA synchronous").fetchone()).result() == (2,)
+    assert header == Header(epoch=4) and db.isolation_level is None
+    db.close()
+    with pytest.raises(sqlite3.OperationalError):
+        schema.connect(tmp_path / "missing", "FULL")
     assert not (tmp_path / "missing").exists()

@@ -33,6 +33,10 @@ def lists() -> list[tuple[int, ...]]:
     return [tuple(j + 1 for j, bit in enumerate(bits) if bit) for bits in product((0, 1), repeat=N - 1)]
 
 
+def test_everybody_chooses_from_two() -> None:
+    assert {vote().values_of(device) for device in range(N)} == {2}
+
+
 def test_the_level_is_the_difference_of_the_scores_on_a_grid() -> None:
     asked = vote()
     nats = math.log((0.6 + 0.2) / 0.2)  # ln of (h + (1 - h) / C) / ((1 - h) / C)

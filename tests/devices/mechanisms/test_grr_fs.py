@@ -15,7 +15,7 @@ import pytest
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import GRRFS, subset_mixture
-from devices.mechanisms.exact_loss import probability_threshold
+from devices.mechanisms.exact_loss import ONE, probability_threshold
 from devices.noise import NoiseStream
 
 
@@ -323,6 +323,11 @@ def test_parameters_out_of_range() -> None:
     for lies in ((), (lie, lie), (0,), (float(lie),), [lie]):
         with pytest.raises(ValueError, match="a threshold for each of its 1 sizes of domain"):
             GRRFS(lies, (2, 2), 1, 2)  # type: ignore[arg-type]
+    threes = ONE * 2 // 3  # from here on, another of three values is as likely as the true one
+    assert GRRFS((lie, threes - 1), (2, 3), 1, 4).lies == (lie, threes - 1)
+    for lies in ((lie, threes + 1), (ONE // 2, 1), (ONE // 2, threes + 1)):
+        with pytest.raises(ValueError, match="does not favour the truth"):
+            GRRFS(lies, (2, 3), 1, 4)
     for wrong in (
         {"domains": (2, True)}, {"domains": (2, 2.0)}, {"domains": [2, 2]},
         {"lies": (1 << 63,)}, {"columns": 3}, {"block": 2}, {"block": 0}, {"block": 1 << 40, "columns": 1 << 41},

@@ -152,7 +152,9 @@ def test_a_gaussian_that_is_none() -> None:
             AnalyticGaussian.from_epsilon(1.0, delta=delta, d=3)
         with pytest.raises(ValueError, match="delta must lie between 0 and 1"):
             AnalyticGaussian(1 << 36, delta, 3)
-    for deviation in (0, 100, 1 << 69):
+    for deviation in ((1 << 30), (1 << 68) - 1):
+        assert AnalyticGaussian(deviation, 1e-5, 3).deviation == deviation
+    for deviation in (0, 100, (1 << 30) - 1, 1 << 68):
         with pytest.raises(ValueError, match="the deviation must be"):
             AnalyticGaussian(deviation, 1e-5, 3)
     with pytest.raises(ValueError, match="epsilon must be"):

@@ -37,6 +37,9 @@ def test_law_loss_estimate_variance(k: int, epsilon: float, size: int, law) -> N
         assert lost == 0 and sum(drawn.values()) == pytest.approx(1, abs=1e-12)
         stated = {report.tobytes(): math.exp(table[value, at]) for at, report in enumerate(reports)}
         assert drawn == pytest.approx(stated, abs=1e-12)
+    for at, report in enumerate(reports):  # what a report says for one value against another
+        evidence = mechanism.evidence(report)
+        assert evidence - evidence[0] == pytest.approx(table[:, at] - table[0, at], abs=1e-9)
     loss = mechanism.loss()
     assert loss.bit == loss.vector == epsilon  # rounded up to the ninth digit, and never above what was asked for
     assert loss.bit == pytest.approx(float(np.max(table[:, None] - table[None])), abs=2e-9)  # attained

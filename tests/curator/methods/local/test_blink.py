@@ -207,6 +207,7 @@ def test_fp_blink_averages_features_by_blinks_posterior(times: int) -> None:
     literal = _literal(reports, noisy)
     graph = FPBlink(l=times, scaling="literal").reconstruct(reports, public)
     assert np.array_equal(_matrix(graph) > 0, literal > 0.5)
+    assert graph.notes["potential_links"] == np.count_nonzero(literal >= 0.5) / 2
     weights = np.where(literal >= 0.5, literal, 0) + np.eye(N)
     expected = np.unpackbits(reports.features, axis=1, count=D).astype(float)
     for _ in range(times):

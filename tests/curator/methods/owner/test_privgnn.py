@@ -104,6 +104,18 @@ def test_pate_counts_every_teacher_that_has_a_label(kind: type[PateG]) -> None:
     assert (kind(teachers=1).teachers, kind(teachers=10_000).teachers, kind().teachers) == (1, 10_000, 20)
 
 
+@pytest.mark.parametrize("kind", [PateG, PateM])
+def test_a_teacher_with_some_labels_votes_and_one_without_does_not(kind: type[PateG]) -> None:
+    graph = private_graph(owned())
+    method = kind(queries=20, teachers=3)
+    part_of = method.parts(60, noise_seed=1)
+    labels = np.where((part_of == 0) | (np.arange(60) % 2 == 0), -1, graph.labels)
+    partly = PlainGraph(graph.features, graph.indptr, graph.indices, labels)
+    votes = method.votes(partly, private_graph(owned(40, seed=1)), np.arange(20), SageSettings(hidden=4, epochs=2),
+                         classes=3, noise_seed=1, training_seed=2)  # fmt: skip
+    np.testing.assert_array_equal(votes.sum(1), 2)
+
+
 def test_everybody_draws_their_own_part() -> None:
     """Lengths vary as a binomial's, and nobody moves because somebody else joins; in a cut list many would."""
     method = PateM(teachers=20)
