@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from curator.attacks.audit_row import AuditRow, Effort
-from curator.attacks.examples import Example
+from curator.attacks.examples import Example, examples
 from curator.attacks.mechanism_audit import audit_mechanism
 from devices.facts import PublicFacts
 from devices.mechanisms import GRR, GRRFS, Degree, Laplace, Loss, Mechanism, MultiBit, OneBit, RandomizedResponse, every
@@ -178,6 +178,20 @@ def test_trials_alone_catch_noise_that_is_known() -> None:
     rows = audit_mechanism(GRR, Effort(trials=400, rows=50), stream=lambda key: NoiseStream(bytes(32)), given=grr)
     found = failing(rows)
     assert found["bit"].lower_bound is not None and found["bit"].lower_bound > 2
+
+
+def test_every_mechanism_with_a_budget_is_audited_in_two_sizes_and_several_ranges() -> None:
+    """Three settings each; GRR and GRR-FS read no range, so that two of them are the same."""
+    found = {name: [len(of_size) for of_size in examples(kind)] for name, kind in every().items()}
+    made = {name: sizes for name, sizes in found.items() if not hasattr(every()[name], "audit_examples")}
+    assert made == {
+        **dict.fromkeys(("randomized_response", "degree", "group_degrees", "noisy_row", "one_bit"), [3, 3]),
+        **dict.fromkeys(("multi_bit", "laplace", "analytic_gaussian"), [3, 3]), "grr": [2, 2], "grr_fs": [2, 2],
+        **dict.fromkeys(("clear_adjacency", "clear_features", "clear_label"), []),
+    }  # fmt: skip
+    for kind in (every()[name] for name in made if made[name]):
+        for example in (each for of_size in examples(kind) for each in of_size):
+            assert example.mechanism.agrees_with(example.facts)
 
 
 def test_a_mechanism_may_bring_its_own_examples() -> None:

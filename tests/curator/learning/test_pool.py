@@ -129,9 +129,7 @@ def test_a_late_component_joins_where_it_helps() -> None:
 
 @pytest.mark.parametrize("strength", [0.0, 5.0])
 @pytest.mark.parametrize("soft", [None, SOFT])
-def test_exponents_are_the_optimum_whatever_the_scale_of_a_component(
-    soft: np.ndarray | None, strength: float
-) -> None:
+def test_exponents_are_the_optimum_whatever_the_scale_of_a_component(soft: np.ndarray | None, strength: float) -> None:
     other = np.eye(CLASSES)[LABELS] + RNG.normal(size=(N, CLASSES))
     components, prior = {"large": 100 * GOOD, "small": 0.02 * other}, {"large": 0.003, "small": 1.0}
     pool = fit_pool(components, LABELS, NODES, soft=soft, prior=prior, strength=strength)

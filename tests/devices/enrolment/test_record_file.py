@@ -102,7 +102,9 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
 
 def test_other_facts_are_named_and_no_other_are_taken(tmp_path: Path) -> None:
     for facts in ({**FACTS, "more": 1}, ["n", "d", "classes"], "n", 3):
-        with pytest.raises(ValueError, match="only class_names, classes, d, domains, feature_high, feature_low, n belong"):
+        with pytest.raises(
+            ValueError, match="only class_names, classes, d, domains, feature_high, feature_low, n belong"
+        ):
             read_own_data(write(tmp_path, {"1": RECORD}, facts))
     for name in FACTS:
         for wrong in ({**FACTS, name: 4.0}, {**FACTS, name: True}, {**FACTS, name: "4"}):

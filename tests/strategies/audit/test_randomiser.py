@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategies.audit.randomiser import MOST_VALUES, RandomiserOptions, audit_named, sampled
+from strategies.audit.randomiser import MOST_VALUES, RandomiserOptions, audit_named, sampled, seeded
 
 CODE = """
 import math, random
@@ -40,6 +40,15 @@ def test_one_seed_gives_one_row_and_the_global_states_are_put_back() -> None:
         rows = audit_named(asked)
         assert rows == audit_named(asked) and rows[0].passed
         assert random.getstate() == state and np.random.get_state()[2] == places
+
+
+def test_a_seed_of_any_size_seeds_numpy_too() -> None:
+    for seed in (0, 7, (1 << 32) - 1, 1 << 32, (1 << 64) + 5):
+        before = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]
+        with seeded(seed):
+            found = random.random(), np.random.random()
+        assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # type: ignore[index, union-attr]
+        assert found == (random.Random(seed).random(), np.random.RandomState(seed % (1 << 32)).random())
 
 
 def test_an_event_is_counted_and_its_law_follows() -> None:

@@ -36,3 +36,9 @@ def test_a_search_never_sees_the_truth_about_validation_or_test_people(populatio
     assert trial.score(graph, TrainingSettings(), right) == (0.25, 1.0)
     wrong = Told(predictions=(population.labels + 1) % population.facts.classes)
     assert trial.score(graph, TrainingSettings(), wrong) == (0.25, 0.0)
+
+
+def test_a_trial_prints_seeds_and_no_data(population: Population) -> None:
+    split = make_split("random", population, 0)
+    public = PublicKnowledge(population.facts, split, np.full(len(population), -1))
+    assert repr(Trial(population, split, public, None)) == "Trial(seed=0, device='cpu', digest='')"

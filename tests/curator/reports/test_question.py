@@ -1,0 +1,78 @@
+"""Questions with other mechanisms, what identifies them, and budgets that are none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curator.reports.question import Budget, Question, keys_of
+from devices.mechanisms import GRR, Degree, RandomizedResponse
+from devices.query import Ask, Query
+
+ROW, DEGREE, LABEL = (
+    RandomizedResponse.from_epsilon(1.0, n=9), Degree.from_epsilon(1.0, n=9), GRR.from_epsilon(1.0, categories=3)
+)  # fmt: skip
+PLAN = ((Ask("adjacency", (ROW, DEGREE)), Ask("label", (LABEL,))), (Ask("adjacency", (ROW,)),))
+QUESTION = Question(Query("c", PLAN, 1), np.array([1, 4]), part=3)
+
+
+def test_everybody_is_asked_in_one_part_unless_told() -> None:
+    question = Question(Query("c", PLAN))
+    assert question.devices is None and question.part == 0
+
+
+def test_a_sampler_is_that_of_each_mechanism_that_has_it() -> None:
+    other = QUESTION.with_sampler(2)
+    (first, label), (second,) = other.query.plan
+    assert first.mechanisms == (replace(ROW, sampler=2), DEGREE) and second.mechanisms == (replace(ROW, sampler=2),)
+    assert label.mechanisms == (LABEL,)
+    assert (other.query.collection, other.query.stage, other.part) == ("c", 1, 3) and other.devices is QUESTION.devices
+    assert other.with_sampler(1).query == QUESTION.query
+    assert QUESTION.with_sampler(1) is QUESTION and QUESTION.with_sampler(9) is QUESTION
+
+
+def test_a_key_names_the_question_and_its_people_and_no_collection() -> None:
+    def key(**changed: Any) -> object:
+        return keys_of([replace(QUESTION, **changed)])
+
+    same = replace(QUESTION.query, collection="other")
+    assert key(query=same) == key() == key(part=7) == key(devices=np.array([1, 4], np.int32))
+    different = [
+        key(query=replace(QUESTION.query, stage=0)), key(query=QUESTION.with_sampler(2).query), key(devices=None),
+        key(devices=np.array([1, 5])), key(devices=np.array([], np.int64)), keys_of([QUESTION, QUESTION]), keys_of([]),
+    ]  # fmt: skip
+    assert all(each != key() for each in different) and len({*different}) == len(different)
+
+
+def test_the_budget_that_nobody_gives() -> None:
+    assert asdict(Budget()) == {
+        "epsilon": 8.0, "eps_adjacency": None, "eps_features": None, "eps_labels": None, "feature_share": 0.1,
+        "public_features": False, "private_labels": False, "reporting": "both", "label_mechanism": "grr",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["epsilon", "eps_adjacency", "eps_features", "eps_labels"])
+def test_budgets_that_are_none(name: str) -> None:
+    for value in (0.0, -1.0, math.nan, -math.inf):
+        with pytest.raises(ValueError, match=f"--{name.replace('_', '-')} must be a finite number above 0"):
+            Budget(**{name: value})  # type: ignore[arg-type]
+    assert getattr(Budget(**{name: 1e-9}), name) == 1e-9  # type: ignore[arg-type]
+    if name in ("eps_features", "eps_labels"):  # in clear
+        assert getattr(Budget(**{name: math.inf}), name) == math.inf  # type: ignore[arg-type]
+    else:
+        with pytest.raises(ValueError, match="finite"):
+            Budget(**{name: math.inf})  # type: ignore[arg-type]
+
+
+def test_shares_and_ends_outside_their_range() -> None:
+    assert (Budget(feature_share=0.0).feature_share, Budget(feature_share=0.999).feature_share) == (0.0, 0.999)
+    for share in (-0.001, 1.0, math.nan):
+        with pytest.raises(ValueError, match="--feature-share must be 0 or more and below 1"):
+            Budget(feature_share=share)
+    assert Budget(reporting="one-end").reporting == "one-end"
+    with pytest.raises(ValueError, match="--reporting must be both or one-end, not 'none'"):
+        Budget(reporting="none")  # type: ignore[arg-type]
