@@ -1,22 +1,19 @@
-"""``docs/results/privgnn.md`` from the tables of ``tables_privgnn.py``, the benchmarks and the rotated basis (kept).
-
-python -m benchmarks.papers.privgnn_page
-"""
+"""``docs/results/privgnn.md`` from the tables of ``tables_privgnn.py``, the benchmarks and the rotated basis (kept)."""
 
 from __future__ import annotations
 
-import csv
 import statistics
 from collections.abc import Iterator, Sequence
 
 from benchmarks import RESULTS, markdown
 from benchmarks.papers.agreement import published
 from benchmarks.speed import measured
+from benchmarks.study import Row, read_rows
 from curator.privacy.accountant import LabelRelease, figure_of, printed_by
 from curator.teachers.answering import Teaching
 from strategies.results.averages import spread
 
-Rows = list[dict[str, str]]
+Rows = Sequence[Row]
 
 HEAD = """# PrivGnn: accuracy, and what a label may be worth
 
@@ -118,15 +115,6 @@ is what they lose together.
 """
 
 
-def read(name: str) -> Rows:
-    """Return the rows of a file of results, none if it is missing."""
-    path = RESULTS / name
-    if not path.is_file():
-        return []
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Return a table with a line end after it."""
     return markdown.table(heads, lines) + "\n"
@@ -146,9 +134,9 @@ def mean(group: Rows, column: str, digits: int = 3) -> str:
     return f"{statistics.fmean(found):.{digits}f}" + ("" if apart is None else f" ± {apart:.{digits}f}")
 
 
-def grouped(found: Rows, *keys: str) -> dict[tuple[str, ...], Rows]:
+def grouped(found: Rows, *keys: str) -> dict[tuple[str, ...], list[Row]]:
     """Return the rows by the values of some columns, in the order in which they come."""
-    groups: dict[tuple[str, ...], Rows] = {}
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in found:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
     return groups
@@ -240,9 +228,8 @@ def rotated(rows: Rows) -> str:
     return ROTATED.format(seeds=" or ".join(map(str, sorted(counts)))) + table(heads, lines)
 
 
-def page() -> str:
+def page(found: Rows) -> str:
     """Return the page."""
-    found = read("privgnn.csv")
     main = [row for row in of_privgnn(found, "posterior") if row["gamma"] == "0.3" and row["queries"] == "1000"]
     text = HEAD + stated(main, "K", "lambda") + PERFECT
     lines = [[*key, str(len(g)), mean(g, "pseudo_labels"), mean(g, "ceiling"), mean(g, "accuracy")]
@@ -261,15 +248,6 @@ def page() -> str:
     ]  # fmt: skip
     text += OTHERS + table(("method", "lambda", "n", "teachers", "labels", "student", "holds", "printed"), lines)
     heads = ("data", "K", "queries", "gamma", "lambda", "paper", "ours", "label", "vector", "printed")
-    text += ABSENT + table(heads, list(unavailable())) + rotated(read("privgnn-rotated.csv"))
+    text += ABSENT + table(heads, list(unavailable())) + rotated(read_rows(RESULTS / "privgnn-rotated.csv"))
     seen = [[row[name] for name in measured.COLUMNS] for row in measured.rows()]
     return text + SPEED + table(measured.COLUMNS, seen) + unfinished(found) + SECRET
-
-
-def write() -> None:
-    """Write the page."""
-    (RESULTS / "privgnn.md").write_text(page())
-
-
-if __name__ == "__main__":
-    write()

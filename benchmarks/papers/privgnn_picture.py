@@ -5,19 +5,19 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from benchmarks.study import Row
 from strategies.results.averages import spread
 
 _QUERIES = 1000  # the most that the paper asks
 
 
-def picture(rows: list[dict[str, Any]], baselines: Sequence[str], path: Path) -> None:
+def picture(baselines: Sequence[str], rows: Sequence[Row], path: Path) -> None:
     """Draw accuracy against the epsilon that holds for the label: means over the draws, with their spread.
 
     Args:
-        rows: One a student.
         baselines: The methods without privacy, a level line each.
+        rows: One a student.
         path: Of the picture.
     """
     import matplotlib
@@ -28,15 +28,15 @@ def picture(rows: list[dict[str, Any]], baselines: Sequence[str], path: Path) ->
     figure, axes = pyplot.subplots(figsize=(7, 4.4))
     groups: dict[str, dict[float, list[float]]] = {}
     for row in rows:
-        if row.get("label") is not None and row["queries"] == _QUERIES:
+        if row["label"] and row["queries"] == f"{_QUERIES}":
             name = f"PrivGnn K={row['K']}, gamma {row['gamma']}" if row["method"] == "privgnn" else row["method"]
-            groups.setdefault(name, {}).setdefault(row["label"], []).append(row["accuracy"])
+            groups.setdefault(name, {}).setdefault(float(row["label"]), []).append(float(row["accuracy"]))
     for name, points in groups.items():
         at = sorted(points)
         means, spreads = [statistics.fmean(points[x]) for x in at], [spread(points[x]) or 0.0 for x in at]
         axes.errorbar(at, means, yerr=spreads, marker="o", markersize=4, linewidth=1, capsize=2, label=name)
     for method, style in zip(baselines, ("--", ":", "-."), strict=True):
-        values = [row["accuracy"] for row in rows if row["method"] == method]
+        values = [float(row["accuracy"]) for row in rows if row["method"] == method]
         if values:
             label = f"{method}, no privacy"
             axes.axhline(statistics.fmean(values), color="0.5", linestyle=style, linewidth=1, label=label)

@@ -7,36 +7,29 @@ noise where the paper's published code does, on log-softmax scores: no guarantee
 ``perfect`` no teacher is asked: the noise is put on the truth, surely known, so that no
 teachers of the stated algorithm can do better.
 
-    make tables            (or: python -m benchmarks.papers.tables_privgnn [--home DIR] [--workers 2] [--draws 10])
+    make tables            (or: python -m benchmarks.papers.tables_privgnn [--home DIR] [--workers 2] [--pages-only])
 
 ``DIR`` keeps the teachers (1,000 a set: some 15 minutes of one core at K = 300, 45 at 750)
-and the rows that are done (20 seconds a student): what was stopped goes on there. Every
-table says how many draws its means are of. ``--only-write`` writes what is there; ``--part
-1/2`` and ``--part 2/2`` divide the students among two processes that share ``DIR``. Writes
-privgnn.csv, privgnn.png and privgnn.md beside the other results.
+and the results that are done (20 seconds a student): what was stopped goes on there. Every
+table says how many draws its means are of.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import json
-import multiprocessing
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from benchmarks import RESULTS
-from benchmarks.papers import privgnn_page
 from benchmarks.papers.agreement import published
 from benchmarks.papers.index import write_index
+from benchmarks.papers.privgnn_page import page
 from benchmarks.papers.privgnn_picture import picture
+from benchmarks.study import Found, Measured, Row, Study, main
 from curator.learning.training import TrainingSettings
 from curator.methods.owner.owner import B1, B2, B1Sampled, private_graph
 from curator.methods.owner.pate import PateG, PateM
@@ -51,19 +44,19 @@ from strategies.people.private_and_public import divide
 from strategies.runs.teachers import Classroom
 
 LAMBDAS = (0.1, 0.2, 0.4, 0.8, 1.0)
-MOST = 1000
+MOST, DRAWS = 1000, 10
 DELTA, CLASSES = 1e-4, 10
 TRAINING = TrainingSettings(gnn="sage", **PrivGnn.training_defaults)
 SETTINGS = SageSettings()
 BASELINES = {"b1": B1, "b1-sampled": B1Sampled, "b2": B2}
 VOTING = {"pate-g": PateG, "pate-m": PateM}
-COLUMNS = ("method", "K", "gamma", "scores", "queries", "lambda", "draw", "teachers", "pseudo_labels", "ceiling",
-           "accuracy", "paper", "printed", "label", "vector")  # fmt: skip
+KEYS = ("method", "K", "gamma", "scores", "queries", "lambda", "draw")
+COLUMNS = (*KEYS, "teachers", "pseudo_labels", "ceiling", "accuracy", "paper", "printed", "label", "vector")
 
 
 @dataclass(frozen=True)
 class StudentRun:
-    """A student: its labels' method, their number and their noise."""
+    """A student: its labels' method, their number and their noise; ``turn`` is its place in the order of training."""
 
     method: str
     draw: int
@@ -72,6 +65,15 @@ class StudentRun:
     neighbours: int = 0
     gamma: float = 0.3
     scores: str = ""
+    turn: int = field(default=0, compare=False)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Values of :data:`KEYS`."""
+        if self.method in BASELINES:
+            return self.method, "", "", "", "", "", f"{self.draw}"
+        ours = (f"{self.neighbours or ''}", f"{self.gamma}", self.scores) if self.method == "privgnn" else ("", "", "")
+        return self.method, *ours, f"{self.queries}", f"{self.lambda_}", f"{self.draw}"
 
 
 class Data:
@@ -118,9 +120,8 @@ def votes(method: str) -> Any:
                                   noise_seed=found.noise_seed, training_seed=found.training_seed)  # fmt: skip
 
 
-def run(task: tuple[Path, StudentRun]) -> dict[str, Any]:
-    """Train one student and return its accuracies."""
-    home, cell = task
+def run(home: Path, cell: StudentRun) -> dict[str, Any]:
+    """Train one student and return its accuracies; ``home`` has the teachers."""
     torch.set_num_threads(1)
     found = data()
     noise_seed, training_seed = found.seeds(cell.draw)
@@ -153,56 +154,64 @@ def accuracy(predictions: Any, found: Data) -> float:
     return float(np.mean(predictions[found.scored] == found.truth[found.scored]))
 
 
-def stages(draws: int) -> list[list[StudentRun]]:
-    """Return the students in the order of training: every setting once, then more draws."""
-    everywhere = [range(min(draws, 1)), range(1, min(draws, 3)), range(min(draws, 3), draws)]
-    in_the_paper = [range(min(draws, 1)), range(1, min(draws, 5)), range(min(draws, 5), draws)]
-    return [
-        list(stage)
-        for first, then in zip(in_the_paper, everywhere, strict=True)
-        for stage in (_with_figures(first), _others(then, 500), _others(then, MOST))
-    ]
+def students(draws: int = DRAWS) -> list[StudentRun]:
+    """Return the students in the order of the table; every setting is trained once, then come more draws."""
+    found = []
+    for late, (first, then) in enumerate(zip(_parts(draws, 1, 5), _parts(draws, 1, 3), strict=True)):
+        found += list(_with_figures(first, 3 * late))
+        found += [*_others(then, 500, 3 * late + 1), *_others(then, MOST, 3 * late + 2)]
+    return sorted(found, key=lambda c: (c.method != "privgnn", c.method, c.scores == "log-posterior", -c.gamma,
+                                        c.neighbours, c.queries, c.lambda_, c.draw))  # fmt: skip
 
 
-def _with_figures(draws: Iterable[int]) -> Iterator[StudentRun]:
+def _parts(draws: int, *ends: int) -> list[range]:
+    """Return the numbers of the draws, divided at these ends."""
+    places = [0, *(min(draws, end) for end in ends), draws]
+    return [range(start, end) for start, end in zip(places, places[1:], strict=False)]
+
+
+def _with_figures(draws: Iterable[int], turn: int) -> Iterator[StudentRun]:
     for draw in draws:
         for scores in ("posterior", "log-posterior"):
             for neighbours in (300, 750):
                 for lambda_ in LAMBDAS:
-                    yield StudentRun("privgnn", draw, MOST, lambda_, neighbours, 0.3, scores)
+                    yield StudentRun("privgnn", draw, MOST, lambda_, neighbours, 0.3, scores, turn)
         for lambda_ in LAMBDAS:
-            yield StudentRun("privgnn", draw, MOST, lambda_, 0, 0.3, "perfect")
+            yield StudentRun("privgnn", draw, MOST, lambda_, 0, 0.3, "perfect", turn)
 
 
-def _others(draws: Iterable[int], queries: int) -> Iterator[StudentRun]:
+def _others(draws: Iterable[int], queries: int, turn: int) -> Iterator[StudentRun]:
     settings = ((300, 0.3), (750, 0.3), (300, 0.1)) if queries < MOST else ((300, 0.1),)
     for draw in draws:
         for neighbours, gamma in settings:
             for lambda_ in LAMBDAS:
-                yield StudentRun("privgnn", draw, queries, lambda_, neighbours, gamma, "posterior")
+                yield StudentRun("privgnn", draw, queries, lambda_, neighbours, gamma, "posterior", turn)
         if queries == MOST:
             continue
         for method in VOTING:
             for lambda_ in LAMBDAS:
-                yield StudentRun(method, draw, MOST, lambda_)
+                yield StudentRun(method, draw, MOST, lambda_, turn=turn)
         for method in BASELINES:
-            yield StudentRun(method, draw)
+            yield StudentRun(method, draw, turn=turn)
 
 
-class Done:
-    """The finished rows, a line each in a file that only grows."""
+@dataclass(frozen=True)
+class Taught(Measured):
+    """Results of students; their teachers are trained first, on all processors."""
 
-    def __init__(self, home: Path) -> None:
-        self.path = home / "rows.jsonl"
-        self.found: dict[StudentRun, dict[str, Any]] = {}
-        for line in self.path.read_text().splitlines() if self.path.is_file() else ():
-            entry = json.loads(line)
-            self.found[StudentRun(**entry["cell"])] = entry["row"]
-
-    def add(self, cell: StudentRun, row: dict[str, Any]) -> None:
-        self.found[cell] = row
-        with self.path.open("a") as file:
-            file.write(json.dumps({"cell": asdict(cell), "row": row}) + "\n")
+    def run(self, cells: Sequence[StudentRun], *, workers: int, until: float) -> None:
+        """Train the missing teachers, then the missing students."""
+        needed: dict[tuple[int, float], int] = {}
+        for cell, result in zip(cells, self.found(cells), strict=True):
+            if result is None and cell.method == "privgnn" and cell.neighbours:
+                key = cell.neighbours, cell.gamma
+                needed[key] = max(cell.queries, needed.get(key, 0))
+        for (neighbours, gamma), queries in needed.items():
+            room = classroom(self.file.parent, neighbours, gamma)
+            there = f"{room.trained(queries)} of {queries} teachers are there"
+            print(f"K={neighbours}, gamma {gamma:g}: {there}", flush=True)
+            room.posteriors(queries, workers=workers)
+        super().run(cells, workers=workers, until=until)
 
 
 @cache
@@ -223,73 +232,35 @@ def paper(cell: StudentRun) -> float | None:
     return None
 
 
-def whole(cell: StudentRun, row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with its setting and its loss."""
-    full = {"method": cell.method, "draw": cell.draw, "paper": paper(cell), **row}
-    if cell.method in BASELINES:
-        return full
-    found = cost(cell.method, cell.queries, cell.lambda_, cell.gamma)
-    full |= {"queries": cell.queries, "lambda": cell.lambda_, "printed": found.printed.epsilon}
-    if cell.method == "privgnn":
-        full |= {"K": cell.neighbours or None, "gamma": cell.gamma, "scores": cell.scores, "ceiling": found.ceiling}
-    if cell.scores in ("posterior", ""):
-        full |= {"label": found.holds.label, "vector": found.holds.vector}
-    return full
+def rows_of(cell: StudentRun, result: dict[str, Any] | None) -> list[Row]:
+    """Return the row of a result, with its setting and its loss."""
+    if result is None:
+        return []
+    full = {**dict(zip(KEYS, cell.key, strict=True)), "paper": paper(cell), **result}
+    if cell.method not in BASELINES:
+        found = cost(cell.method, cell.queries, cell.lambda_, cell.gamma)
+        full["printed"] = found.printed.epsilon
+        if cell.method == "privgnn":
+            full["ceiling"] = found.ceiling
+        if cell.scores in ("posterior", ""):
+            full |= {"label": found.holds.label, "vector": found.holds.vector}
+    return [{name: "" if full.get(name) is None else f"{full[name]}" for name in COLUMNS}]
 
 
-def write(done: Done, draws: int) -> None:
-    """Write privgnn.csv, privgnn.png and privgnn.md from the finished rows."""
-    order = sorted(
-        (cell for stage in stages(draws) for cell in stage if cell in done.found),
-        key=lambda c: (c.method != "privgnn", c.method, c.scores == "log-posterior", -c.gamma, c.neighbours, c.queries,
-                       c.lambda_, c.draw),
+def page_of(found: Found) -> str:
+    """Return the page of the rows."""
+    return page([row for _, rows in found for row in rows])
+
+
+def study(home: Path) -> Study:
+    """Return the study."""
+    return Study(
+        name="privgnn", cells=students(), results=Taught(home / "rows.jsonl", partial(run, home)), keys=KEYS,
+        key_of=lambda cell: cell.key, rows_of=rows_of, page=page_of, columns=COLUMNS, picture="privgnn.png",
+        draw=partial(picture, tuple(BASELINES)),
     )  # fmt: skip
-    rows = [whole(cell, done.found[cell]) for cell in order]
-    with (RESULTS / "privgnn.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
-    picture(rows, tuple(BASELINES), RESULTS / "privgnn.png")
-    privgnn_page.write()
-    write_index()
-
-
-def _part(text: str) -> tuple[int, int]:
-    number, _, parts = text.partition("/")
-    return int(number), int(parts)
-
-
-def main() -> None:
-    """Train the missing students and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--home", type=Path, default=Path("runs/tables-privgnn"))
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--part", type=_part, default=(1, 1), metavar="I/N")
-    parser.add_argument("--only-write", action="store_true")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
-    given.home.mkdir(parents=True, exist_ok=True)
-    done = Done(given.home)
-    for stage in [] if given.only_write else stages(given.draws):
-        missing = [cell for cell in stage[given.part[0] - 1 :: given.part[1]] if cell not in done.found]
-        needed: dict[tuple[int, float], int] = {}
-        for cell in missing:
-            if cell.method == "privgnn" and cell.neighbours:
-                key = cell.neighbours, cell.gamma
-                needed[key] = max(cell.queries, needed.get(key, 0))
-        for (neighbours, gamma), queries in needed.items():
-            room = classroom(given.home, neighbours, gamma)
-            there = f"{room.trained(queries)} of {queries} teachers are there"
-            print(f"K={neighbours}, gamma {gamma:g}: {there}", flush=True)
-            room.posteriors(queries, workers=given.workers)
-        with ProcessPoolExecutor(given.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            futures = {pool.submit(run, (given.home, cell)): cell for cell in missing}
-            for future in as_completed(futures):
-                done.add(futures[future], future.result())
-                print(futures[future], done.found[futures[future]], flush=True)
-    write(Done(given.home), given.draws)
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    main(__doc__, "tables-privgnn", lambda home: [study(home)], lambda found, where: write_index())

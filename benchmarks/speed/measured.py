@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-
 from benchmarks import RESULTS
+from benchmarks.study import read_rows, write_rows
 
 PATH = RESULTS / "privgnn-measured.csv"
 COLUMNS = ("measure", "aim", "seen", "beside")
@@ -12,17 +11,10 @@ COLUMNS = ("measure", "aim", "seen", "beside")
 
 def rows() -> list[dict[str, str]]:
     """Return the kept rows."""
-    if not PATH.is_file():
-        return []
-    with PATH.open() as file:
-        return list(csv.DictReader(file))
+    return read_rows(PATH)
 
 
 def enter(measure: str, aim: str, seen: str, beside: str) -> None:
     """Write a measure, in place of its earlier value."""
-    found = {row["measure"]: row for row in rows()}
-    found[measure] = {"measure": measure, "aim": aim, "seen": seen, "beside": beside}
-    with PATH.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(found.values())
+    new = {"measure": measure, "aim": aim, "seen": seen, "beside": beside}
+    write_rows(PATH, ({row["measure"]: row for row in rows()} | {measure: new}).values(), COLUMNS)

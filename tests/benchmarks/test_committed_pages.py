@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import RESULTS, ROOT
-from benchmarks.papers import links, public_graph, stress_all, tables, value
+from benchmarks.papers import links, public_graph, stress_all, tables, tables_privgnn, value
 from benchmarks.papers.agreement_page import NAME, agreement
 from benchmarks.study import Study
 
@@ -27,7 +27,7 @@ class Nothing:
 
 
 def studies() -> list[Study]:
-    found = [stress_all.study(HOME), links.study(HOME), value.study(HOME)]
+    found = [stress_all.study(HOME), links.study(HOME), value.study(HOME), tables_privgnn.study(HOME)]
     found += [public_graph.study_of(method, HOME) for method in public_graph.METHODS]
     return [*found, *(tables.study_of(paper, HOME) for paper in tables.PAPERS)]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import RESULTS
-from benchmarks.papers import figures, index, privgnn_page
+from benchmarks.papers import figures, index
 from benchmarks.papers.curves import points
 
 
@@ -33,7 +33,3 @@ def test_a_headline_is_read_from_its_page(tmp_path: Path) -> None:
 
 def test_the_committed_page_of_figures_is_what_the_writer_makes() -> None:
     assert (RESULTS / "figures.md").read_text() == figures.page(len(list(points())))
-
-
-def test_the_committed_page_of_privgnn_is_what_the_writer_makes() -> None:
-    assert (RESULTS / "privgnn.md").read_text() == privgnn_page.page()
