@@ -26,18 +26,17 @@ import argparse
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from benchmarks import ROOT
 
@@ -47,35 +46,8 @@ MIB = 1 << 20
 
 
 def resident() -> int:
-    """Resident set of this process now, in bytes."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
-
-
-class Peak:
-    """Largest resident set while a block runs, sampled every few milliseconds."""
-
-    def __enter__(self) -> Peak:
-        self.before = self.peak = resident()
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def _watch(self) -> None:
-        while not self._done.wait(0.005):
-            self.peak = max(self.peak, resident())
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-        self.after = resident()
-        self.peak = max(self.peak, self.after)
-
-
-def cpu_seconds() -> float:
-    """User and system seconds of this process and its finished children."""
-    return sum(os.times()[:4])
+    """Return the resident memory of this process now, in bytes."""
+    return int(psutil.Process().memory_info().rss)
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
@@ -90,6 +62,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     from devices.query import Ask, Query
     from strategies.engines.collect import collect
     from strategies.engines.grids import LocalGrid
+    from strategies.engines.usage import cpu_seconds, forget_peak, peak_rss
     from strategies.results.lifetime import lifetime
 
     population = generate(people, seed=given.seed)
@@ -112,16 +85,17 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     del population
     engine = "local" if engine in ("alone", "counted") else engine
     for name in ("cold", "replay") if engine == "local" and not given.cold else ("cold",):
-        with Peak() as memory:
-            wall, cpu = time.perf_counter(), cpu_seconds()
-            asked = Question(query, np.arange(devices) if given.asked else None)
-            collected = collect(folder, [asked], devices=people, engine=engine, facts=facts, workers=given.workers)
-            result[name] = collected.seconds
-            result[f"{name}_wall"] = time.perf_counter() - wall
-            result[f"{name}_cpu"] = cpu_seconds() - cpu
-        result[f"{name}_memory"] = memory.peak - memory.before
-        result[f"{name}_peak"] = memory.peak
-        result[f"{name}_kept"] = memory.after - memory.before
+        result["peak"] = max(result.get("peak", 0), peak_rss())
+        forget_peak()
+        before, wall, cpu = resident(), time.perf_counter(), cpu_seconds()
+        asked = Question(query, np.arange(devices) if given.asked else None)
+        collected = collect(folder, [asked], devices=people, engine=engine, facts=facts, workers=given.workers)
+        result[name] = collected.seconds
+        result[f"{name}_wall"] = time.perf_counter() - wall
+        result[f"{name}_cpu"] = cpu_seconds() - cpu
+        result[f"{name}_peak"] = peak_rss()
+        result[f"{name}_memory"] = result[f"{name}_peak"] - before
+        result[f"{name}_kept"] = resident() - before
         done = collected.reported if name == "cold" else collected.replayed
         if done != devices:
             raise SystemExit(f"{devices - done} of {devices} devices did not answer: {dict(collected.refused)}")
@@ -135,7 +109,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     state.close()
     result["ledger"] = sum(file.stat().st_size for file in folder.glob("ledger*")) / devices
     result["folder"] = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / devices
-    result["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    result["peak"] = max(result["peak"], peak_rss())
     return result
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import tempfile
 import time
@@ -25,6 +24,7 @@ from pathlib import Path
 import numpy as np
 from flwr.serverapp.strategy import FedAvg
 
+from benchmarks.speed.process import beside
 from benchmarks.speed.wire_bytes import measure_wire
 from devices.data.population import Population
 from devices.datasets.generated_v1 import generate
@@ -79,7 +79,7 @@ def main() -> None:
     given = parser.parse_args()
     people = generate(given.devices, d=given.features, seed=0)
     task = Task("benchmark", "own", given.features, given.hidden, people.facts.classes, 0.3, 5, scaling="none")
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}")
+    print(beside())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if given.wire:

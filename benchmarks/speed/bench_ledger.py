@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
-import resource
 import statistics
 import tempfile
 import time
@@ -25,6 +23,7 @@ from pathlib import Path
 
 from flwr.app import Message
 
+from benchmarks.speed.process import MIB, beside, resident
 from devices.data.population import Population
 from devices.datasets.generated_v1 import generate
 from devices.device import Device
@@ -40,7 +39,6 @@ from devices.query import Ask, Query
 from devices.wire import QUERY_TYPE, query_content
 from strategies.engines.flower_internals import assume_identity
 
-MIB = 1 << 20
 FEATURES = 64
 
 
@@ -119,11 +117,6 @@ def one_sync(folder: Path) -> float:
         return 1000 * (time.perf_counter() - began) / 200
 
 
-def resident() -> float:
-    """Resident set of this process now, in MiB."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / MIB
-
-
 def storm(folder: Path, devices: int, messages: int) -> None:
     """Print the rate of retries and the growth of memory."""
     people = generate(devices, FEATURES, 4, seed=0, words=8.0)
@@ -145,13 +138,13 @@ def storm(folder: Path, devices: int, messages: int) -> None:
         for part in range(10):
             for reply in islice(answers, messages // 10):
                 assert reply.content["report"]["replayed"]
-            early = early or resident()
-            print(f"  {(part + 1) * 10:3}%  {resident():8.1f} MiB", flush=True)
+            early = early or resident() / MIB
+            print(f"  {(part + 1) * 10:3}%  {resident() / MIB:8.1f} MiB", flush=True)
         seconds, spent = time.perf_counter() - began, time.process_time() - cpu
         rate, busy = messages / seconds, messages / spent
         print(
             f"storm: {messages:,} retries of {devices} devices in {seconds:.1f} s: {rate:,.0f} a second, "
-            f"{busy:,.0f} a second of processor time; memory {resident() - early:+.1f} MiB since a tenth"
+            f"{busy:,.0f} a second of processor time; memory {resident() / MIB - early:+.1f} MiB since a tenth"
         )
 
 
@@ -163,7 +156,7 @@ def main() -> None:
     parser.add_argument("--disk", type=Path, default=Path(tempfile.gettempdir()))
     given = parser.parse_args()
     assume_identity(run_id=1)
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}")
+    print(beside())
     durability(given.disk, given.devices)
     storm(given.disk, given.devices, given.storm)
 

@@ -1,6 +1,6 @@
 """The papers' methods against their published codes: CPU seconds of a run, on one thread.
 
-    python -m benchmarks.speed.bench_methods [--large] [--data-dir DIR]
+    python -m benchmarks.speed.bench_methods [--large]          (LDPSIM_DATA names the data sets)
 
 Each run in a process of its own. What is timed is one run on Cora from its people to its result:
 enrolling 2,708 devices, asking them, reconstruction and training, at the stored settings; imports and
@@ -16,17 +16,17 @@ their peak memory.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
-import platform
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-MIB = 1 << 20
+from benchmarks.speed.process import MIB, beside, cost_of
+from strategies.setup.options import RunOptions
+
 LEAST_ROOM = 6 << 30
+COMMON: Mapping[str, Any] = {"out": None, "reference": False, "nulls": False, "device": "cpu", "engine": "local"}
 
 
 @dataclass(frozen=True)
@@ -61,58 +61,40 @@ LARGE = (
 )
 
 
-def measure(options: Mapping[str, Any], answers: Any) -> None:
-    """Run once, warm, and put (CPU seconds, of the whole process, MiB above, MiB in all, accuracy) into a queue."""
+def load(options: Mapping[str, Any]) -> RunOptions:
+    """Read the data and run once, warm, on a few people; return the options of the run."""
     from devices import datasets
-    from strategies import RunOptions, simulate
-    from strategies.engines.usage import forget_peak, peak_rss
+    from strategies import simulate
 
-    common: dict[str, Any] = {"out": None, "reference": False, "nulls": False, "device": "cpu", "engine": "local"}
-    warm = {key: value for key, value in options.items() if key not in ("dataset", "tuned", "split", "data_dir")}
+    warm = {key: value for key, value in options.items() if key not in ("dataset", "tuned", "split")}
     warm["settings"] = {**options.get("settings", {}), "epochs": "1"}
     if options["method"] == "rgnn":
         warm["settings"] |= {"m": "2", "C": "2", "group": "1"}
-    simulate(RunOptions(dataset="generated", clients=60, **warm, **common))
-    people = datasets.load(options["dataset"], data_dir=options.get("data_dir"))
-    forget_peak()
-    before, started = _status("VmRSS"), time.process_time()
-    record = simulate(RunOptions(**options, **common)).record
-    seconds = time.process_time() - started
-    peak = peak_rss()
-    answers.put((seconds, time.process_time(), (peak - before) / MIB, peak / MIB, record["accuracy"]["test"]))
-    del people
+    simulate(RunOptions(dataset="generated", clients=60, **warm, **COMMON))
+    datasets.load(options["dataset"])
+    return RunOptions(**options, **COMMON)
 
 
-def _status(name: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name + ":"):
-            return int(line.split()[1]) * 1024
-    raise OSError(f"/proc/self/status has no {name}")
+def accuracy(options: RunOptions) -> float:
+    """Run and return the test accuracy."""
+    from strategies import simulate
+
+    return float(simulate(options).record["accuracy"]["test"])
 
 
 def main() -> None:
     """Measure and print; exit 1 if a figure misses its mark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true")
-    parser.add_argument("--data-dir", type=Path)
     given = parser.parse_args()
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"
     if not Path("/proc/self/clear_refs").exists():
         raise SystemExit("peak memory is read from /proc: Linux only")
-    spawn = multiprocessing.get_context("spawn")
-    print(f"{platform.processor() or platform.machine()}, one thread; CPU seconds of a run (of the whole process)")
+    print(f"{beside()}, one thread; CPU seconds of a run (of the whole process)")
     missed = False
     for case in LARGE if given.large else CORA:
-        answers = spawn.Queue()
-        options = {**case.options, **({"data_dir": given.data_dir} if given.data_dir else {})}
-        process = spawn.Process(target=measure, args=(options, answers))
-        process.start()
-        process.join()
-        if process.exitcode:
-            raise SystemExit(f"{case.name}: failed")
-        seconds, whole, above, peak, accuracy = answers.get()
-        words = [f"{case.name}: {seconds:.1f} s ({whole:.1f} s), accuracy {100 * accuracy:.1f}"]
+        cost = cost_of(partial(load, case.options), accuracy)
+        seconds, above, peak = cost.cpu, cost.above / MIB, cost.peak
+        words = [f"{case.name}: {seconds:.1f} s ({cost.whole:.1f} s), accuracy {100 * cost.result:.1f}"]
         if case.theirs is not None:
             ratio = seconds / case.theirs
             missed |= ratio > case.share
@@ -120,8 +102,8 @@ def main() -> None:
         words.append(f"{above:.0f} MiB above the loaded data" + (f" (mark {case.most_mib:g})" if case.most_mib else ""))
         missed |= case.most_mib is not None and above > case.most_mib
         if given.large:
-            words.append(f"{peak:.0f} MiB in all (mark {LEAST_ROOM / MIB:.0f})")
-            missed |= peak * MIB > LEAST_ROOM
+            words.append(f"{peak / MIB:.0f} MiB in all (mark {LEAST_ROOM / MIB:.0f})")
+            missed |= peak > LEAST_ROOM
         print("; ".join(words), flush=True)
     if missed:
         raise SystemExit("a mark was missed")

@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.speed.process import ONE_THREAD
 from strategies.estimate.fits import asked_of, load_of
 from strategies.estimate.graph_facts import known_before
 from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR, constants
@@ -38,10 +39,12 @@ def run(options: RunOptions) -> dict[str, Any]:
     for name in ("eps_adjacency", "eps_features"):
         value = getattr(options, name)
         words += [] if value is None else [f"--{name.replace('_', '-')}", repr(value)]
-    alone = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [*words, "--out", str(Path(folder) / "runs")], env=alone, stdout=subprocess.PIPE, check=True
+            [*words, "--out", str(Path(folder) / "runs")],
+            env={**os.environ, **ONE_THREAD},
+            stdout=subprocess.PIPE,
+            check=True,
         )
     found: dict[str, Any] = json.loads(done.stdout)
     return found

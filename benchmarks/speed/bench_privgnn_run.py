@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from pathlib import Path
 
 from benchmarks import ROOT
 from benchmarks.speed.measured import enter
+from benchmarks.speed.process import beside
 
 
 def memory_of(session: int) -> int:
@@ -72,8 +72,7 @@ def main() -> None:
         "epsilon": f"printed {teachers['epsilon']['printed']:.2f}, label {teachers['epsilon']['label']:.2f}, "
         f"vector {teachers['epsilon']['vector']:.2f}; trust: {privacy['trust']}",
     }  # fmt: skip
-    print(f"{given.queries} queries, K=300, {given.workers} workers; {os.cpu_count()} cores, {load}, "
-          f"Python {platform.python_version()}")  # fmt: skip
+    print(f"{given.queries} queries, K=300, {given.workers} workers; {beside()}; {load}")
     for name, line in lines.items():
         print(f"  {name}: {line}")
     if given.save:

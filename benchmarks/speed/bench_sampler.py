@@ -9,14 +9,13 @@ A report runs from the record and a fresh key to the bytes on the wire. *alone*:
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.speed.process import beside
 from devices.data.population import Record
 from devices.mechanisms import RandomizedResponse
 from devices.noise import NoiseStream
@@ -40,7 +39,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, nargs="+", default=[3_000, 30_000, 100_000, 1_000_000])
     parser.add_argument("--epsilon", type=float, nargs="+", default=[8.0, 7.2])
     given = parser.parse_args()
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}; us CPU a report")
+    print(f"{beside()}; us CPU a report")
     print("    people   eps   1 alone   2 alone  2 together   ratio   bytes  table ms")
     for n in given.people:
         for epsilon in given.epsilon:

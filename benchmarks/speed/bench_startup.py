@@ -9,14 +9,13 @@ share of the program itself.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 
 from benchmarks import ROOT
+from benchmarks.speed.process import beside
 
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
@@ -43,7 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=7)
     given = parser.parse_args()
-    print(f"start-up, median of {given.repeats}; {os.cpu_count()} cores, Python {platform.python_version()}")
+    print(f"start-up, median of {given.repeats}; {beside()}")
     bare = None
     for name, arguments in COMMANDS.items():
         median = seconds(arguments, given.repeats)

@@ -13,8 +13,6 @@ LDPSIM_DATA has it, else a graph of its size.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import statistics
 import tempfile
 import time
@@ -29,6 +27,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.speed.measured import enter
+from benchmarks.speed.process import beside
 from curator.teachers.answering import Teaching
 from curator.teachers.graph import PlainGraph, cut
 from curator.teachers.randomness import Masks, weights_generator
@@ -133,16 +132,16 @@ def main() -> None:
     owned = owned_people(population, division)
     private = PlainGraph.build(owned.features, owned.edges, owned.labels)
     public = public_graph(population, division, labelled=False)
-    beside = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    machine = beside()
     print(f"{len(private):,} private people, {private.features.shape[1]} features, {given.epochs} epochs; "
-          f"{beside}, torch {torch.__version__}, Python {platform.python_version()}")  # fmt: skip
+          f"{machine}, torch {torch.__version__}")  # fmt: skip
     if given.only != "processes":
-        _teachers(private, public, given, beside)
+        _teachers(private, public, given, machine)
     if given.only != "teachers":
-        _processes(private, public, given, beside)
+        _processes(private, public, given, machine)
 
 
-def _teachers(private: PlainGraph, public: PlainGraph, given: argparse.Namespace, beside: str) -> None:
+def _teachers(private: PlainGraph, public: PlainGraph, given: argparse.Namespace, machine: str) -> None:
     """Seconds a teacher on one thread, and on a GPU where there is one."""
     for size in (300, 750):
         teaching = Teaching(classes=CLASSES, neighbours=size, noise_seed=1, training_seed=1)
@@ -166,7 +165,7 @@ def _teachers(private: PlainGraph, public: PlainGraph, given: argparse.Namespace
             print(f"  ours, {name} basis: {median:.2f} s, {base / median:.1f} x (aim {AIMS[size, name]:g})")
             if given.save:
                 enter(f"a teacher on one thread, K={size}, {name} basis", f"{AIMS[size, name]:g} x",
-                      f"{base / median:.1f} x ({median:.2f} CPU s; PyG one at a time {base:.2f})", beside)  # fmt: skip
+                      f"{base / median:.1f} x ({median:.2f} CPU s; PyG one at a time {base:.2f})", machine)  # fmt: skip
         if torch.cuda.is_available():
             one_pyg(pieces[0], 3, "cuda")
             alone = one_pyg(pieces[0], given.epochs, "cuda")
@@ -177,7 +176,7 @@ def _teachers(private: PlainGraph, public: PlainGraph, given: argparse.Namespace
             print("  GPU: none here, not measured")
 
 
-def _processes(private: PlainGraph, public: PlainGraph, given: argparse.Namespace, beside: str) -> None:
+def _processes(private: PlainGraph, public: PlainGraph, given: argparse.Namespace, machine: str) -> None:
     """Chunks a second with one and with two processes, in turns; starting them is not counted."""
     rates: dict[int, list[float]] = {1: [], 2: []}
     epochs = max(10, given.epochs // 5)
@@ -196,7 +195,7 @@ def _processes(private: PlainGraph, public: PlainGraph, given: argparse.Namespac
     turns = ", ".join(f"{gain:.2f}" for gain in gains)
     print(f"two processes: {seen} one (aim 1.8; turns {turns}); {epochs} epochs, K=300, chunks of {CHUNK}")
     if given.save:
-        enter("two processes against one, K=300", "1.8 x", f"{seen} (turns {turns})", beside)
+        enter("two processes against one, K=300", "1.8 x", f"{seen} (turns {turns})", machine)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ Replays and refusals need no disk. A release is one durable commit, which takes 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -21,6 +19,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks import ROOT
+from benchmarks.speed.process import beside
 from curator.methods import HoGS
 from curator.methods.base import Budget
 from devices import datasets
@@ -86,7 +85,7 @@ def main() -> None:
         f"vault, one connection a question: {first:,.0f} releases/s and {again:,.0f} replays/s "
         f"({first / first_bare:.2f} and {again / again_bare:.2f} of a device asked directly), "
         f"{a_core:,.0f} replays a CPU second of the vault; "
-        f"{os.cpu_count()} cores, Python {platform.python_version()}"
+        f"{beside()}"
     )
 
 

@@ -11,7 +11,6 @@ whole answer with its ledger; the goal is a factor of 2.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.speed.process import beside
 from curator.methods.base import Question
 from devices.data.population import Population, Record
 from devices.datasets.generated import generate
@@ -93,7 +93,7 @@ def main() -> None:
     population = generate(given.devices, seed=0)
     kinds = {"label": question(GRR.from_epsilon(EPS, categories=population.facts.classes)),
              "vote": question(vote(population))}  # fmt: skip
-    print(f"{given.devices:,} devices, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"{given.devices:,} devices, {beside()}")
     ratios = []
     for _ in range(given.repeats):
         with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:

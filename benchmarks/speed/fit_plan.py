@@ -28,12 +28,14 @@ import numpy as np
 from scipy.optimize import nnls
 
 from benchmarks.speed.bench_scale import KEPT
+from benchmarks.speed.process import ONE_THREAD
 from benchmarks.speed.scale_run import BUDGETS
 from curator.methods import find
 from curator.methods.federated.fedavg import Federated
 from curator.methods.memory import LAWS
 from curator.methods.owner.owner import LabelAnswers
 from devices.datasets.generated_kinds import arxiv_like
+from strategies.engines.usage import forget_peak, peak_rss
 from strategies.estimate.asked import largest_question, ones_reported, trials_drawn
 from strategies.estimate.fits import asked_of
 from strategies.estimate.graph_facts import GraphFacts, known_before
@@ -99,8 +101,7 @@ def measure(options: RunOptions, answers: Any) -> None:
     from strategies import simulate
 
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    with open("/proc/self/clear_refs", "w") as peak:
-        peak.write("5")
+    forget_peak()
     marks: list[tuple[str, float]] = []
 
     def tell(phase: str, share: float | None) -> None:
@@ -118,9 +119,7 @@ def measure(options: RunOptions, answers: Any) -> None:
     for (phase, at), end in zip(marks, ends, strict=True):
         name = PHASE.get(phase, "reconstruct")
         seconds[name] = seconds.get(name, 0.0) + end - at
-    with open("/proc/self/status") as lines:
-        kib = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-    answers.put((seconds, kib * 1024))
+    answers.put((seconds, peak_rss()))
 
 
 def measured(options: RunOptions) -> tuple[dict[str, float], int] | str:
@@ -270,7 +269,7 @@ def process_bytes() -> int:
         "--json",
     ]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "cli.main", *words, "--json", "--out", folder]
+        command = [sys.executable, "-m", "cli.main", *words, "--out", folder]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     assert not isinstance(child, str)
     return max(0, int(json.loads(done.stdout)["memory"]["peak_rss_bytes"]) - child[1])
@@ -283,7 +282,7 @@ def main() -> None:
     import tomli_w
 
     if os.environ.get("OMP_NUM_THREADS") != "1":  # libraries read it when they are imported
-        os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+        os.environ.update(ONE_THREAD)
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.speed.fit_plan", *sys.argv[1:]])
     named = sys.argv[1:] or list(LISTED)
     import strategies.runs.simulate  # noqa: F401 - the children share what it imports
