@@ -18,6 +18,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from strategies.setup.options import RunOptions
+from strategies.setup.read_options import read_alone
 
 MADE_UP = "simulated, not measured on your people"
 # What has to be public for a null model
@@ -115,6 +116,8 @@ def _least_variance(test: float, people: int) -> float:
 def trial_of(options: RunOptions, graph: Path | None, seed: int) -> RunOptions:
     """Return a run on a made-up graph, or on the people of the options; neither nulls nor a reference are taken.
 
+    A setting that only the reference reads is left out.
+
     Args:
         options: Options of the run.
         graph: File of the made-up graph; None for the people of the options: with seed 0 it is the run of the options.
@@ -125,10 +128,11 @@ def trial_of(options: RunOptions, graph: Path | None, seed: int) -> RunOptions:
         # Another split and other noise, but the same sample of people.
         own = {**options.seeds, "population": options.seeds_of(0).population} if seed else options.seeds
         people = {"seed": options.seed + seed, "seeds": own}
-    return replace(
+    made = replace(
         options, **people, state=None, from_reports=None, out=None, save_reports=False, repeats=1, engine="local",
         workers=None, ray_address=None, device="cpu", nulls=False, reference=False, collector_key=None, force=True,
     )  # fmt: skip
+    return read_alone(made)[0]
 
 
 def intervals(found: Mapping[Name, TestScores], n: int) -> dict[Name, Worth]:

@@ -107,8 +107,8 @@ def check_any_reads(options: RunOptions, reasons: Mapping[str, Mapping[str, str]
     for name in given:
         if all(name in found for found in reasons.values()):
             why = list(dict.fromkeys(found[name] for found in reasons.values()))
-            raise ValueError(f"{said(options, name)}: none of {', '.join(reasons)} reads it "
-                             f"({'; '.join(why)}){_elsewhere(name, options, *reasons)}")  # fmt: skip
+            said_of = why[0] if len(reasons) == 1 else f"none of {', '.join(reasons)} reads it ({'; '.join(why)})"
+            raise ValueError(f"{said(options, name)}: {said_of}{_elsewhere(name, options, *reasons)}")
 
 
 def readers(name: str, beside: RunOptions | None = None) -> dict[str, str]:

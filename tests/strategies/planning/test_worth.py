@@ -58,6 +58,8 @@ def test_a_trial_is_a_run_on_made_up_people_that_writes_nothing(tmp_path: Path) 
     assert trial.out is None and trial.clients is None and not trial.nulls and not trial.reference
     found = worth.run_trial(trial)
     assert isinstance(found, float) and 0 <= found <= 1
+    of_reference = RunOptions(method="vote", settings={"epochs": "5"})  # vote trains no network, its reference does
+    assert worth.trial_of(of_reference, graphs[0], 0).settings == {}
     nulls = worth.nothing_trial((graphs[0], None))
     assert nulls["chance"] == worth.nothing_trial((graphs[0], 0.5))["chance"]
     assert nulls["features alone"] != worth.nothing_trial((graphs[0], 0.05))["features alone"]

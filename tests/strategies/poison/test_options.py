@@ -29,7 +29,7 @@ Asked = Callable[..., PoisonOptions]
         ({"false_alarm": 1.0}, "--false-alarm 1: must be above 0 and at most 0.5"),
         ({"run": {"engine": "flower"}}, "--engine flower: lying devices run on"),
         ({"run": {"dropout": 0.1}}, "--dropout 0.1: silent devices are the control"),
-        ({"run": {"settings": {"nothing": "1"}}}, "--set nothing=1: none of hogs reads it .hogs has no such parameter"),
+        ({"run": {"settings": {"nothing": "1"}}}, "--set nothing=1: hogs has no such parameter"),
     ],
 )
 def test_mistakes_are_one_line(asked: Asked, given: dict[str, Any], line: str) -> None:
