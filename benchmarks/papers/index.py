@@ -57,7 +57,7 @@ LINES = (
     IndexLine("sbp.md", "`sbp` beside the papers' methods and null models, on the same reports",
               r"^Of (\d+) goals (\d+) were reached, (\d+) were missed",
               "{2} of {1} goals reached, {3} missed", "git show 54ab255:benchmarks/paired/sbp_page.py"),
-    IndexLine("value.md", "What the private data bought: the papers' models beside null models",
+    IndexLine("value.md", "What the private data gained: the papers' models beside null models",
               r"^(\d+) of (\d+) cells were run", "{1} of {2} cells were run", "make value"),
     IndexLine("privgnn.md", "PrivGnn and PATE: accuracy, and the best that the noise allows",
               r"settings\. In (\d+)\s+of\s+(\d+)\s+it\s+lies\s+above",

@@ -111,7 +111,7 @@ def _interval(row: Row, name: str) -> str:
 
 def _table(rows: Sequence[Row]) -> str:
     heads = ("method", "epsilon", "seeds", "AUC", "average precision", "common neighbours", "pagerank",
-             "features alone", "shuffled all", "margin over the best null", "private data bought",
+             "features alone", "shuffled all", "margin over the best null", "private data gained",
              "epsilon of an edge")  # fmt: skip
     figures = ("auc", "average_precision", "common_neighbours", "pagerank", "features_alone", "shuffled_all")
     return table(heads, [

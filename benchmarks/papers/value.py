@@ -1,4 +1,4 @@
-"""Runs of the papers' own models with null models: what the private data bought (``docs/results/value.md``).
+"""Runs of the papers' own models with null models: what the private data gained (``docs/results/value.md``).
 
     make value                                     (LDPSIM_DATA names the data sets; hours)
     python -m benchmarks.papers.value [--minutes 80] [--workers 2] [--upto 1] [--only hogs] [--pages-only]

@@ -1,4 +1,4 @@
-"""Page of what the private data bought: ``docs/results/value.md``."""
+"""Page of what the private data gained: ``docs/results/value.md``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ runs.
 - The *best null* is the one with the highest accuracy. *Over the best null* is the accuracy minus that one's, paired
   likewise; the verdict follows from it.
 
-What an attribute bought may be more than the gain over the best null. A method that trusts the edges of others can be
+What an attribute gained may be more than the gain over the best null. A method that trusts the edges of others can be
 worse than one that has no edges.
 
 A gain that is small or not measurable says that this method does not need these people's data. It does not say that
@@ -51,7 +51,7 @@ def page(rows: Sequence[ValueRow], missing: Sequence[tuple[str, str]]) -> str:
         rows: Rows of the table.
         missing: The cells that were not run: everything but the budget, and the budget.
     """
-    parts = ["# What the private data bought", HEAD,
+    parts = ["# What the private data gained", HEAD,
              f"{len(rows)} of {len(rows) + len(missing)} cells were run, with ten collections each; "
              "[value.csv](value.csv) has all their\nfigures and commands. `python -m benchmarks.papers.value` runs the "
              "others and writes this page."]  # fmt: skip
@@ -82,7 +82,7 @@ def sentences(rows: Sequence[ValueRow]) -> Iterator[str]:
         gains = sorted(float(row[f"bought_{attribute}"]) for row in known)
         measurable = sum(float(row[f"bought_{attribute}_low"]) > 0 for row in known)
         name = "all private data together" if attribute == "all" else f"the private {ATTRIBUTES[attribute]}"
-        yield (f"On these people {name} bought {gains[0]:+.1f} to {gains[-1]:+.1f} points (median "
+        yield (f"On these people {name} gained {gains[0]:+.1f} to {gains[-1]:+.1f} points (median "
                f"{median(gains):+.1f}); measurable in {measurable} of {len(known)} cells.")  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def table(rows: Sequence[ValueRow]) -> Iterator[str]:
     """Yield the lines of a headline's table."""
     attributes = attributes_of(rows)
     heads = ["data set", "network", "budget", "accuracy", "chance", "best null", "over the best null",
-             *(f"bought by {ATTRIBUTES[name]}" for name in attributes), "verdict"]  # fmt: skip
+             *(f"gained by {ATTRIBUTES[name]}" for name in attributes), "verdict"]  # fmt: skip
     yield from table_head(heads)
     for row in rows:
         best = best_null(row)
@@ -110,7 +110,7 @@ def _noise(rows: Sequence[ValueRow]) -> str | None:
     return (f"On Cora LPGNN has {with_spread(one, 'accuracy', 'std')} at epsilon 1 and "
             f"{with_spread(noise, 'accuracy', 'std')} at epsilon 0.000001, where a report says nothing about its "
             f"sender's features. With features of other people it has {with_spread(one, 'shuffled_features')} at "
-            f"epsilon 1; the private features bought {bought(one, 'features')} points.")  # fmt: skip
+            f"epsilon 1; the private features gained {bought(one, 'features')} points.")  # fmt: skip
 
 
 def _grouped(missing: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Picture of what the private data bought: a panel a headline, accuracy and null models over the budget."""
+"""Picture of what the private data gained: a panel a headline, accuracy and null models over the budget."""
 
 from __future__ import annotations
 

@@ -84,11 +84,11 @@ def attributes_of(rows: Iterable[ValueRow]) -> list[str]:
 def null_heads(attributes: Sequence[str]) -> list[str]:
     """Return the headings of :func:`null_cells`."""
     return ["chance", *ALONE.values(), *(NULLS[f"shuffled_{name}"] for name in attributes),
-            *(f"bought by {ATTRIBUTES[name]}" for name in attributes)]  # fmt: skip
+            *(f"gained by {ATTRIBUTES[name]}" for name in attributes)]  # fmt: skip
 
 
 def null_cells(row: ValueRow, attributes: Sequence[str]) -> list[str]:
-    """Return a row's null models and what each private attribute bought; ``-`` without a figure."""
+    """Return a row's null models and what each private attribute gained; ``-`` without a figure."""
     names = ("chance", *ALONE, *(f"shuffled_{name}" for name in attributes))
     return [*(with_spread(row, name) for name in names), *(bought(row, name) for name in attributes)]
 

@@ -207,7 +207,7 @@ def _sentences(
 def _bought(found: _Interval) -> str:
     if found["high"] < 0:
         return f"cost {_points(found, -1)}"
-    return f"bought {_points(found)}{'' if found['low'] > 0 else ': nothing measurable'}"
+    return f"gained {_points(found)}{'' if found['low'] > 0 else ': nothing measurable'}"
 
 
 def _range(found: _Interval, sign: int = 1) -> str:

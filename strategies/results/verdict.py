@@ -1,4 +1,4 @@
-"""Null models in result.json, and a verdict in words: what the private data bought."""
+"""Null models in result.json, and a verdict in words: what the private data gained."""
 
 from __future__ import annotations
 

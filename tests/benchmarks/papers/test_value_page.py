@@ -1,4 +1,4 @@
-"""Page and picture of what the private data bought, from rows that are made up; the committed page from its table."""
+"""Page and picture of what the private data gained, from rows that are made up; the committed page from its table."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_page_says_what_the_rows_say() -> None:
     text = " ".join(page(ROWS, [("lpgnn", "eps_x 3"), ("lpgnn", "eps_x 4")]).split())
     assert "3 of 5 cells were run" in text and "- lpgnn: eps_x 3, 4" in text
     assert "Of 3 cells 3 are above chance and 1 above every null model; 1 are below the best null model." in text
-    assert "the private features bought -1.6 to +2.3 points (median +0.3); measurable in 1 of 3 cells" in text
+    assert "the private features gained -1.6 to +2.3 points (median +0.3); measurable in 1 of 3 cells" in text
     assert ("| cora | - | eps_x 1, eps_y public | 84.8 ± 1.2 | 30.2 | 84.5 ± 1.1 (features of others) "
             "| +0.3 (-0.7 to +1.3) | +0.3 (-0.7 to +1.3) "
             "| as the best null, within the interval |") in text  # fmt: skip

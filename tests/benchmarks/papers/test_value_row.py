@@ -65,7 +65,7 @@ def test_cells_of_a_page_have_a_figure_or_a_dash() -> None:
     names = attributes_of([row])
     shown = dict(zip(null_heads(names), null_cells(row, names), strict=True))
     assert shown["chance"] == "30.0" and shown["graph alone"] == "68.1 ± 1.0" and shown["features alone"] == "-"
-    assert shown["labels of others"] == "61.0 ± 2.0" and shown["bought by labels"] == "+9.1 (+8.1 to +10.1)"
+    assert shown["labels of others"] == "61.0 ± 2.0" and shown["gained by labels"] == "+9.1 (+8.1 to +10.1)"
     assert bought(row, "adjacency") == "-" and with_spread(row, "accuracy", "std") == "70.1 ± 1.2"
 
 

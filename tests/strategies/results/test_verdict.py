@@ -51,7 +51,7 @@ def test_a_null_that_is_better() -> None:
     assert found is not None and found["above_chance"] is True and found["above_nulls"] is False
     assert found["best_null"] == "graph_alone" and found["margin"]["value"] == pytest.approx(-0.06, abs=2e-3)
     assert "A null model beats it: labels spread over the graph alone are 6.0 (3." in found["text"]
-    assert "The private features bought 0.2 +- 0.4 points: nothing measurable." in found["text"]
+    assert "The private features gained 0.2 +- 0.4 points: nothing measurable." in found["text"]
     assert found["bought"]["features"]["value"] == pytest.approx(0.0025)
     assert found["bought"]["adjacency"]["low"] > 0.3
 
