@@ -86,7 +86,7 @@ def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
         (
             ["lpgnn"],
             {"settings": {"selection": "loss"}},
-            "none of lpgnn reads it .lpgnn chooses its epoch by a rule",
+            "selection=loss: lpgnn chooses its epoch by a rule",
         ),
         (["hogs"], {"matching": ("everything", 1.0)}, "--match everything"),
         (["hogs"], {"matching": ("user", 0.0)}, "must be a finite number above 0"),
