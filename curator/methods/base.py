@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from curator import options as o
@@ -28,6 +28,21 @@ __all__ = ["TRAINING_GRID", "Budget", "Graph", "Grid", "Method", "Question", "Re
 Grid = Mapping[str, tuple[Any, ...]]  # parameter -> values
 NO_NETWORK = "none"  # in the place of a network's name, for a method that predicts without one
 TRAINING_GRID: Grid = {"lr": (0.01, 0.1), "weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)}
+
+
+@dataclass(frozen=True)
+class OwnBudget:
+    """A parameter that sets how much a method learns of a person, in place of epsilon.
+
+    Args:
+        parameter: Its name.
+        symbol: Its name in a table.
+        tried: Rising values that a plan tries.
+    """
+
+    parameter: str
+    symbol: str
+    tried: tuple[float, ...]
 
 
 class Method:
@@ -58,6 +73,7 @@ class Method:
     link_task: ClassVar[bool] = False  # `--task links` can score pairs of people with its graph
     # Options that it reads, of those that only some methods read, beside `finer`. The default refuses none.
     options: ClassVar[frozenset[str]] = o.OF_METHODS
+    own_budget: ClassVar[OwnBudget | None] = None  # None: it is epsilon
     finer: ClassVar[tuple[str, ...]] = ()  # finer budgets, each in place of a share of epsilon
     # Training settings that its own training reads, and that of its reference without noise; None: all of them.
     read_with: ClassVar[Mapping[str, str]] = {}  # option -> setting other than the default with which it is read
@@ -134,6 +150,10 @@ class Method:
     def rebuilds_graph(self) -> bool:
         """Return True, unless overridden by a method whose :meth:`reconstruct` estimates no edge."""
         return True
+
+    def fitting(self, public: int) -> dict[str, str]:
+        """Return parameters to change so that it fits so few public people; none unless overridden."""
+        return {}
 
     def options_read(self) -> frozenset[str]:
         """Return the options that are read with these parameters: ``options`` and finer budgets unless overridden."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import cast
 
 import numpy as np
 
 from curator.methods.base import Budget, Method
-from curator.methods.owner.owner import Baseline
+from curator.methods.owner.owner import OwnerMethod
 from devices.facts import PublicFacts, Split
 from devices.mechanisms import Mechanism
 from devices.query import Query
@@ -70,7 +71,8 @@ def questions_on_paper(
         ValueError: one line, for a budget or a parameter that does not fit.
     """
     if method.trained_by == "owner":
-        return () if isinstance(method, Baseline) else (PaperQuestion(hand_over(COLLECTION), PRIVATE),)
+        handed = cast(OwnerMethod, method).hands_over
+        return (PaperQuestion(hand_over(COLLECTION), PRIVATE),) if handed else ()
     if method.in_rounds:
         return ()
     few = few_people(facts)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from curator.methods.owner.owner import LabelAnswers
 from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
 from strategies.results.levels import CLOSE, at_the_level, held
@@ -90,7 +89,9 @@ def match_by(accounts: Accounts, options: RunOptions, level: str, target: float)
     if setup.settings.provenance.get("feature_share") == CHOSEN:
         return _with_chosen_share(accounts, setup, level, target)
     method = setup.method
-    knob, start = ("lambda_", method.lambda_) if isinstance(method, LabelAnswers) else ("epsilon", setup.budget.epsilon)
+    knob, start = "epsilon", setup.budget.epsilon
+    if method.own_budget is not None:
+        knob, start = method.own_budget.parameter, getattr(method, method.own_budget.parameter)
 
     def at(value: float) -> dict[str, Any]:
         return held(accounts.before(_with(setup, knob, value)).to_dict()["holds"], level)

@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 
 from curator.methods import find
-from curator.methods.owner.owner import LabelAnswers
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.level import Level
 from devices.data.population import Population
@@ -70,11 +69,9 @@ class OnPaper:
         )  # fmt: skip
         kind, few = find(options.method), len(self.people[which]) // 4
         method = kind.from_settings({key: value for key, value in given.settings.items() if key not in TRAINING})
-        if isinstance(method, LabelAnswers) and method.queries > few:
+        if fewer := method.fitting(few):
             # The small graph has fewer public people than the whole one: the number of queries is put back.
-            asked = set_up(
-                replace(given, settings={**given.settings, "queries": str(few)}), population=self.people[which]
-            )
+            asked = set_up(replace(given, settings={**given.settings, **fewer}), population=self.people[which])
             return replace(asked, options=given, settings=replace(asked.settings, method=method))
         setup = set_up(given, population=self.people[which])
         if setup.settings.provenance.get("feature_share") != CHOSEN:

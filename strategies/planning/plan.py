@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from curator.methods import find
-from curator.methods.owner.owner import LabelAnswers
 from devices.data.population import Population
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.load import constants
@@ -160,9 +159,8 @@ def _fitting(options: RunOptions, facts: GraphFacts) -> RunOptions:
     """Return the options with as many queries of an owner as these people allow, unless some are given."""
     kind = find(options.method)
     public = int(0.3 * facts.n)
-    if issubclass(kind, LabelAnswers) and "queries" not in options.settings and kind().queries > public:
-        return replace(options, settings={**options.settings, "queries": str(max(1, public))})
-    return options
+    fewer = {name: value for name, value in kind().fitting(max(1, public)).items() if name not in options.settings}
+    return replace(options, settings={**options.settings, **fewer})
 
 
 def _settled(paper: OnPaper, options: RunOptions, wishes: Wishes, speed: float) -> PlanRow:

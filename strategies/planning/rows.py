@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from curator.methods import find
 from curator.methods.federated.fedavg import Federated
-from curator.methods.owner.owner import LabelAnswers
 from curator.options import BUDGET, NETWORK
 from curator.privacy.levels import PUBLIC_PARTS
 from strategies.estimate.asked import largest_question, ones_reported, questions_on_paper
@@ -183,8 +182,8 @@ def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> Pla
 
 
 def _budget(method: Any, options: RunOptions, epsilon: float) -> str:
-    if isinstance(method, LabelAnswers):
-        return f"λ {method.lambda_:.3g}"
+    if method.own_budget is not None:
+        return f"{method.own_budget.symbol} {getattr(method, method.own_budget.parameter):.3g}"
     parts = {"eps_a": options.eps_adjacency, "eps_f": options.eps_features, "eps_l": options.eps_labels}
     named = [f"{name} {value:.3g}" for name, value in parts.items() if value is not None]
     return ", ".join(named) if options.epsilon is None and named else ", ".join([f"{epsilon:.3g}", *named])

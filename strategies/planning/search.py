@@ -11,14 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from curator.methods import find
-from curator.methods.owner.owner import LabelAnswers
 from strategies.planning.race import Race, Trialled
 from strategies.planning.rows import PlanRow
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0)  # that a search for a target tries
-LAMBDAS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # and of an owner's methods
 NEAR = 0.15  # of accuracy: what is further from the target on a small graph is not tried on larger ones
 _SEARCH, _LARGER = 0.6, 0.9  # parts of the time after which no further run of these is begun
 
@@ -42,7 +40,8 @@ def cheapest(
     made: dict[Trialled, PlanRow] = {}
     kept = dict(rows)
     for name, row in rows.items():
-        for budget in LAMBDAS if issubclass(find(name), LabelAnswers) else EPSILONS:
+        own = find(name).own_budget
+        for budget in EPSILONS if own is None else own.tried:
             try:
                 made[name, budget] = make(_at(row.options, budget))
             except ValueError as error:
@@ -99,6 +98,6 @@ def _bisected(
 
 
 def _at(options: RunOptions, budget: float) -> RunOptions:
-    if issubclass(find(options.method), LabelAnswers):
-        return replace(options, settings={**options.settings, "lambda_": repr(budget)})
+    if (own := find(options.method).own_budget) is not None:
+        return replace(options, settings={**options.settings, own.parameter: repr(budget)})
     return replace(options, epsilon=budget)

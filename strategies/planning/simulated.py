@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from curator.methods.owner.owner import LabelAnswers
 from strategies.engines.pool import available_cores, processes
 from strategies.estimate.asked import questions_on_paper
 from strategies.estimate.fits import load_of
@@ -168,9 +167,7 @@ def _in_miniature(paper: OnPaper, options: RunOptions, size: int) -> RunOptions:
     """Return the options of a miniature; an owner asks as many queries as its public people allow."""
     setup = paper.set_up(options)
     kept = small.with_kept_noise(setup, paper.facts.n, size)
-    if isinstance(setup.method, LabelAnswers):
-        kept = replace(kept, settings={**kept.settings, "queries": str(min(setup.method.queries, int(0.25 * size)))})
-    return kept
+    return replace(kept, settings={**kept.settings, **setup.method.fitting(int(0.25 * size))})
 
 
 def _bar(paper: OnPaper, options: RunOptions, nothing: Mapping[str, Worth]) -> tuple[str, float]:

@@ -14,15 +14,13 @@ import os
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from curator.learning.training import TrainingSettings, choose_device
 from curator.methods import Question
 from curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
-from curator.methods.owner.pate import Pate
-from curator.methods.owner.privgnn import PrivGnn
 from curator.privacy.accountant import Account
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
@@ -65,14 +63,12 @@ class OwnerRun(Run):
     def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the request for the raw record, to the private people."""
         assert isinstance(split, Division)
-        return () if isinstance(setup.method, Baseline) else (Question(hand_over(collection), split.private),)
+        return (Question(hand_over(collection), split.private),) if _method(setup).hands_over else ()
 
     def released_before(self, setup: RunSetup, split: Split) -> Account | None:
         """Return the account of the labels that will be released; None of a baseline."""
-        method = setup.method
         assert isinstance(split, Division)
-        return method.account(len(split.private), setup.population.facts.classes) \
-            if isinstance(method, LabelAnswers) else None  # fmt: skip
+        return _method(setup).account(len(split.private), setup.population.facts.classes)
 
     def guarantee_of(self, setup: RunSetup, released: Sequence[Account | None]) -> Guarantee:
         """Return the guarantee of releases of labels; a division that varies is taken to keep a person private."""
@@ -80,25 +76,25 @@ class OwnerRun(Run):
         accounts = [account for account in released if account is not None]
         if not accounts:
             return method.guarantee(setup.population.facts, (), setup.budget)
-        assert isinstance(method, LabelAnswers)
-        return method.guarantee_of(max(accounts, key=lambda account: account.holds.label or math.inf), len(accounts))
+        return cast(LabelAnswers, method).guarantee_of(
+            max(accounts, key=lambda account: account.holds.label or math.inf), len(accounts)
+        )
 
     def work(self, scene: Scene) -> Outcome:
         """Collect the records, train teachers or count votes, release labels, train the student."""
-        setup, division, method = scene.setup, scene.split, scene.setup.method
-        assert isinstance(method, OwnerMethod) and isinstance(division, Division)
+        setup, division, method = scene.setup, scene.split, _method(scene.setup)
+        assert isinstance(division, Division)
         population, classes = setup.population, setup.population.facts.classes
         seconds = dict.fromkeys(("collect", "reconstruct"), 0.0)
         collected = Collected()
         cost: Account | None
         extra: dict[str, Any] = {}
         told = division.asked, population.labels[division.asked]
-        if isinstance(method, Baseline):
+        if not method.hands_over:
             scene.tell("train", None)
-            student = self._baseline(scene, method, setup.settings.training)
+            student = self._baseline(scene, cast(Baseline, method), setup.settings.training)
             cost = None
         else:
-            assert isinstance(method, LabelAnswers)
             scene.tell("collect", None)
             _, collected = ask_devices(scene)
             seconds["collect"] = collected.seconds
@@ -106,7 +102,9 @@ class OwnerRun(Run):
             collected.answers.clear()
             public = public_graph(population, division, labelled=False)
             started = time.perf_counter()
-            cost, labels, nodes, section = _release(scene, method, private_graph(owned), public, division)
+            cost, labels, nodes, section = _release(
+                scene, cast(LabelAnswers, method), private_graph(owned), public, division
+            )
             scene.tell("train", None)
             with one_thread():
                 settings = sage_settings(setup.settings.training)
@@ -138,19 +136,23 @@ class OwnerRun(Run):
         """Return everybody's class by a network that trained on the private people's own labels (B1)."""
         division = scene.split
         assert isinstance(division, Division)
-        if isinstance(scene.setup.method, Baseline):
+        if not _method(scene.setup).hands_over:
             return None
         return _everybody(self._baseline(scene, B1(), settings), scene.setup.population, division)
 
     def _baseline(self, scene: Scene, method: Baseline, settings: TrainingSettings) -> Student:
         setup, population, division = scene.setup, scene.setup.population, scene.split
         assert isinstance(division, Division)
-        public = public_graph(population, division, labelled=isinstance(setup.method, Baseline))
+        public = public_graph(population, division, labelled=not _method(setup).hands_over)
         asked = np.searchsorted(division.public, division.asked)
         with one_thread():
             return method.predictions(owned_people(population, division), public, asked,
                                       sage_settings(settings), classes=population.facts.classes,
                                       seed=scene.seeds.training)  # fmt: skip
+
+
+def _method(setup: RunSetup) -> OwnerMethod:
+    return cast(OwnerMethod, setup.method)
 
 
 def _release(
@@ -165,29 +167,26 @@ def _release(
     nodes = order[: method.queries]
     scene.tell("teachers", 0.0)
     cost = method.account(len(private), classes)
-    if isinstance(method, PrivGnn):
-        teaching = method.teaching(
-            setup.settings.training, classes=classes, noise_seed=noise_seed, training_seed=seeds.training
-        )
+    training = setup.settings.training
+    teaching = method.teaching(training, classes=classes, noise_seed=noise_seed, training_seed=seeds.training)
+    given: dict[str, Any] = {"trained": method.trained}
+    if teaching is not None:
         home = scene.folder if options.out is None else options.out / "teachers"
         room = Classroom.open(home, private, public, teaching, order, device=choose_device(options.device).type)
         reused = room.trained(method.queries)
         values = room.posteriors(
             method.queries, workers=options.workers, ray_address=options.ray_address, tell=scene.tell
         )
-        given: dict[str, Any] = {
-            "trained": method.queries,
+        given |= {
             "reused": reused,
             "labels_released_in_all": room.note_release(method.lambda_, method.queries, of=method.scores),
             "epsilon_in_all": _in_all(room, cost),
         }
     else:
-        assert isinstance(method, Pate)
         with one_thread():
-            values = method.votes(private, public, nodes, sage_settings(setup.settings.training), classes=classes,
+            values = method.votes(private, public, nodes, sage_settings(training), classes=classes,
                                   noise_seed=noise_seed, training_seed=seeds.training)  # fmt: skip
-        given = {"trained": method.teachers, "labels_released_in_all": method.queries,
-                 "epsilon_in_all": cost.holds.label}  # fmt: skip
+        given |= {"labels_released_in_all": method.queries, "epsilon_in_all": cost.holds.label}
     labels = method.labels(values, noise_seed=noise_seed)
     truth = setup.population.labels[division.public[nodes]]
     section = {

@@ -7,7 +7,6 @@ from typing import cast
 from curator.learning.training import choose_device
 from curator.methods.federated.fedavg import Federated
 from curator.methods.owner.owner import OwnerMethod, sage_settings
-from curator.methods.owner.privgnn import PrivGnn
 from curator.setting_error import SettingError
 from devices.data.population import Population
 from devices.facts import Split
@@ -47,8 +46,7 @@ def check_owner_run(options: RunOptions, settings: Settings, population: Populat
     Raises:
         ValueError: for options that do not fit the method or the population.
     """
-    method = settings.method
-    assert isinstance(method, OwnerMethod)
+    method = cast(OwnerMethod, settings.method)
     if options.from_reports is not None or options.save_reports:
         raise ValueError(f"--save-reports and --from-reports: {options.method} has raw records, not reports")
     if options.defences():
@@ -56,6 +54,6 @@ def check_owner_run(options: RunOptions, settings: Settings, population: Populat
     if options.split != "random" or options.label_rate is not None:
         raise ValueError(f"--split and --label-rate: {options.method} divides people by its own rule")
     sage_settings(settings.training)
-    if isinstance(method, PrivGnn) and method.basis == "rotated" and choose_device(options.device).type == "cuda":
+    if method.basis == "rotated" and choose_device(options.device).type == "cuda":
         raise SettingError("basis=rotated", "trained one at a time on a CPU only (add --device cpu)")
     method.check(people=len(division.private), asked=len(division.asked), classes=population.facts.classes)

@@ -13,19 +13,21 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from curator import options as o
 from curator.learning.training import TrainingSettings
-from curator.methods.base import Budget, Question, WithoutReports
+from curator.methods.base import Budget, OwnBudget, Question, WithoutReports
 from curator.owned import OwnedGraph
 from curator.privacy.accountant import Account, LabelRelease, account, central_node
 from curator.privacy.guarantee import Guarantee, open_guarantee
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
 from curator.privacy.release import small_delta
-from curator.teachers.answering import ask_all
+from curator.teachers.answering import Teaching, ask_all
 from curator.teachers.graph import PlainGraph
 from curator.teachers.randomness import private_generator
+from curator.teachers.release import noisy_labels
 from curator.teachers.sage import SageSettings
 from curator.teachers.selection import SELECTIONS
 from curator.teachers.student import Student, train_network
@@ -40,6 +42,9 @@ class OwnerMethod(WithoutReports):
 
     paper: ClassVar[str] = _PAPER
     default_gnn: ClassVar[str] = "sage"
+    hands_over: ClassVar[bool] = True  # private people hand their records over; else the owner's data are read as such
+    scores: str = "votes"  # of its teachers: what gets the noise
+    basis: str = "given"  # of its teachers' training (:mod:`curator.teachers.sage`)
     trained_by: ClassVar[str] = "owner"
     options: ClassVar[frozenset[str]] = frozenset()
     training_read: ClassVar[frozenset[str] | None] = frozenset(
@@ -62,6 +67,10 @@ class OwnerMethod(WithoutReports):
         Raises:
             ValueError: for a parameter that does not fit these numbers.
         """
+
+    def account(self, people: int, classes: int) -> Account | None:
+        """Return the privacy cost of the release; None for a method that releases nothing under noise."""
+        return None
 
 
 def sage_settings(training: TrainingSettings, *, basis: str = "given") -> SageSettings:
@@ -106,6 +115,7 @@ class LabelAnswers(OwnerMethod):
     private: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("laplace",)
     options: ClassVar[frozenset[str]] = o.QUESTION
+    own_budget: ClassVar[OwnBudget | None] = OwnBudget("lambda_", "λ", (0.05, 0.1, 0.2, 0.4, 0.8, 1.6))
 
     def __post_init__(self) -> None:
         if self.queries < 1:
@@ -127,6 +137,39 @@ class LabelAnswers(OwnerMethod):
         if self.queries > asked:
             raise ValueError(f"--queries {self.queries}: {asked} public nodes may be asked about; give 1 to {asked}")
         self.release(people, classes)
+
+    def fitting(self, public: int) -> dict[str, str]:
+        """As :meth:`Method.fitting`: no more queries than these people allow."""
+        return {} if self.queries <= public else {"queries": str(public)}
+
+    @property
+    def trained(self) -> int:
+        """Number of teachers."""
+        raise NotImplementedError
+
+    def teaching(
+        self, training: TrainingSettings, *, classes: int, noise_seed: int, training_seed: int
+    ) -> Teaching | None:
+        """Return settings and seeds of a teacher for each query; None for teachers who all vote on every query.
+
+        Raises:
+            ValueError: if the settings do not fit.
+        """
+        return None
+
+    def votes(
+        self, private: PlainGraph, public: PlainGraph, queries: IntArray, settings: SageSettings, *, classes: int,
+        noise_seed: int, training_seed: int,
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """Return float64 (queries, classes): number of teachers that vote for each class.
+
+        Only a method without :meth:`teaching` has this.
+        """
+        raise NotImplementedError
+
+    def labels(self, values: NDArray[np.float64], *, noise_seed: int) -> IntArray:
+        """int64 (queries,): the released labels, from votes or posteriors."""
+        return noisy_labels(values, self.lambda_, noise_seed=noise_seed)
 
     def account(self, people: int, classes: int) -> Account:
         """Return the privacy cost of the release."""
@@ -153,6 +196,7 @@ class Baseline(OwnerMethod):
     """A baseline without noise and without privacy."""
 
     trust: ClassVar[str] = "none"
+    hands_over: ClassVar[bool] = False
     reference_read: ClassVar[frozenset[str] | None] = frozenset()
 
     def predictions(

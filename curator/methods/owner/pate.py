@@ -28,7 +28,6 @@ from curator.teachers.answering import ask_all
 from curator.teachers.graph import PlainGraph
 from curator.teachers.perceptron import perceptron_scores, train_perceptron
 from curator.teachers.randomness import derive, private_generator, weights_generator
-from curator.teachers.release import noisy_labels
 from curator.teachers.sage import SageSettings
 from curator.teachers.student import train_network
 from devices.array_types import IntArray
@@ -62,6 +61,11 @@ class Pate(LabelAnswers):
             most = people // 2
             raise SettingError(f"teachers={self.teachers}", f"{people} private people make {most} parts at most")
 
+    @property
+    def trained(self) -> int:
+        """As :attr:`LabelAnswers.trained`."""
+        return self.teachers
+
     def parts(self, people: int, *, noise_seed: int) -> IntArray:
         """int64 (people,): each person's part, drawn independently; parts may be empty."""
         return private_generator(noise_seed, "parts", 0).integers(0, self.teachers, people)
@@ -82,10 +86,6 @@ class Pate(LabelAnswers):
                 votes = self._vote(own, public, settings, classes, training_seed, number)[queries]
                 counts[np.arange(len(queries)), votes] += 1
         return counts
-
-    def labels(self, votes: NDArray[np.float64], *, noise_seed: int) -> IntArray:
-        """int64 (queries,): the released labels."""
-        return noisy_labels(votes, self.lambda_, noise_seed=noise_seed)
 
     def reasons(self) -> list[str]:
         """As :meth:`LabelAnswers.reasons`."""

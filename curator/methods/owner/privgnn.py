@@ -25,7 +25,7 @@ from curator.privacy.accountant import Account, LabelRelease
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.level import Level
 from curator.teachers.answering import Teaching, check_sampling
-from curator.teachers.release import SCORES, log_posteriors, noisy_labels
+from curator.teachers.release import SCORES, log_posteriors
 from curator.teachers.sage import BASES
 from devices.array_types import IntArray
 
@@ -68,10 +68,15 @@ class PrivGnn(LabelAnswers):
             settings=sage_settings(training, basis=self.basis), noise_seed=noise_seed, training_seed=training_seed,
         )  # fmt: skip
 
-    def labels(self, posteriors: NDArray[np.float64], *, noise_seed: int) -> IntArray:
-        """int64 (queries,): the released labels."""
-        values = log_posteriors(posteriors) if self.scores == "log-posterior" else posteriors
-        return noisy_labels(values, self.lambda_, noise_seed=noise_seed)
+    @property
+    def trained(self) -> int:
+        """As :attr:`LabelAnswers.trained`: one for each query."""
+        return self.queries
+
+    def labels(self, values: NDArray[np.float64], *, noise_seed: int) -> IntArray:
+        """As :meth:`LabelAnswers.labels`."""
+        return super().labels(log_posteriors(values) if self.scores == "log-posterior" else values,
+                              noise_seed=noise_seed)  # fmt: skip
 
     def release(self, people: int, classes: int) -> LabelRelease:
         """As :meth:`LabelAnswers.release`."""
