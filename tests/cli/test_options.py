@@ -107,3 +107,17 @@ def test_shown_defaults_of_an_owner_are_those_of_the_method() -> None:
 def test_a_parameter_of_the_command_stands_where_it_says() -> None:
     names = list(inspect.signature(run).parameters)
     assert names.index("as_json") == names.index("out") + 1
+
+
+def test_an_option_of_a_command_stands_after_the_one_that_it_names() -> None:
+    given: list[tuple[int, bool, RunOptions]] = []
+
+    @with_run_options(after={"extra": "epsilon"})
+    def command(*, first: int, options: RunOptions, extra: bool = False) -> None:
+        given.append((first, extra, options))
+
+    names = list(inspect.signature(command).parameters)
+    assert names[0] == "first" and names[names.index("epsilon") + 1] == "extra" and names.count("extra") == 1
+    command(first=3, extra=True, epsilon=2.5)
+    command(first=4)
+    assert given == [(3, True, RunOptions(epsilon=2.5)), (4, False, RunOptions())]

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -381,3 +382,17 @@ def test_an_interrupted_sweep_says_what_is_finished(tmp_path: Path) -> None:
     outcomes: dict[int, str | Failed] = dict.fromkeys(range(8), "folder") | {1: Failed("it broke")}
     names = "(cell 1, cell 3, cell 4, cell 5, cell 6, 2 more)"
     assert sweep._kept(cells, outcomes, tmp_path) == f"7 of 9 are finished and kept in {tmp_path} {names}; {rest}"
+
+
+def test_a_result_counts_only_with_the_devices_and_models_that_a_cell_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, bare = {"config": {"reference": True, "nulls": True}}, {"config": {"reference": False, "nulls": False}}
+    monkeypatch.setattr(sweep, "results_in", lambda folder: {"d": [("bare", bare), ("own", whole), ("shared", whole)]})
+    scores = {Path("out/shared"): SimpleNamespace(collection="abc"), Path("out/own"): SimpleNamespace(collection="x")}
+    monkeypatch.setattr(sweep, "read_scores", scores.get)
+
+    def earlier(shares: str | None, nulls: bool) -> object:
+        cell = SimpleNamespace(shares=shares, options=SimpleNamespace(reference=False, nulls=nulls))
+        return sweep._earlier([cell], ["d"], Path("out")).get(0)  # type: ignore[list-item]
+
+    assert (earlier(None, False), earlier(None, True), earlier("abc", True)) == ("bare", "own", "shared")
+    assert earlier("xyz", False) is None

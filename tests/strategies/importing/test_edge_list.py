@@ -51,3 +51,10 @@ def test_what_networkx_writes(tmp_path: Path, data: bool) -> None:
 def test_a_row_that_is_no_edge(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_edge_list(_write(tmp_path, text))
+
+
+def test_a_first_row_of_names_may_have_more_fields(tmp_path: Path) -> None:
+    found = read_edge_list(_write(tmp_path, "source TARGET weight\na b 3\nb c 1\n"))
+    assert found.names == ["a", "b", "c"] and found.lines.tolist() == [2, 3]
+    with pytest.raises(ValueError, match="row 2 has 2 fields, the first edge has 3"):
+        read_edge_list(_write(tmp_path, "source target weight\na b\n"))

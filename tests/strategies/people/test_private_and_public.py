@@ -71,3 +71,11 @@ def test_people_of_each_class_are_drawn(population: Population, monkeypatch: pyt
         assert not set(division.private) & set(division.public) and len(division.public) == 10
     rest = np.setdiff1d(np.arange(len(people)), divisions[0].private)
     assert not np.array_equal(divisions[0].asked, rest[:5])
+
+
+def test_only_arxiv_with_its_own_parts_takes_the_years(population: Population) -> None:
+    split = Split(np.arange(20), np.arange(20, 30), np.arange(30, 40))
+    general = divide(population, 0)
+    for other in (replace(population, own_split=split), replace(population, name="ogbn-arxiv")):
+        division = divide(other, 0)
+        assert division.rule.startswith("40%") and np.array_equal(division.private, general.private)

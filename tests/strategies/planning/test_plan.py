@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from strategies.estimate.graph_facts import GraphFacts
@@ -40,3 +42,9 @@ def test_options_that_no_method_has_are_one_line() -> None:
         make_plan(["vote"], RunOptions(), FACTS, Wishes(accuracy=0.5), worth=False)
     with pytest.raises(ValueError, match="unknown method"):
         make_plan(["votes"], RunOptions(), FACTS, Wishes(), worth=False)
+
+
+def test_a_plan_names_its_data_where_it_has_some() -> None:
+    made = make_plan(["vote"], RunOptions(), FACTS, Wishes(), worth=False)
+    assert made.data_name is None
+    assert replace(made, data=RunOptions(dataset="generated-v1")).data_name == "generated-v1"

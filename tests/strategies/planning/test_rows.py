@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from strategies.estimate.graph_facts import GraphFacts
@@ -53,3 +55,11 @@ def test_a_row_says_in_words_what_its_losses_leave_hidden() -> None:
 def test_settings_are_what_is_not_the_default() -> None:
     options = RunOptions(method="vote", epsilon=3.0, settings={"homophily": "0.6"}, clients=77)
     assert settings_of(options) == {"epsilon": 3.0, "set": {"homophily": "0.6"}}
+
+
+def test_what_a_row_must_beat_has_a_name_and_a_figure() -> None:
+    row = row_of(PAPER, RunOptions(method="hogs"), "user", 1.0)
+    assert row.to_dict()["above"] is None
+    assert replace(row, bar=("features alone", 0.25)).to_dict()["above"] == {"name": "features alone", "test": 0.25}
+    assert row.meets and not row.but("too dear").but("too slow").meets
+    assert row.but("too dear").but("too slow").to_dict()["why"] == ["too dear", "too slow"]

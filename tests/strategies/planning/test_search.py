@@ -82,3 +82,7 @@ def test_what_does_not_reach_it_has_its_largest_budget() -> None:
 def test_budgets_that_a_method_cannot_have_are_left_out() -> None:
     _, keys = found(Made(), 0.39, "rr")
     assert keys["rr"] == ("rr", 4.0)
+
+
+def test_a_search_leaves_time_for_larger_graphs_and_these_for_the_end() -> None:
+    assert 0 < search._SEARCH < search._LARGER < 1

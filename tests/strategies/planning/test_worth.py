@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from devices.datasets.generated_v1 import generate
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning import miniature, worth
 from strategies.setup.options import RunOptions
@@ -70,3 +71,16 @@ def test_a_trial_is_a_run_on_made_up_people_that_writes_nothing(tmp_path: Path) 
     failed = worth.run_trial(RunOptions(method="privgnn", dataset=str(graphs[0]), out=None))
     assert isinstance(failed, str) and "--queries" in failed
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_needs_nobody_learns_with_the_seeds_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And with seed 0 on a file of a made-up graph."""
+    people, seeds = generate(60, seed=1), list[int]()
+    monkeypatch.setattr(
+        "curator.nulls.models.features_alone", lambda known, seed: seeds.append(seed) or np.zeros(60, np.int64)
+    )
+    monkeypatch.setattr("devices.datasets.load", lambda name, **given: people)
+    found = worth.nothing_trial((Path("made-up.npz"), None))
+    assert found.keys() == {"chance", "features alone", "graph alone"}
+    worth.nothing_trial((RunOptions(dataset="generated-v1", clients=60, seeds={"training": 9}), None))
+    assert seeds == [0, 9]

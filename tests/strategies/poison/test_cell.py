@@ -83,3 +83,16 @@ def test_nobodys_accuracy_is_a_mistake(cells: Cells, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(cells_module, "run_of", lambda _: Silent())
     with pytest.raises(ValueError, match="publishes no class of each person"):
         run_cell(cell)
+
+
+def test_honest_reports_are_kept_for_the_latest_devices_alone(cells: Cells) -> None:
+    setup = set_up_cell(cells("hogs")["none", "", 0.0])
+    first = cells_module.memory_of(setup, 0)
+    assert first is not None and cells_module.memory_of(setup, 0) is first
+    seeds = replace(setup.repeats[0].seeds, noise=7)
+    other = replace(setup, repeats=(replace(setup.repeats[0], seeds=seeds),))
+    second = cells_module.memory_of(other, 0)
+    assert second is not first and len(cells_module._memories) == 1
+    assert cells_module.memory_of(setup, 0) is not first
+    secret = replace(setup, repeats=(replace(setup.repeats[0], seeds=replace(seeds, noise=None)),))
+    assert cells_module.memory_of(secret, 0) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 from PIL import Image
 
-from strategies.poison.figure import _panel, _panels, draw
+from strategies.poison.figure import _COLOURS, _MARKS, _STYLE, _panel, _panels, draw
 
 
 def row(attack: str, lie: str, share: float, accuracy: float, **more: Any) -> dict[str, Any]:
@@ -57,3 +57,9 @@ def test_the_figure_is_small(tmp_path: Path) -> None:
     assert picture.width > 700 and (tmp_path / "a.png").stat().st_size < 100_000
     draw([], tmp_path / "b.png", about="nothing")
     assert (tmp_path / "b.png").is_file()
+
+
+def test_every_attack_has_a_colour_and_a_mark_of_its_own() -> None:
+    """As long as there are enough of them."""
+    styles = list(_STYLE.values())
+    assert styles[: len(_MARKS)] == list(zip(_COLOURS, _MARKS, strict=True))[: len(styles)]

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
-from flwr.app import Message
+import pytest
+from flwr.app import Error, Message, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
+from devices.device import Refusal
 from devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
 from devices.network import FloatArray
+from devices.wire import reply
 from strategies.engines.grids import DirectGrid
 from strategies.federated.fedavg import EVERYBODY
 from strategies.rounds.flower_rounds import Best, run_rounds, seeded
-from strategies.rounds.training_grid import TrainingGrid, draw_nodes
+from strategies.rounds.training_grid import RoundTally, TrainingGrid, draw_nodes
 
 TASK = b"task"
 START = np.zeros(2, np.float32)
@@ -99,3 +103,56 @@ def test_who_drops_out_is_drawn_by_round_and_by_node() -> None:
     for axis in (0, 1):  # no node and no round drops always or never: 2^-39 each
         assert 0 < others.sum(axis=axis).min() and others.sum(axis=axis).max() < others.shape[axis]
     assert abs(others.mean() - 0.5) < 4.9 * 0.5 / others.size**0.5
+
+
+@pytest.mark.parametrize("done", [0, 3])
+def test_a_continued_training_counts_from_where_it_stopped(monkeypatch: pytest.MonkeyPatch, done: int) -> None:
+    asked: list[int] = []
+
+    class Strategy(FedAvg):
+        def configure_train(self, server_round: int, *rest: Any) -> Iterable[Message]:
+            asked.append(server_round)
+            return super().configure_train(server_round, *rest)
+
+    told: list[tuple[int, float]] = []
+    grid = TrainingGrid(Counting(), train=lambda r: [1])
+    run_rounds(Strategy(**EVERYBODY), grid, START, TASK, rounds=5, done=done,
+               after=lambda number, weights: told.append((number, float(weights[0]))))  # fmt: skip
+    assert asked == list(range(done + 1, 6))
+    assert told == [(number, float(number - done)) for number in range(done, 6)]
+
+
+class Mixed(DirectGrid):
+    """Four devices: a refusal, another error, nothing that is an answer, and an answer."""
+
+    def __init__(self) -> None:
+        super().__init__(4)
+
+    def deliver(self, messages: Sequence[Message]) -> Iterable[Message]:  # type: ignore[override]
+        for message in messages:
+            node = message.metadata.dst_node_id
+            if node == 1:
+                yield reply(Refusal.REPORT_COLLECTED, message, device=0)
+            elif node == 2:
+                yield Message(Error(0, "it broke"), reply_to=message)
+            elif node == 3:
+                yield Message(RecordDict({}), reply_to=message)
+            else:
+                yield update_reply(START + 1, message, device=3)
+
+
+def test_every_reply_of_a_round_is_counted_for_what_it_is() -> None:
+    grid = TrainingGrid(Mixed(), train=lambda r: [1, 2, 3, 4])
+    weights = run_rounds(FedAvg(**EVERYBODY), grid, START, TASK, rounds=2)
+    assert weights.tolist() == [1.0, 1.0]
+    tally = grid.tally
+    assert (tally.asked, tally.answered, tally.heard) == ({1, 2, 3, 4}, {4: 2}, 2)
+    assert (tally.refused, tally.failed, tally.rounds_answered) == ({1: "REPORT_COLLECTED"}, {2, 3}, 2)
+    phase = tally.phases["training"]
+    assert (phase.rounds, phase.messages) == (2, 16)  # four there and four back
+    assert phase.downlink_bytes > 0 < phase.uplink_bytes
+    found = tally.collected(12.5)
+    assert (found.asked, found.reported, found.failed, found.silent, found.seconds) == (4, 1, 2, 0, 12.5)
+    assert found.refused == {"REPORT_COLLECTED": 1} and (found.rounds, found.messages) == (2, 16)
+    assert (found.uplink_bytes, found.downlink_bytes) == (phase.uplink_bytes, phase.downlink_bytes)
+    assert RoundTally.from_dict(tally.to_dict()) == tally

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.methods import LPGNN, HoGS
+from curator.methods import LPGNN, HoGS, find
 from curator.methods.base import Method
 from devices.data.population import Population
 from devices.data.splits import make_split
@@ -38,3 +38,15 @@ def test_the_curator_knows_what_is_public_and_no_test_label(
         assert (public.features != sparse_features(population)).nnz == 0
     if public.edges is not None:
         assert np.array_equal(public.edges, population.edges)
+
+
+def test_donated_features_are_those_of_labelled_people_alone(population: Population) -> None:
+    split = make_split("random", population, 0)
+    method = find("vote").from_settings({"own_features": "true"})
+    public = public_knowledge(population, split, RunOptions(method="vote"), method)
+    whole = sparse_features(population).toarray()
+    assert public.features is None and public.donated is not None
+    donated = public.donated.toarray()
+    assert np.array_equal(donated[split.labelled], whole[split.labelled]) and whole[split.test].any()
+    assert not donated[split.test].any() and public.donated.nnz == np.count_nonzero(donated)
+    assert public_knowledge(population, split, RunOptions(method="vote"), find("vote")()).donated is None

@@ -316,3 +316,20 @@ def test_isolated_devices_are_the_training_people(tmp_path: Path, monkeypatch: p
     simulate(options)
     setup = set_up(options)
     assert trained == setup.population.labels[setup.repeats[0].split.train].tolist()
+
+
+def test_what_is_released_is_known_before_where_it_depends_on_who_trains() -> None:
+    from strategies.runs.federated import InRounds
+
+    setup = set_up(RunOptions(method="dp-fedavg", out=None, settings={"rounds": "4"}, **SMALL))
+    split = setup.repeats[0].split
+    found = InRounds().released_before(setup, split)
+    assert found is not None and (found.people, found.models) == (len(split.train), 4)
+    assert found.answers.complete and found.answers.counts.tolist() == [setup.method.answers] * len(setup.population)  # type: ignore[attr-defined]
+    plain = set_up(RunOptions(method="fedavg-mlp", out=None, settings={"rounds": "4"}, **SMALL))
+    assert InRounds().released_before(plain, plain.repeats[0].split) is None
+
+
+def test_devices_that_train_alone_have_no_phase(tmp_path: Path) -> None:
+    record = run(tmp_path, "isolate")
+    assert record["communication"]["by_phase"] == {} and record["communication"]["messages"] == 0

@@ -24,7 +24,7 @@ from strategies.stress.protections import PROTECTIONS
 from strategies.stress.registered import STRIKING
 from strategies.stress.running import agrees, question, stress
 from strategies.stress.tallies import Recovery, Tally, Truth, milestones
-from strategies.stress.writing import record_of, table_csv, write
+from strategies.stress.writing import COLUMNS, record_of, table_csv, write
 
 PEOPLE = 60
 
@@ -234,3 +234,10 @@ def test_budgets_and_crowds_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ValueError, match="--clients 50"):
         Truth.of(generate(60, seed=0))
     assert milestones((25, 1, 25)) == (1, 25)
+
+
+def test_the_table_is_csv_with_a_line_for_each_row() -> None:
+    row = dict.fromkeys(COLUMNS) | {"adversary": "repeats", "asks": 3, "recovered": 1 / 3, "more": 1}
+    head, line, end = table_csv([row]).split("\n")
+    assert head == ",".join(COLUMNS) and end == ""
+    assert line == ",repeats,,,,3,0.333333" + "," * (len(COLUMNS) - 7)
