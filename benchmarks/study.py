@@ -120,7 +120,7 @@ class Study:
     def write(self, found: Found, where: Path = RESULTS) -> None:
         """Write table, page and picture."""
         where.mkdir(parents=True, exist_ok=True)
-        rows, table = [row for _, some in found for row in some], where / f"{self.name}.csv"
+        rows, table = rows_in(found), where / f"{self.name}.csv"
         before = read_rows(table)
         if rows or self.columns:
             write_rows(table, rows, self.columns)
@@ -128,6 +128,11 @@ class Study:
             (where / f"{self.name}.md").write_text(self.page(found))
         if self.picture and rows and (rows != before or not (where / self.picture).is_file()):
             self.draw(rows, where / self.picture)
+
+
+def rows_in(found: Found) -> list[Row]:
+    """Return the rows of all cells."""
+    return [row for _, rows in found for row in rows]
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:

@@ -5,24 +5,18 @@ python -m benchmarks.audits.page
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table
+from benchmarks.study import Row, read_rows
 
 NOTES = Path(__file__).parent / "notes.md"
 TABLE, PAGE = RESULTS / "audits.csv", RESULTS / "audits.md"
 
 
-def rows() -> list[dict[str, str]]:
-    """Return the rows of the table, none without one."""
-    if not TABLE.is_file():
-        return []
-    with TABLE.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def verdict(row: dict[str, str]) -> str:
+def verdict(row: Row) -> str:
     """Return what a row says, in words."""
     if row["law"] not in ("", "fits"):
         return "**draws contradict the definition**"
@@ -33,7 +27,7 @@ def verdict(row: dict[str, str]) -> str:
 
 def page() -> str:
     """Return the text of the page."""
-    found = rows()
+    found = read_rows(TABLE)
     wrong = [row for row in found if verdict(row).startswith("**")]
     words = {"rows": len(found), "wrong": len(wrong), "laws": sum(bool(row["law"]) for row in found),
              "trials": f"{int(found[0]['trials']):,}", "confidence": found[0]["confidence"],
@@ -41,14 +35,12 @@ def page() -> str:
     return NOTES.read_text().format(**words)
 
 
-def _tables(found: list[dict[str, str]]) -> list[str]:
-    parts = []
+def _tables(found: Sequence[Row]) -> Iterator[str]:
+    heads = ("mechanism", "claimed", "exact, of the definition", "trials show", "verdict")
     for library, version in dict.fromkeys((row["library"], row["version"]) for row in found):
-        lines = ["| mechanism | claimed | exact, of the definition | trials show | verdict |", "|" + " --- |" * 5]
-        lines += [f"| {row['mechanism']} | {row['claimed']} | {row['exact']} | {row['lower_bound']} | {verdict(row)} |"
-                  for row in found if (row["library"], row["version"]) == (library, version)]  # fmt: skip
-        parts.append("\n".join([f"## {library} {version}", "", *lines]))
-    return parts
+        lines = [(row["mechanism"], row["claimed"], row["exact"], row["lower_bound"], verdict(row))
+                 for row in found if (row["library"], row["version"]) == (library, version)]  # fmt: skip
+        yield f"## {library} {version}\n\n{table(heads, lines)}"
 
 
 def write() -> None:

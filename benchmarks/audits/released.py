@@ -1,24 +1,21 @@
 """Attacks on the models that runs publish, on generated people.
 
-    python -m benchmarks.audits.released
-
-Every method is run anew; the page and its table are written again.
+python -m benchmarks.audits.released [--only hogs] [--pages-only]
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS
-from benchmarks.markdown import table_head, table_row
-from devices.atomic_files import write_atomically
+from benchmarks.markdown import table
+from benchmarks.study import Measured, Row, Study, main, rows_in
 
-PAGE, ROWS = RESULTS / "model-inference.md", RESULTS / "model-inference.csv"
+KEYS = ("method", "epsilon", "words")
+COLUMNS = ("level", "claimed", "lower_bound", "auc", "true_positives", "largest_true_positives", "right", "guesses",
+           "largest_right", "trials", "passed", "detail")  # fmt: skip
 SHADOWS, PEOPLE = 32, 120
 OVERFITTED = {"weight_decay": "0", "gnn_dropout": "0"}
 
@@ -38,6 +35,11 @@ class ReleasedCell:
     settings: Mapping[str, str] = field(default_factory=dict)
     words: str = ""
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Values of :data:`KEYS`."""
+        return self.method, "" if self.epsilon is None else f"{self.epsilon:g}", self.words
+
 
 CELLS = (
     ReleasedCell("raw", settings=OVERFITTED, words="clear data, overfitted: no weight decay, no dropout"),
@@ -47,45 +49,46 @@ CELLS = (
 
 
 def run(cell: ReleasedCell) -> list[dict[str, Any]]:
-    """Attack a method and return its rows, one a level."""
+    """Attack a method and return what was found, a row a level."""
     from strategies.experiments.released_model import ReleasedOptions, audit_released
 
     asked = ReleasedOptions(methods=(cell.method,), shadows=SHADOWS, clients=PEOPLE, epsilon=cell.epsilon,
                             settings=cell.settings)  # fmt: skip
-    head = {"method": cell.method, "epsilon": "" if cell.epsilon is None else f"{cell.epsilon:g}", "words": cell.words}
-    return [{**head, **_plain(row.to_dict())} for row in audit_released(asked)]
+    return [row.to_dict() for row in audit_released(asked)]
 
 
-def page(rows: Sequence[Mapping[str, Any]]) -> str:
+def rows_of(cell: ReleasedCell, found: Sequence[Mapping[str, Any]] | None) -> list[Row]:
+    """Return the rows of the table."""
+    return [{**dict(zip(KEYS, cell.key, strict=True)), **{name: _plain(row[name]) for name in COLUMNS}}
+            for row in found or ()]  # fmt: skip
+
+
+def page(rows: Sequence[Row]) -> str:
     """Return the page of the rows."""
-    judged = [row for row in rows if str(row["passed"]) in ("True", "False")]
-    held = sum(str(row["passed"]) == "True" for row in judged)
+    judged = [row for row in rows if row["passed"]]
+    held = sum(row["passed"] == "True" for row in judged)
     return _HEAD.format(shadows=SHADOWS, people=PEOPLE, half=SHADOWS // 2, held=held, judged=len(judged),
-                        others=len(rows) - len(judged), table="\n".join(_table(rows)))  # fmt: skip
+                        others=len(rows) - len(judged), table=_table(rows))  # fmt: skip
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("level", "claimed", "lower_bound", "auc", "true_positives", "largest_true_positives", "right", "guesses",
-            "largest_right", "trials", "passed", "detail")  # fmt: skip
-    return {name: f"{row[name]:.4f}" if isinstance(row[name], float) else "" if row[name] is None else row[name]
-            for name in kept}  # fmt: skip
+def _plain(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else "" if value is None else f"{value}"
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _table(rows: Sequence[Row]) -> str:
     heads = ("method", "epsilon", "what changes", "claimed", "attack shows", "AUC, %", "TPR at 5 % FPR, %",
              "at most, %", "right guesses, %", "at most, %", "verdict")  # fmt: skip
-    yield from table_head(heads)
     verdicts = {"True": "below the claim", "False": "ABOVE THE CLAIM", "": "nothing bounds it"}
-    before = ""
+    shares = ("auc", "true_positives", "largest_true_positives", "right", "largest_right")
+    lines, before = [], ""
     for row in rows:
         name = row["method"] + (f" ({row['words']})" if row["words"] else "")
         key = f"{name} {row['epsilon']}"
-        cells = ("" if key == before else name, "" if key == before else row["epsilon"] or "-", _LEVELS[row["level"]],
-                 _loss(row["claimed"]), _loss(row["lower_bound"]), *(_points(row[column]) for column in
-                 ("auc", "true_positives", "largest_true_positives", "right", "largest_right")),
-                 verdicts[str(row["passed"])])  # fmt: skip
+        lines.append(("" if key == before else name, "" if key == before else row["epsilon"] or "-",
+                      _LEVELS[row["level"]], _loss(row["claimed"]), _loss(row["lower_bound"]),
+                      *(_points(row[column]) for column in shares), verdicts[row["passed"]]))  # fmt: skip
         before = key
-        yield table_row(cells)
+    return table(heads, lines)
 
 
 def _points(share: str) -> str:
@@ -125,21 +128,14 @@ attack, the data are in clear, public, or seen by a curator in clear.
 """
 
 
-def main() -> None:
-    """Attack all cells and write table and page."""
-    rows: list[dict[str, Any]] = []
-    for cell in CELLS:
-        rows += run(cell)
-        print(cell.method, cell.epsilon, [(row["level"], row["auc"], row["passed"]) for row in rows[-4:]], flush=True)
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_atomically(ROWS, text.getvalue())
-    write_atomically(PAGE, page(rows))
-    for path in (PAGE, ROWS):
-        os.chmod(path, 0o644)
+def study(home: Path) -> Study:
+    """Return the study."""
+    return Study(
+        name="model-inference", cells=CELLS, results=Measured(home / "rows.jsonl", run), keys=KEYS,
+        key_of=lambda cell: cell.key, rows_of=rows_of, page=lambda found: page(rows_in(found)),
+        columns=(*KEYS, *COLUMNS), figure="level",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, "model-inference", lambda home: [study(home)])

@@ -8,13 +8,13 @@ other versions stay, and the page is written again.
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterable
 from importlib.metadata import version
 
 from benchmarks.audits import page
 from benchmarks.audits.cases import MULTI, PURE, Case, multi_freq_ldpy, pure_ldp
+from benchmarks.study import read_rows, write_rows
 from curator.attacks.audit_row import AuditRow, Effort
 from curator.attacks.randomiser_audit import Randomiser, audit_randomiser
 from strategies.audit.randomiser import seeded
@@ -59,11 +59,8 @@ def main(libraries: Iterable[str] = (PURE, MULTI)) -> None:
             found.append(written(case, audited(case, effort)))
             print(found[-1], flush=True)
     fresh = {(row["library"], row["version"]) for row in found}
-    kept = [row for row in page.rows() if (row["library"], row["version"]) not in fresh]
-    with page.TABLE.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(sorted([*kept, *found], key=lambda row: (row["library"], row["version"])))
+    kept = [row for row in read_rows(page.TABLE) if (row["library"], row["version"]) not in fresh]
+    write_rows(page.TABLE, sorted([*kept, *found], key=lambda row: (row["library"], row["version"])), list(found[0]))
     page.write()
 
 

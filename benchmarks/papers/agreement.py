@@ -9,12 +9,12 @@ mean of n runs lies within 1.96 s / sqrt(n), so s = h sqrt(n) / 1.96.
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from benchmarks.study import Row, read_rows
 
 FEWEST_RUNS = 10
 ROOM = 1.5
@@ -66,13 +66,12 @@ def judge(runs: int, difference: float, may_differ_by: float, *, lower_bound: bo
 
 
 @cache
-def published(paper: str) -> tuple[Mapping[str, str], ...]:
+def published(paper: str) -> tuple[Row, ...]:
     """Return the rows of ``published/PAPER.csv``."""
-    with (PUBLISHED / f"{paper}.csv").open() as file:
-        return tuple(csv.DictReader(file))
+    return tuple(read_rows(PUBLISHED / f"{paper}.csv"))
 
 
-def figure_of(row: Mapping[str, str]) -> Accuracy:
+def figure_of(row: Row) -> Accuracy:
     """Return a published row's figure; its column ``spread`` names the kind of its ±."""
     mean, spread, runs = float(row["accuracy"]), float(row["std"]), int(row["runs"])
     return from_half_width(mean, spread, runs) if row["spread"] == "ci95" else Accuracy(mean, spread, runs)

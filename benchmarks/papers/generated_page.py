@@ -5,12 +5,11 @@ python -m benchmarks.papers.generated_page      (LDPSIM_DATA names the data sets
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from benchmarks import RESULTS
-from benchmarks.markdown import table_head, table_row
+from benchmarks.markdown import table
 from benchmarks.papers.graph_statistics import Statistics, statistics
 from benchmarks.papers.index import write_index
 from devices.data.population import Population
@@ -48,27 +47,22 @@ def graphs() -> Iterator[tuple[str, Callable[[], Population]]]:
         yield f"`{kind.__name__}`", kind
 
 
-def line(name: str, found: Statistics) -> str:
+def line(name: str, found: Statistics) -> tuple[str, ...]:
     """Return a row of the table."""
-    cells = (
+    return (
         name, f"{found.people:,}", f"{found.edges:,}", f"{found.degree:.1f}", f"{100 * found.alone:.1f}",
         f"{found.clustering:.2f}", f"{found.homophily:.2f}", f"{found.auc:.2f}",
         f"{100 * found.largest:.0f} to {100 * found.smallest:.0f}", f"{100 * found.graph_alone:.1f}",
         f"{100 * found.features_alone:.1f}",
     )  # fmt: skip
-    return table_row(cells)
 
 
 def main() -> None:
     """Compute the statistics and write the page."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     heads = ("graph", "people", "edges", "mean degree", "without a neighbour, %", "clustering", "homophily", "AUC",
              "classes, % of the people", "graph alone", "features alone")  # fmt: skip
-    lines = [*table_head(heads)]
-    for name, made in graphs():
-        lines.append(line(name, statistics(made())))
-        print(lines[-1], flush=True)
-    (RESULTS / "generated.md").write_text(HEAD + "\n" + "\n".join(lines) + "\n")
+    lines = [line(name, statistics(made())) for name, made in graphs()]
+    (RESULTS / "generated.md").write_text(f"{HEAD}\n{table(heads, lines)}\n")
     write_index()
 
 

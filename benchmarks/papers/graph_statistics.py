@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from sklearn.metrics import roc_auc_score
 
 from devices.data.population import Population
 from devices.data.splits import make_split
@@ -85,9 +86,9 @@ def feature_auc(population: Population, most: int = 50_000) -> float:
     starts = np.searchsorted(labels[order], np.arange(population.facts.classes + 1))
     low, high = starts[labels[left]], starts[labels[left] + 1]
     one, other = order[rng.integers(low, high)], order[rng.integers(low, high)]
-    edges, pairs = _cosines(population, left, right), np.sort(_cosines(population, one, other)[one != other])
-    ranks = np.searchsorted(pairs, edges, side="left") + np.searchsorted(pairs, edges, side="right")
-    return float(np.mean(ranks) / 2 / len(pairs))
+    edges, pairs = _cosines(population, left, right), _cosines(population, one, other)[one != other]
+    is_edge = np.repeat([True, False], [len(edges), len(pairs)])
+    return float(roc_auc_score(is_edge, np.concatenate([edges, pairs])))
 
 
 def _cosines(population: Population, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:

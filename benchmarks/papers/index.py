@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table
 
 NAME = "README.md"
 
@@ -135,12 +136,12 @@ def headline(line: IndexLine, text: str) -> str:
 
 def index(folder: Path) -> str:
     """Return the index of a folder's pages."""
-    rows = ["| page | subject | headline | command |", "|" + " --- |" * 4]
+    rows = []
     for line in LINES:
         if (folder / line.page).is_file():
             said = headline(line, (folder / line.page).read_text())
-            rows.append(f"| [{line.page}]({line.page}) | {line.shows} | {said} | `{line.command}` |")
-    return f"{HEAD}\n\n" + "\n".join(rows) + "\n"
+            rows.append((f"[{line.page}]({line.page})", line.shows, said, f"`{line.command}`"))
+    return f"{HEAD}\n\n{table(('page', 'subject', 'headline', 'command'), rows)}\n"
 
 
 def write_index(folder: Path = RESULTS) -> None:

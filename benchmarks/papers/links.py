@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.markdown import table
 from benchmarks.papers.index import write_index
-from benchmarks.study import Measured, Row, Study, main
+from benchmarks.study import Measured, Row, Study, main, rows_in
 from strategies.results.levels import compared_loss
 
 NULLS = ("common_neighbours", "pagerank", "features_alone", "shuffled_features", "shuffled_adjacency", "shuffled_all")
@@ -172,7 +172,7 @@ def study(home: Path) -> Study:
     return Study(
         name="links", cells=CELLS, results=Measured(home / "rows.jsonl", run), keys=("method", "epsilon"),
         key_of=lambda cell: (cell.method, cell.epsilon), rows_of=lambda cell, row: [] if row is None else [row],
-        page=lambda found: page([row for _, rows in found for row in rows]), figure="auc",
+        page=lambda found: page(rows_in(found)), figure="auc",
     )  # fmt: skip
 
 

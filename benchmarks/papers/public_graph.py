@@ -22,7 +22,7 @@ from benchmarks.papers.public_graph_page import page
 from benchmarks.papers.swept import Swept
 from benchmarks.papers.table_cell import TableCell, cell_options, command
 from benchmarks.papers.value_row import COLUMNS, row_of
-from benchmarks.study import Found, Row, Study, main, read_rows
+from benchmarks.study import Found, Row, Study, main, read_rows, rows_in
 
 METHODS = ("upgnet", "privge")
 ORACLES = Path(__file__).parent / "oracles"
@@ -122,7 +122,7 @@ def study_of(method: str, home: Path) -> Study:
 
 def page_of(method: str, found: Found) -> str:
     """Return a method's page."""
-    return page(method, [row for _, rows in found for row in rows], [cell.label for cell, rows in found if not rows])
+    return page(method, rows_in(found), [cell.label for cell, rows in found if not rows])
 
 
 if __name__ == "__main__":

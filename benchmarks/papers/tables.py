@@ -49,10 +49,10 @@ def study_of(paper: str, home: Path) -> Study:
 def page_of(paper: str, page: Page, found: Found) -> str:
     """Return a paper's page, with the null models that ``value.csv`` has of its runs."""
     nulls = {row["config_hash"]: row for row in read_rows(RESULTS / TABLE)}
-    return markdown(paper, page, rows_in(found), nulls)
+    return markdown(paper, page, cell_rows(found), nulls)
 
 
-def rows_in(found: Found) -> list[CellRow]:
+def cell_rows(found: Found) -> list[CellRow]:
     """Return each cell with its one row."""
     return [(cell, row) for cell, (row,) in found]
 
@@ -60,7 +60,7 @@ def rows_in(found: Found) -> list[CellRow]:
 def finish(found: Mapping[str, Found], where: Path) -> None:
     """Write the page about all papers, if all are there, and the index."""
     if set(found) == set(PAPERS):
-        (where / NAME).write_text(agreement({paper: rows_in(found[paper]) for paper in PAPERS}))
+        (where / NAME).write_text(agreement({paper: cell_rows(found[paper]) for paper in PAPERS}))
     if where == RESULTS:
         write_index(where)
 

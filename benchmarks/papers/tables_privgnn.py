@@ -29,7 +29,7 @@ from benchmarks.papers.agreement import published
 from benchmarks.papers.index import write_index
 from benchmarks.papers.privgnn_page import page
 from benchmarks.papers.privgnn_picture import picture
-from benchmarks.study import Found, Measured, Row, Study, main
+from benchmarks.study import Measured, Row, Study, main, rows_in
 from curator.learning.training import TrainingSettings
 from curator.methods.owner.owner import B1, B2, B1Sampled, private_graph
 from curator.methods.owner.pate import PateG, PateM
@@ -247,17 +247,12 @@ def rows_of(cell: StudentRun, result: dict[str, Any] | None) -> list[Row]:
     return [{name: "" if full.get(name) is None else f"{full[name]}" for name in COLUMNS}]
 
 
-def page_of(found: Found) -> str:
-    """Return the page of the rows."""
-    return page([row for _, rows in found for row in rows])
-
-
 def study(home: Path) -> Study:
     """Return the study."""
     return Study(
         name="privgnn", cells=students(), results=Taught(home / "rows.jsonl", partial(run, home)), keys=KEYS,
-        key_of=lambda cell: cell.key, rows_of=rows_of, page=page_of, columns=COLUMNS, picture="privgnn.png",
-        draw=partial(picture, tuple(BASELINES)),
+        key_of=lambda cell: cell.key, rows_of=rows_of, page=lambda found: page(rows_in(found)), columns=COLUMNS,
+        picture="privgnn.png", draw=partial(picture, tuple(BASELINES)),
     )  # fmt: skip
 
 

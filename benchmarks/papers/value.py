@@ -24,7 +24,7 @@ from benchmarks.papers.table_cell import TableCell
 from benchmarks.papers.value_page import NAME, page
 from benchmarks.papers.value_picture import PICTURE, draw
 from benchmarks.papers.value_row import COLUMNS, budget_of, row_of
-from benchmarks.study import Found, Row, Study, main
+from benchmarks.study import Found, Row, Study, main, rows_in
 
 OWN = {"hogs": ("hogs",), "lpgnn": ("lpgnn",), "rgnn": ("rgnn",), "solitude": ("solitude",),
        "blink": ("blink-hard", "blink-soft")}  # fmt: skip
@@ -117,8 +117,7 @@ def rows_of(cell: ValueCell, record: Mapping[str, Any] | None) -> list[Row]:
 
 def page_of(found: Found) -> str:
     """Return the page of the cells that have rows."""
-    return page([row for _, rows in found for row in rows],
-                [(cell.group, budget_of(cell)) for cell, rows in found if not rows])  # fmt: skip
+    return page(rows_in(found), [(cell.group, budget_of(cell)) for cell, rows in found if not rows])
 
 
 def study(home: Path) -> Study:

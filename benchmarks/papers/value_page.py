@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from benchmarks.markdown import table_head, table_row
+from benchmarks.markdown import table
 from benchmarks.papers.value_headlines import HEADLINES, points_of, rows_of
 from benchmarks.papers.value_picture import PICTURE
 from benchmarks.papers.value_row import (
@@ -62,7 +62,7 @@ def page(rows: Sequence[ValueRow], missing: Sequence[tuple[str, str]]) -> str:
     for headline in HEADLINES:
         found = rows_of(headline, rows)
         if found:
-            parts += [f"## {headline.title}", headline.claim, *map(_filled, sentences(found)), "\n".join(table(found))]
+            parts += [f"## {headline.title}", headline.claim, *map(_filled, sentences(found)), table_of(found)]
             if (example := _noise(found)) is not None:
                 parts.append(_filled(example))
     if missing:
@@ -86,19 +86,19 @@ def sentences(rows: Sequence[ValueRow]) -> Iterator[str]:
                f"{median(gains):+.1f}); measurable in {measurable} of {len(known)} cells.")  # fmt: skip
 
 
-def table(rows: Sequence[ValueRow]) -> Iterator[str]:
-    """Yield the lines of a headline's table."""
+def table_of(rows: Sequence[ValueRow]) -> str:
+    """Return a headline's table."""
     attributes = attributes_of(rows)
     heads = ["data set", "network", "budget", "accuracy", "chance", "best null", "over the best null",
              *(f"gained by {ATTRIBUTES[name]}" for name in attributes), "verdict"]  # fmt: skip
-    yield from table_head(heads)
+    lines = []
     for row in rows:
         best = best_null(row)
         shown = "-" if best == "chance" else f"{with_spread(row, best)} ({NULLS[best]})"
-        cells = [row["data set"], row["network"] or "-", row["budget"], with_spread(row, "accuracy", "std"),
-                 with_spread(row, "chance"), shown, interval(row, "margin"),
-                 *(bought(row, name) for name in attributes), judgement(row)]  # fmt: skip
-        yield table_row(cells)
+        lines.append([row["data set"], row["network"] or "-", row["budget"], with_spread(row, "accuracy", "std"),
+                      with_spread(row, "chance"), shown, interval(row, "margin"),
+                      *(bought(row, name) for name in attributes), judgement(row)])  # fmt: skip
+    return table(heads, lines)
 
 
 def _noise(rows: Sequence[ValueRow]) -> str | None:

@@ -8,13 +8,12 @@ Without a folder the page and the picture are written again from ``docs/results/
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS
+from benchmarks import RESULTS, study
 from benchmarks.poison.sets import DEFENDED, MORE, SETS
 from strategies.poison.figure import draw
 from strategies.poison.laws import SIGMAS
@@ -53,7 +52,7 @@ def write_rows(rows: Table, path: Path) -> None:
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Read :func:`write_rows` back."""
     rows = []
-    for given in csv.DictReader(path.read_text().splitlines()):
+    for given in study.read_rows(path):
         row: dict[str, Any] = {name: given[name] for name in COLUMNS}
         row |= {name: float(given[name]) if given[name] else None for name in _NUMBERS}
         row["passed"] = {"True": True, "False": False}.get(given["passed"])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.audits.released import ReleasedCell, _plain, page
+from benchmarks.audits.released import ReleasedCell, page, rows_of
+from benchmarks.study import Row
 from curator.attacks.released_model import InferenceRow
 
 
-def row(claimed: float | None, passed: bool | None) -> dict[str, object]:
+def row(claimed: float | None, passed: bool | None) -> Row:
     found = InferenceRow("hogs", "label", claimed, None, 0.5, 0.999, 80, passed, "words", 0.75, 0.2, 0.05,
                          None if claimed is None else 0.1359, 0.8, None if claimed is None else 0.7311, 40)  # fmt: skip
-    cell = ReleasedCell("hogs", 1.0)
-    return {"method": cell.method, "epsilon": "1", "words": cell.words, **_plain(found.to_dict())}
+    return rows_of(ReleasedCell("hogs", 1.0), [found.to_dict()])[0]
 
 
 def test_rows_with_and_without_a_guarantee() -> None:

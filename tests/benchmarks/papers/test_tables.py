@@ -76,7 +76,7 @@ class Given:
 
 def study(cells: list[TableCell], results: Results) -> Study:
     return Study("p", cells, results, KEYS, key_of, lambda cell, record: [row_of(PAGE, cell, record)],
-                 lambda found: markdown("p", PAGE, tables.rows_in(found)), columns_of(PAGE, cells))  # fmt: skip
+                 lambda found: markdown("p", PAGE, tables.cell_rows(found)), columns_of(PAGE, cells))  # fmt: skip
 
 
 def test_a_half_width_becomes_a_standard_deviation() -> None:
