@@ -70,6 +70,7 @@ class Method:
     in_batches: ClassVar[bool] = False  # questions come from `next_questions`
     trained_by: ClassVar[str] = "curator"  # or "owner", "devices", "silos", "alone" (each device for itself)
     in_rounds: ClassVar[bool] = False  # devices or silos train a network in rounds
+    joins_both_ends: ClassVar[bool] = False  # its estimate of a pair uses what both ends report
     link_task: ClassVar[bool] = False  # `--task links` can score pairs of people with its graph
     # Options that it reads, of those that only some methods read, beside `finer`. The default refuses none.
     options: ClassVar[frozenset[str]] = o.OF_METHODS

@@ -35,7 +35,6 @@ NOBODY_ASKED = 20_000  # people on whom null models are tried: they take little 
 # Most flipped bits of a row. With so many false neighbours to a true one the links are worth nothing, and more of
 # them would only cost time.
 MOST_FLIPPED, MOST_AGREEING = 0.1, 0.25
-AGREEING = ("hogs", "sbp", "noisy", "fp-solitude", "fp-blink", "blink", "lp-and")  # use both ends' reports
 
 
 def size_of(facts: GraphFacts, people: int = PEOPLE) -> int:
@@ -101,7 +100,7 @@ def with_kept_noise(setup: RunSetup, n: int, size: int) -> RunOptions:
     mechanism = of_a_bit(setup)
     if mechanism is None or size >= n:
         return options
-    agreeing = setup.method.name in AGREEING and mechanism.reporting == "both"
+    agreeing = setup.method.joins_both_ends and mechanism.reporting == "both"
     wanted = kept_noise(bit_epsilon(mechanism), n, size, agreeing=agreeing)
     one = of_a_bit(replace(setup, budget=replace(budget, eps_adjacency=1.0)))
     assert one is not None

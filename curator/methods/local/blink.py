@@ -70,6 +70,7 @@ class Blink(LinkMethod):
     floor: float = parameter(0.02, variant=("soft",))
 
     name: ClassVar[str] = "blink"
+    joins_both_ends: ClassVar[bool] = True
     link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Zhu et al., Blink: Link Local Differential Privacy in GNNs via Bayesian Estimation"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "grr")

@@ -132,6 +132,7 @@ class FPBlink(FeaturePerturbation):
     scaling: str = "standardised"
 
     name: ClassVar[str] = "fp-blink"
+    joins_both_ends: ClassVar[bool] = True
     links_of: ClassVar[str] = "blink"
     edge_loss: ClassVar[str] = BIT_AND_DEGREE
     paper: ClassVar[str] = "Xu et al., HoGS (its baseline: Blink with feature perturbation)"

@@ -84,6 +84,7 @@ class HoGS(LocalMethod):
     public_scaling: str = parameter("literal", public_features=(True,))
 
     name: ClassVar[str] = "hogs"
+    joins_both_ends: ClassVar[bool] = True
     link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")

@@ -37,6 +37,7 @@ class LPAnd(LinkMethod):
 
     public_features: ClassVar[bool] = False
     name: ClassVar[str] = "lp-and"
+    joins_both_ends: ClassVar[bool] = True
     search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
     common_selection: ClassVar[bool] = False
     paper: ClassVar[str] = "null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data"

@@ -79,6 +79,7 @@ class SBP(LocalMethod):
     answer: str = "pool"
 
     name: ClassVar[str] = "sbp"
+    joins_both_ends: ClassVar[bool] = True
     paper: ClassVar[str] = "this project: sparse block-model posterior of the reports of another method"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
     search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose

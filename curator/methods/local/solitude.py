@@ -199,6 +199,7 @@ class FPSolitude(Solitude):
     m: str = unused("optimal")
 
     name: ClassVar[str] = "fp-solitude"
+    joins_both_ends: ClassVar[bool] = True
     paper: ClassVar[str] = "Solitude as compared by Xu et al. (HoGS): 1-bit on every feature"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
     theorem: ClassVar[str] = "HoGS's Theorem 4, a feature at a time"
