@@ -32,7 +32,6 @@ from benchmarks.speed.process import ONE_THREAD
 from benchmarks.speed.scale_run import BUDGETS
 from curator.methods import find
 from curator.methods.federated.fedavg import Federated
-from curator.methods.memory import LAWS
 from curator.methods.owner.owner import LabelAnswers
 from devices.datasets.generated_kinds import arxiv_like
 from strategies.engines.usage import forget_peak, peak_rss
@@ -242,7 +241,7 @@ def constants_of(method: str, slower: float) -> dict[str, Any] | None:
         small = [(row, seconds.get(name, 0.0)) for row, seconds, _, _ in seen]
         more = [(row, seconds[name]) for row, seconds, people in large for _ in range(LONG if people >= MANY else 1)]
         made[name] = fit(small + more, used)
-    if method not in LAWS:
+    if find(method).memory is None:
         made["memory"] = fit([(row, memory) for row, _, memory, _ in seen], USED["memory"])
     whole = [(row, seconds) for row, seconds, _, case in seen if case.whole]
     made["reference"] = fit([(row, seconds.get("reference", 0.0)) for row, seconds in whole], ("one", "people"))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import RESULTS
+from curator.methods import find
 from curator.methods.memory import Sizes, memory_by_phase, peak_bytes
 
 FROM = 30_000  # people from which an exponent is taken: below, constant costs count
@@ -133,8 +134,9 @@ def memory_section() -> str:
     for method in ("lpgnn", "rgnn", "hogs", "sbp", "rr", "blink", "ldpgcn"):
         listed = method not in ("lpgnn", "rgnn")
         sizes = Sizes(n=n, d=256, classes=5, edges=n * degree / 2, ones=ones if listed else 0.0)
-        phases, peak = memory_by_phase(method, sizes), peak_bytes(method, sizes)
-        assert phases is not None and peak is not None
+        law = find(method).memory
+        assert law is not None
+        phases, peak = memory_by_phase(law, sizes), peak_bytes(law, sizes)
         found = [phases[phase] / 2**30 for phase in ("reconstruct", "train", "evaluate")]
         lines.append(f"| `{method}` | {' | '.join(f'{value:,.1f}' for value in found)} | {peak / 2**30:,.1f} |")
     return f"""## Memory of the curator for a million people, by its law

@@ -21,6 +21,7 @@ from devices.facts import PublicFacts, PublicKnowledge, Split
 
 if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
+    from curator.methods.memory import MemoryLaw
 
 # For authors of methods.
 __all__ = ["TRAINING_GRID", "Budget", "Graph", "Grid", "Method", "Question", "Reporting"]
@@ -70,6 +71,7 @@ class Method:
     in_batches: ClassVar[bool] = False  # questions come from `next_questions`
     trained_by: ClassVar[str] = "curator"  # or "owner", "devices", "silos", "alone" (each device for itself)
     in_rounds: ClassVar[bool] = False  # devices or silos train a network in rounds
+    memory: ClassVar[MemoryLaw | None] = None  # of the curator's work; None where no law was tried
     joins_both_ends: ClassVar[bool] = False  # its estimate of a pair uses what both ends report
     link_task: ClassVar[bool] = False  # `--task links` can score pairs of people with its graph
     # Options that it reads, of those that only some methods read, beside `finer`. The default refuses none.

@@ -14,7 +14,7 @@ peaks (docs/results/scale.md). Methods whose work is n x n by nature have a term
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
 
 from curator.linear.strips import COMPARED, columns_at_once
@@ -24,7 +24,6 @@ PROCESS = 345 * _MIB  # Python, scipy and torch
 _A_PERSON = 900  # to make a generated population, most of it for words and edges
 _A_DEVICE = 300  # that a collection leaves behind in this process, where other processes answer for the devices
 _BLOCK = 256 * _MIB  # of rows in double, in ridge regression
-_LARGE = {"hogs": 1 << 28, "rgnn": 1 << 26}  # entries above which no (second) dense copy is kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +84,8 @@ class MemoryLaw:
         tables: Bytes of a person and class: tables of class probabilities.
         messages: Bytes of an end of an edge and class: what belief propagation sends.
         learned: Whether edge weights are learned, so that each end's values are held one by one.
+        large: Number of entries of the features above which ``large_rows`` dense matrices are kept.
+        large_rows: That number.
         estimates: Whether the features that null models read are a dense matrix of estimates from the reports.
     """
 
@@ -98,54 +99,29 @@ class MemoryLaw:
     tables: float = 0.0
     messages: float = 0.0
     learned: bool = False
+    large: float = math.inf
+    large_rows: float = 1.0
     estimates: bool = False
 
 
 _A_VALUE = 20.0  # bytes of a value at an end: gathered, weighted, and three gradients
 _AN_END = 60.0  # bytes of an end of an edge: int64 ends, the matrix, its transpose and what makes them
-_LISTED = MemoryLaw(work=16.0, listed=True)  # every reported one is an edge
-LAWS: Mapping[str, MemoryLaw] = {
-    # The ones are transposed in parts. A pair: ends and P twice, keys and their order, and the parts that are joined.
-    "hogs": MemoryLaw(work=1.0, likely=140.0, estimates=True),
-    "noisy": MemoryLaw(work=16.0, listed=True, estimates=True),
-    "sbp": MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True),
-    "lp-and": MemoryLaw(work=6.0, rows=0.0, codes=0.0),
-    "lpgnn": MemoryLaw(rows=1.0, codes=0.1),
-    "rgnn": MemoryLaw(rows=2.0, codes=1.0, estimates=True),
-    "rr": _LISTED,
-    "symrr": _LISTED,
-    "dprr": MemoryLaw(work=40.0),  # it keeps as many as people have neighbours
-    "solitude": MemoryLaw(work=16.0, listed=True, learned=True),
-    "fp-solitude": MemoryLaw(work=16.0, listed=True, learned=True, estimates=True),
-    "blink": MemoryLaw(work=60.0),
-    "fp-blink": MemoryLaw(work=60.0, estimates=True),
-    "ldpgcn": MemoryLaw(report=0.0, pairs=10.0),
-    "ldpgen": MemoryLaw(),
-    "fp-ldpgen": MemoryLaw(estimates=True),
-    "upgnet": MemoryLaw(rows=1.0, codes=0.1),
-    "privge": MemoryLaw(rows=1.0, codes=0.1),
-}
 
 
-def memory_by_phase(method: str, sizes: Sizes, *, nulls: bool = False) -> dict[str, float] | None:
-    """Return the bytes of each phase above the process itself; None for a method without a law.
+def memory_by_phase(law: MemoryLaw, sizes: Sizes, *, nulls: bool = False) -> dict[str, float]:
+    """Return the bytes of each phase above the process itself.
 
     ``population`` is needed while a generated graph is made. The peak of a run is ``PROCESS`` and the largest phase.
     For null models the reports and what they tell of features are kept to the end, and all the work is done once more
     on the reports of other people.
 
     >>> sizes = Sizes(n=100_000, d=256, classes=5, edges=350_000)
-    >>> {name: round(value / 2**20) for name, value in memory_by_phase("lpgnn", sizes).items()}
+    >>> {name: round(value / 2**20) for name, value in memory_by_phase(MemoryLaw(rows=1.0, codes=0.1), sizes).items()}
     {'population': 86, 'reconstruct': 320, 'train': 226, 'evaluate': 589}
     """
-    law = LAWS.get(method)
-    if law is None:
-        return None
     n, entries = float(sizes.n), float(sizes.n) * sizes.d
     held = n * 200 + 16 * sizes.edges  # the people themselves
-    rows = law.rows
-    if entries > _LARGE.get(method, float("inf")):
-        rows = 0.0 if method == "hogs" else 1.0
+    rows = law.rows if entries <= law.large else law.large_rows
     kept = min(rows, 1.0) * sizes.dense  # features of the reconstructed graph
     reports = law.report * sizes.ones + law.codes * entries
     ends = sizes.ones if law.listed else 2 * sizes.edges
@@ -166,16 +142,14 @@ def memory_by_phase(method: str, sizes: Sizes, *, nulls: bool = False) -> dict[s
     return phases
 
 
-def peak_bytes(method: str, sizes: Sizes, *, asked: bool = True, nulls: bool = False) -> float | None:
-    """Return the largest memory of a run, in bytes; None for a method without a law.
+def peak_bytes(law: MemoryLaw, sizes: Sizes, *, asked: bool = True, nulls: bool = False) -> float:
+    """Return the largest memory of a run, in bytes.
 
     Args:
-        method: Name of the method.
+        law: That of the method.
         sizes: Public sizes.
         asked: Whether devices are asked too, from 50,000 on in processes of their own.
         nulls: Whether null models are taken.
     """
-    phases = memory_by_phase(method, sizes, nulls=nulls)
-    if phases is None:
-        return None
+    phases = memory_by_phase(law, sizes, nulls=nulls)
     return PROCESS + max(phases.values()) + (_A_DEVICE * sizes.n if asked else 0.0)

@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from curator.methods import find
 from curator.methods.memory import Sizes, peak_bytes
 from strategies.estimate.graph_facts import GraphFacts
 
@@ -150,8 +151,9 @@ def expected_load(
         n=facts.n, d=facts.features, classes=facts.classes, edges=facts.edges, ones=ones, pairs=pairs or 0.0,
         hidden=hidden, heads=heads,
     )  # fmt: skip
-    law = peak_bytes(method, sizes, nulls=nulls)
-    memory = constants()["machine"]["process_bytes"] + of("memory") if law is None else law
+    law = find(method).memory
+    fitted = constants()["machine"]["process_bytes"] + of("memory")
+    memory = fitted if law is None else peak_bytes(law, sizes, nulls=nulls)
     return Load(
         seconds, max(memory, held_bytes(facts, ones)), int(known["measured"]), facts.n, law is not None,
         noisy=is_noisy(facts, ones), knows_pairs=pairs is not None,

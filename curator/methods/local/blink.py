@@ -37,6 +37,7 @@ from curator.links.beta_model import fit_beta_model
 from curator.links.blink import LinkPosterior, PairOdds
 from curator.methods.base import Budget, Graph, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
+from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.pairs.rows import spread_over
 from curator.reports.reports import Reports
@@ -70,6 +71,7 @@ class Blink(LinkMethod):
     floor: float = parameter(0.02, variant=("soft",))
 
     name: ClassVar[str] = "blink"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=60.0)
     joins_both_ends: ClassVar[bool] = True
     link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Zhu et al., Blink: Link Local Differential Privacy in GNNs via Bayesian Estimation"

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from curator.evidence.rows import noisy_rows_of_bits
 from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
+from curator.methods.memory import MemoryLaw
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
 from devices.mechanisms import Degree, Mechanism, RandomizedResponse
@@ -52,6 +53,7 @@ class DPRR(LinkMethod):
     direction: str = "outgoing"
 
     name: ClassVar[str] = "dprr"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=40.0)  # it keeps as many as people have neighbours
     paper: ClassVar[str] = "Hidano and Murakami, Degree-Preserving Randomized Response for GNNs under LDP"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "grr")
     search_grid: ClassVar[tuple[Grid, ...]] = ({"direction": DIRECTIONS}, TRAINING_GRID)

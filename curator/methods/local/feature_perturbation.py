@@ -47,6 +47,7 @@ from curator.methods.local.links import (
     labelled_graph,
     with_labels,
 )
+from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
@@ -132,6 +133,7 @@ class FPBlink(FeaturePerturbation):
     scaling: str = "standardised"
 
     name: ClassVar[str] = "fp-blink"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=60.0, estimates=True)
     joins_both_ends: ClassVar[bool] = True
     links_of: ClassVar[str] = "blink"
     edge_loss: ClassVar[str] = BIT_AND_DEGREE
@@ -187,6 +189,7 @@ class FPLDPGen(FeaturePerturbation):
     scaling: str = "standardised"
 
     name: ClassVar[str] = "fp-ldpgen"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(estimates=True)
     links_of: ClassVar[str] = "ldpgen"
     options: ClassVar[frozenset[str]] = FeaturePerturbation.options | {"feature_share"}
     edge_loss: ClassVar[str] = TWO_STAGES

@@ -48,6 +48,7 @@ from curator.links.hogs import ReportedBits, likely_links, pair_probability
 from curator.links.similarity import BitRows, Rows, public_rows
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
+from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
@@ -84,6 +85,10 @@ class HoGS(LocalMethod):
     public_scaling: str = parameter("literal", public_features=(True,))
 
     name: ClassVar[str] = "hogs"
+    # The ones are transposed in parts. A pair: ends and P twice, keys and their order, and the parts that are joined.
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(
+        work=1.0, likely=140.0, estimates=True, large=1 << 28, large_rows=0.0
+    )
     joins_both_ends: ClassVar[bool] = True
     link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training"

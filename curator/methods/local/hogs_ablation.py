@@ -21,6 +21,7 @@ from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.blink import chosen_links, link_posterior, row_and_degree
 from curator.methods.local.hogs import HoGS, link_weights, mean_with_self
 from curator.methods.local.links import both_ways, reported_edges
+from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import ABOVE_0, parameter
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
@@ -128,6 +129,7 @@ class Noisy(HoGSAblation):
     topology: str = "noisy"
 
     name: ClassVar[str] = "noisy"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True, estimates=True)
     paper: ClassVar[str] = "reference: the reports of HoGS as they came"
     search_grid: ClassVar[tuple[Grid, ...]] = (TRAINING_GRID,)
     query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"]}

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
+from curator.methods.memory import MemoryLaw
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicFacts
@@ -50,6 +51,7 @@ class LDPGCN(LinkMethod):
     pairs: str = "mean"
 
     name: ClassVar[str] = "ldpgcn"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(report=0.0, pairs=10.0)
     paper: ClassVar[str] = "Wu et al., LinkTeller (DPGCN with Laplace noise); made local in Blink"
     mechanisms: ClassVar[tuple[str, ...]] = ("noisy_row", "degree", "grr")
     training_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 200}

@@ -45,6 +45,7 @@ from curator.links.chung_lu import BlockModel
 from curator.links.ldpgen_published import directed_probabilities, draw_links
 from curator.methods.base import Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
+from curator.methods.memory import MemoryLaw
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
 from devices.array_types import IntArray
@@ -77,6 +78,7 @@ class LDPGen(LinkMethod):
     graph: str = "sampled"
 
     name: ClassVar[str] = "ldpgen"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw()
     paper: ClassVar[str] = "Qin et al., Generating Synthetic Decentralized Social Graphs with LDP (LDPGen)"
     mechanisms: ClassVar[tuple[str, ...]] = ("group_degrees", "grr")
     query_grid: ClassVar[Grid] = {"first_share": (0.3, 0.5, 0.7), "first_groups": (2, 5), "groups": (2, 5, 10)}

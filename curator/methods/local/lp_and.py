@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 from curator.linear.propagation import adjacency_matrix, label_propagation
 from curator.methods.base import Graph, Grid, require_reports
 from curator.methods.local.links import LinkMethod, labelled_graph, reported_edges
+from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import unused
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.reports import Reports
@@ -37,6 +38,7 @@ class LPAnd(LinkMethod):
 
     public_features: ClassVar[bool] = False
     name: ClassVar[str] = "lp-and"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=6.0, rows=0.0, codes=0.0)
     joins_both_ends: ClassVar[bool] = True
     search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
     common_selection: ClassVar[bool] = False

@@ -47,6 +47,7 @@ from curator.methods.local.links import (
     label_mechanism,
     reported_edges,
 )
+from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.estimates import smoothed
@@ -114,6 +115,7 @@ class LPGNN(LocalMethod):
     adjacency: str = "public"
 
     name: ClassVar[str] = "lpgnn"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(rows=1.0, codes=0.1)
     link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks"
     private: ClassVar[tuple[str, ...]] = ("features", "label")

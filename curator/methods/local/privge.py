@@ -32,6 +32,7 @@ from curator.linear.pagerank import pagerank, walk_matrix
 from curator.methods.base import Graph, Grid, require_reports
 from curator.methods.local.links import labelled_graph
 from curator.methods.local.public_graph import PublicGraphMethod, deviation_of
+from curator.methods.memory import MemoryLaw
 from curator.reports.estimates import sparse_estimates
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
@@ -68,6 +69,7 @@ class PrivGE(PublicGraphMethod):
     patience: int = 20
 
     name: ClassVar[str] = "privge"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(rows=1.0, codes=0.1)
     paper: ClassVar[str] = "Li et al., Privacy-Preserving Graph Embedding based on Local Differential Privacy (PrivGE)"
     mechanisms: ClassVar[tuple[str, ...]] = ("window", "grr")
     default_gnn: ClassVar[str] = "mlp"

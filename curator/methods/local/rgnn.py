@@ -34,6 +34,7 @@ from curator import options as o
 from curator.evidence.labels import LabelEvidence, label_evidence
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels, label_mechanism
+from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import ABOVE_0, parameter
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from curator.reports.frequency import (
@@ -102,6 +103,7 @@ class RGNN(LocalMethod):
     proportions: str = parameter("raw", alpha=ABOVE_0)
 
     name: ClassVar[str] = "rgnn"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(codes=1.0, estimates=True, large=1 << 26)
     paper: ClassVar[str] = "Bhaila et al., Local Differential Privacy in GNNs: a Reconstruction Approach (RGNN)"
     private: ClassVar[tuple[str, ...]] = ("features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("grr_fs", "grr")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, reported_edges
+from curator.methods.memory import MemoryLaw
 from curator.reports.reports import Reports
 
 
@@ -18,6 +19,7 @@ class RR(LinkMethod):
     """The graph of all reported ones."""
 
     name: ClassVar[str] = "rr"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True)
     paper: ClassVar[str] = "Warner, Randomized Response; a baseline of Blink"
     training_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 200}
     options: ClassVar[frozenset[str]] = LinkMethod.options | {"reporting"}

@@ -38,6 +38,7 @@ from curator.methods.local.rgnn import RGNN
 from curator.methods.local.rr import RR
 from curator.methods.local.solitude import FPSolitude, Solitude
 from curator.methods.local.symrr import SymRR
+from curator.methods.memory import MemoryLaw
 from curator.privacy.guarantee import Claim, Guarantee
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
@@ -79,6 +80,7 @@ class SBP(LocalMethod):
     answer: str = "pool"
 
     name: ClassVar[str] = "sbp"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True)
     joins_both_ends: ClassVar[bool] = True
     paper: ClassVar[str] = "this project: sparse block-model posterior of the reports of another method"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")

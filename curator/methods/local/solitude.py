@@ -48,6 +48,7 @@ from curator.methods.base import Budget, Graph, Grid, Question, require_reports,
 from curator.methods.local.hogs import split_budget
 from curator.methods.local.links import BOTH_ENDS, LocalMethod, labelled_graph, reported_edges, with_labels
 from curator.methods.local.lpgnn import sampled_features_of
+from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import ABOVE_0, parameter, unused
 from curator.privacy.guarantee import Claim
 from curator.reports.agreed_pairs import agreed_pairs
@@ -94,6 +95,7 @@ class Solitude(LocalMethod):
     m: str = "optimal"
 
     name: ClassVar[str] = "solitude"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True, learned=True)
     link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "multi_bit", "grr")
@@ -199,6 +201,7 @@ class FPSolitude(Solitude):
     m: str = unused("optimal")
 
     name: ClassVar[str] = "fp-solitude"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True, learned=True, estimates=True)
     joins_both_ends: ClassVar[bool] = True
     paper: ClassVar[str] = "Solitude as compared by Xu et al. (HoGS): 1-bit on every feature"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from curator.methods.base import Budget
 from curator.methods.local.links import ONE_END, LinkMethod, ReconstructedLinks, both_ways, reported_edges
+from curator.methods.memory import MemoryLaw
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
 from devices.mechanisms import Mechanism, RandomizedResponse
@@ -24,6 +25,7 @@ class SymRR(LinkMethod):
     """The pairs whose larger id reported a 1."""
 
     name: ClassVar[str] = "symrr"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True)
     paper: ClassVar[str] = "Imola et al., Locally Differentially Private Analysis of Graph Statistics; as in Blink"
     training_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 200}
 

@@ -41,6 +41,7 @@ from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matr
 from curator.methods.base import Graph, Grid, require_reports
 from curator.methods.local.links import labelled_graph
 from curator.methods.local.public_graph import PublicGraphMethod, deviation_of
+from curator.methods.memory import MemoryLaw
 from curator.reports.estimates import sparse_estimates
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge
@@ -78,6 +79,7 @@ class UPGNet(PublicGraphMethod):
     chosen_by: str = "loss"
 
     name: ClassVar[str] = "upgnet"
+    memory: ClassVar[MemoryLaw | None] = MemoryLaw(rows=1.0, codes=0.1)
     paper: ClassVar[str] = "He et al., Going Deeper into Locally Differentially Private Graph Neural Networks (UPGNet)"
     mechanisms: ClassVar[tuple[str, ...]] = ("multi_bit", "window", "grr")
     default_gnn: ClassVar[str] = "sage"

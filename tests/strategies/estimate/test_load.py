@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.speed.bench_scale import KEPT
 from benchmarks.speed.fit_plan import facts_of_kept, options_of_kept
-from curator.methods.memory import LAWS
+from curator.methods import find
 from strategies.estimate.fits import load_of
 from strategies.estimate.graph_facts import GraphFacts, known_before
 from strategies.estimate.load import (
@@ -37,7 +37,7 @@ def test_constants_are_of_known_drivers_and_phases() -> None:
 def test_memory_has_one_source() -> None:
     """A method has a law of memory, or fitted constants for it; not both, and not neither."""
     for name, figures in constants()["methods"].items():
-        assert ("memory" in figures) is (name not in LAWS), name
+        assert ("memory" in figures) is (find(name).memory is None), name
 
 
 MEASURED = [pytest.param(run, id=f"{run['method']}-{run['graph']}-{run['people']}{'-drawn' * run['drawn']}")
