@@ -12,7 +12,7 @@ from benchmarks import RESULTS
 from benchmarks.markdown import table
 from benchmarks.study import Row, read_rows
 
-NOTES = Path(__file__).parent / "notes.md"
+NOTES = Path(__file__).parent / "notes" / "audits.md"
 TABLE, PAGE = RESULTS / "audits.csv", RESULTS / "audits.md"
 
 

@@ -67,8 +67,9 @@ def page(rows: Sequence[Row]) -> str:
     """Return the page of the rows."""
     judged = [row for row in rows if row["passed"]]
     held = sum(row["passed"] == "True" for row in judged)
-    return _HEAD.format(shadows=SHADOWS, people=PEOPLE, half=SHADOWS // 2, held=held, judged=len(judged),
-                        others=len(rows) - len(judged), table=_table(rows))  # fmt: skip
+    text = (Path(__file__).parent / "notes" / "model-inference.md").read_text()
+    return text.format(shadows=SHADOWS, people=PEOPLE, half=SHADOWS // 2, held=held, judged=len(judged),
+                       others=len(rows) - len(judged), table=_table(rows))  # fmt: skip
 
 
 def _plain(value: object) -> str:
@@ -100,32 +101,6 @@ def _loss(value: str) -> str:
 
 
 _LEVELS = {"label": "a label", "vector": "all features", "relationship": "an edge", "node": "a whole person"}
-_HEAD = """# Inference from published models
-
-`ldpsim audit METHOD --released-model` attacks what a run publishes: the weights and everybody's predicted
-probabilities. The attacker knows everything but one value, and makes shadow runs with devices and noise of their own:
-the likelihood ratio attack of [Carlini et al. 2022](https://arxiv.org/abs/2112.03570), after
-[Shokri et al. 2017](https://arxiv.org/abs/1610.05820). {shadows} runs on {people} generated people for each method;
-{half} teach the attack, {half} are attacked. `python -m benchmarks.audits.released` makes this page.
-
-Of {judged} rows with a guarantee {held} stay below it; nothing bounds the other {others}. *Attack shows* is a lower
-bound on epsilon from the share of right guesses, at a confidence of 0.999999 for all rows of a method together. It
-alone decides. AUC, TPR and the share of right guesses are measured, with the error of a few hundred trials. *At most*
-is what the claim allows: e^eps times the false positive rate, and (1 + tanh(eps / 2)) / 2. Where nothing bounds the
-attack, the data are in clear, public, or seen by a curator in clear.
-
-{table}
-
-## Reading
-
-- A network that is overfitted on clear data tells the labels of its training people. That row shows that the attack
-  works.
-- A claim far above what the attack shows does not mean that the model is harmless: this attack reads probabilities
-  only, and a better one may exist. The claim holds against all of them.
-- Public labels are not protected by any method (`hogs`): the published probabilities tell them as without noise.
-- A whole person of `hogs`: features and edges change. The class is public, so the claim is not about it.
-- A whole person of `lpgnn` and `rgnn` is unprotected, because their edges are public.
-"""
 
 
 def study(home: Path) -> Study:

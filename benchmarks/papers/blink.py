@@ -7,16 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.papers.agreement import look_up
-from benchmarks.papers.table_cell import Page, TableCell, cell_options
+from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
 
 PAGE = Page(
     title="Blink and its baselines: accuracy",
-    head="""Only links are private; features and labels are public. The fixed split of Blink's code (`--split
-split42`); noise and weights change. Settings: the published ones for each data set, network and epsilon
-(`curator/tuned/`). `lp-and` is the null model: label propagation on the pairs that both ends reported, no features,
-no network. `raw` (the true graph) and `mlp` (no graph) are no private methods. `ldpgen` makes a link's probability of
-one end's degree (`graph=one-sided`), as Blink's code does, with as many groups as its formula gives; `ldpgen, own` of
-both ends', which is LDPGen's own, with 2 groups. GAT has 1 head, as in Blink's code (4 elsewhere).""",
+    head=note("blink-head"),
     levels={"bit": "bit_adjacency", "one edge": "relationship", "user": "user"},
     tables={
         "As the published code has it": """The cells that differ above, on reports of their own, with the epoch of

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import RESULTS
+from benchmarks.papers import NOTES
 from benchmarks.papers.index import write_index
 from cli.report.gather import gather
 from cli.report.page import verdict
@@ -24,33 +25,6 @@ from strategies.results.folder import COMPARISON
 from strategies.results.levels import shown_levels
 
 DOCUMENT = RESULTS / "compare.md"
-HEAD = """# Methods side by side
-
-One-shot collections under local privacy, federated training and the unprotected reference, on the same {nodes:,} people
-of {name}: same splits, same seeds, {repeats} repeat{plural}, each on devices of its own. The command:
-
-```sh
-{command}
-```
-
-![The page of a comparison](../images/compare.png)
-
-{nulls}The picture is of another comparison, one run of each on a busy machine (so its seconds
-say little): `ldpsim compare hogs vote sbp raw fedavg-mlp --dataset cora`. [value.md](value.md) has null models for the
-papers' own models.
-
-| method | test accuracy, % | trusted | {levels} | bytes a device | rounds | seconds |
-|---|---|---|{rules}---|---|---|
-"""
-TAIL = """
-Edge, features, record, person: the epsilon that *holds* when that changes; "not asked": nothing about it leaves a
-device. Bytes are payload as encoded, down and up, over all rounds. Seconds are of one repeat on a machine with
-{cores} cores that did other work too: compare them with one another only.
-
-{verdict}
-
-`benchmarks/papers/compare_page.py` writes this page from the comparison's folder.
-"""
 TRUSTED = {"reports": "nobody", "owner": "the curator", "open": "everybody"}
 
 
@@ -66,13 +40,14 @@ def write(folder: Path) -> None:
         words += ["--repeats", str(rows[0]["repeats"])]
     heads = [heading for heading, _ in shown_levels(4).values()]
     nulls = "" if any(row["nulls"] for row in rows) else "These runs are without null models. "
-    text = HEAD.format(nulls=nulls, nodes=people["nodes"], name=people["name"], repeats=rows[0]["repeats"],
-                       plural="s" * (rows[0]["repeats"] > 1), command=shlex.join(words), levels=" | ".join(heads),
-                       rules="---|" * len(heads))  # fmt: skip
-    text += "".join(f"| {' | '.join(_cells(row))} |\n" for row in rows)
-    text += "".join(f"\n{entry.what} failed: {entry.why}\n" for entry in found.failed)
-    line = textwrap.fill(verdict(rows, found.match)["line"], 115)
-    DOCUMENT.write_text(text + TAIL.format(cores=os.cpu_count(), verdict=line))
+    lines = "".join(f"| {' | '.join(_cells(row))} |\n" for row in rows)
+    lines += "".join(f"\n{entry.what} failed: {entry.why}\n" for entry in found.failed)
+    DOCUMENT.write_text((NOTES / "compare.md").read_text().format(
+        nulls=nulls, nodes=people["nodes"], name=people["name"], repeats=rows[0]["repeats"],
+        plural="s" * (rows[0]["repeats"] > 1), command=shlex.join(words), levels=" | ".join(heads),
+        rules="---|" * len(heads), lines=lines, cores=os.cpu_count(),
+        verdict=textwrap.fill(verdict(rows, found.match)["line"], 115),
+    ))  # fmt: skip
     write_index()
 
 

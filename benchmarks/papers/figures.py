@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks import RESULTS
+from benchmarks.papers import NOTES
 from benchmarks.papers.cell_row import accuracy_of, held
 from benchmarks.papers.curves import FIGURES, RUNS, Figure, points
 from benchmarks.papers.index import write_index
-from benchmarks.papers.pages import NOTES
 from benchmarks.papers.swept import Swept
 from benchmarks.papers.table_cell import TableCell
 from benchmarks.study import Measured, Results, Row, Study, main, read_rows

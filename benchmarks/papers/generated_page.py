@@ -10,6 +10,7 @@ from functools import partial
 
 from benchmarks import RESULTS
 from benchmarks.markdown import table
+from benchmarks.papers import NOTES
 from benchmarks.papers.graph_statistics import Statistics, statistics
 from benchmarks.papers.index import write_index
 from devices.data.population import Population
@@ -26,17 +27,6 @@ KINDS = (
     kinds.features_decide,
     kinds.edges_decide,
 )
-HEAD = """# The generated graphs beside real ones
-
-`generated` has the traits that decide what a method can know, near to those of real graphs: friends whose features are
-alike beyond their class (the AUC), triangles, unequal classes. `generated-v1` is the former generated graph, kept for
-its stored results. Its friends are not more alike than two people of their class. Then come the kinds of
-`devices/datasets/generated_kinds.py`, for tests and experiments. Made ones are of seed 0.
-
-- "AUC": chance that an edge within a class has a higher cosine of features than a random pair of that class.
-- "graph alone", "features alone": test accuracy in % of the null models on the *true* edges and features, random split.
-- "clustering" is the mean local clustering coefficient, "homophily" the share of edges inside a class.
-"""
 
 
 def graphs() -> Iterator[tuple[str, Callable[[], Population]]]:
@@ -62,7 +52,7 @@ def main() -> None:
     heads = ("graph", "people", "edges", "mean degree", "without a neighbour, %", "clustering", "homophily", "AUC",
              "classes, % of the people", "graph alone", "features alone")  # fmt: skip
     lines = [line(name, statistics(made())) for name, made in graphs()]
-    (RESULTS / "generated.md").write_text(f"{HEAD}\n{table(heads, lines)}\n")
+    (RESULTS / "generated.md").write_text((NOTES / "generated.md").read_text().format(table=table(heads, lines)))
     write_index()
 
 

@@ -7,18 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.papers.agreement import look_up
-from benchmarks.papers.table_cell import Page, TableCell, cell_options
+from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
 from curator.methods.base import Budget
 from curator.tuned import stored
 
 PUBLIC, PRIVATE = "Table III: public features", "Private features"
 PAGE = Page(
     title="HoGS: accuracy",
-    head="""Settings: `curator/tuned/`, found on validation accuracy with other seeds (grids, commit 54ab255:
-`benchmarks/papers/search_hogs.py`); HoGS with GAT takes those found with a GCN. Public features: the fixed split of
-Blink's code (`--split split42`), which the paper's own Blink row shows that it used. Private features: standardised, a
-new split in every run; epsilon is eps_a + eps_f, for one bit of a list and one feature. `lp-and` is the null model:
-label propagation on the pairs that both ends reported, no features, no network; all of epsilon goes to the list.""",
+    head=note("hogs-head"),
     levels={"bit": "bit_adjacency", "feature": "bit_feature", "one edge": "relationship", "vector": "vector",
             "user": "user"},
     measured="independent reproduction",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.markdown import table
+from benchmarks.papers import NOTES
 from benchmarks.papers.index import write_index
 from benchmarks.study import Measured, Row, Study, main, rows_in
 from strategies.results.levels import compared_loss
@@ -88,7 +89,7 @@ def row_of(cell: LinkCell, record: Mapping[str, Any]) -> dict[str, str]:
 
 def page(rows: Sequence[Row]) -> str:
     """Return the page of the rows."""
-    return "\n".join([_HEAD.format(cells=_said(rows)), _table(rows), "", _BETWEEN, _beside(rows), "", _TAIL])
+    return (NOTES / "links.md").read_text().format(cells=_said(rows), table=_table(rows), beside=_beside(rows))
 
 
 def _percent(share: float | None) -> str:
@@ -137,34 +138,6 @@ def _said(rows: Sequence[Row]) -> str:
     above = [row["method"] for row in rows if row["margin_low"] and float(row["margin_low"]) > 0]
     said = f"{len(above)} of {len(rows)} rows are measurably above their best null model."
     return said if len(rows) == len(CELLS) else f"{len(rows)} of {len(CELLS)} rows were run.\n{said}"
-
-
-_HEAD = """# Link prediction on Cora
-
-`ldpsim run --task links`: 5 % of the edges are held out for validation and 10 % for test before devices are enrolled,
-beside as many pairs without an edge. Each seed holds out other edges. Figures are per cent, mean ± standard deviation
-over the seeds; chance is 50. Margin and gain are in points with their 95 % interval, paired over the seeds.
-`python -m benchmarks.papers.links` runs what is missing in `links.csv` and writes this page.
-
-{cells}
-
-"pagerank" and "common neighbours" read no feature: the training edges where they are public, else the pairs that both
-ends reported. "shuffled all" is the same run with private data of other people. "epsilon of an edge" is what holds for
-one edge at both its ends: *unprotected* where the edges are public, so no link is protected there.
-"""
-_BETWEEN = """
-## Beside re-runs
-
-The re-runs are our own, of the algorithm in the published code; no figure is from the paper.
-"""
-_TAIL = """## Reading
-
-A method gains something only if it is above the PageRank score of the graph that its curator has anyway. Null
-models have no parameter that was searched; `features alone` learns which features go together from the known edges.
-
-Ours is above both re-runs, with and without information. The scorer here divides all rows by one number, the root of
-their mean square; the code does not. On one split and the same reports its AUC was 86.9 with and 79.1 without that.
-The verdict is the same: at epsilon 1 the private features add nothing measurable."""
 
 
 def study(home: Path) -> Study:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.agreement import look_up
-from benchmarks.papers.table_cell import Page, TableCell, cell_options
+from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
 from devices import datasets
 from strategies.setup.options import RunOptions
 
@@ -18,11 +18,7 @@ TEXT, CCS = "Table 3 (version text)", "Features and labels (version ccs), Cora"
 SPLITS = "Table 3 (version text), a new split in every run"
 PAGE = Page(
     title="LPGNN: accuracy",
-    head="""The graph is public and the split is one for all runs, as in the paper and its code: noise and weights
-change. Version `text` is the paper's first text: features only, labels public, GCN with a KProp layer, Table 3.
-Version `ccs` is the published code (CCS 2021): labels too, GraphSAGE, "Drop". Settings: `curator/tuned/lpgnn.toml`.
-References of Table 3: `raw`, `rnd` (random features), `ohd` (the degree, one-hot): the same network on features in
-clear, with one hop and self-loops, which is a GCN layer; none of them private.""",
+    head=note("lpgnn-head"),
     levels={"vector": "vector", "label": "label", "one edge": "relationship"},
     tables={
         SPLITS: """The paper's one split is not published, and on the two smallest graphs another split moves a

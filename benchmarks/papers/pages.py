@@ -5,25 +5,16 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from benchmarks.markdown import table
+from benchmarks.papers import NOTES
 from benchmarks.papers.agreement import ABOVE, AGREES, OFF
 from benchmarks.papers.cell_row import CellRow, counts, judgement, shown
-from benchmarks.papers.table_cell import NOT_HERE, Page, TableCell, command
+from benchmarks.papers.table_cell import NOT_HERE, Page, TableCell, command, note
 from benchmarks.papers.value_row import ValueRow, attributes_of, null_cells, null_heads
 from benchmarks.study import Row
 
-NOTES = Path(__file__).parent / "notes"
-RULE = """Figures are test accuracy in %: mean ± standard deviation of single runs (number of runs). "Agrees" means
-|difference| <= max(1.5 points, 3 sqrt(s^2/n + s'^2/n')) with at least ten runs of ours. A published confidence
-half-width is turned into a standard deviation first. A cell outside this rule is off, and its difference is in bold. A
-cell is "above the lower bound" if it is outside the rule and above a published figure that is a lower bound for a
-reason that the page names. Then come the losses that *hold* for one collection, by level, and not the claimed ones.
-Cells that were run with null models have them last ([value.md](value.md) says what they are). Stored settings
-(`--tuned`) were found on the same people: with other splits, or, where the split is fixed (`split42`), with other
-noise. So a test label of a new split may have been a training or validation label there. Written by
-`benchmarks/papers/tables.py`."""
+RULE = note("rule")
 
 
 def markdown(paper: str, page: Page, rows: Sequence[CellRow], nulls: Mapping[str, ValueRow] | None = None) -> str:

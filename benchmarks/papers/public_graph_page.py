@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from benchmarks.markdown import table
+from benchmarks.papers import NOTES
 from benchmarks.papers.agreement import AGREES, Accuracy, bound, judge
+from benchmarks.papers.table_cell import note
 from benchmarks.papers.value_row import interval, judgement, null_cells, null_heads, with_spread
 from benchmarks.study import Row
 
-NOTES = Path(__file__).parent / "notes"
 TITLES = {"upgnet": "UPGNet: accuracy and null models", "privge": "PrivGE: accuracy and null models"}
-HEAD = """The graph is public and labels are in clear; features are private, with epsilon for the whole vector. Every
-run has a random split of its own (50/25/25), noise and weights. All figures are test accuracy in %: mean ± standard
-deviation of single runs. *Graph alone* is label propagation over the same public graph from the same labels. *Features
-of others* is the same method on reports in which every device holds another random person's features: the same
-mechanism, noise and scale, and no information about the person. [value.md](value.md) has the other words."""
-ORACLE_TEXT = """The paper's tables could not be had. The oracle is a re-run of the published code on Cora, written
-once more without devices, with 3 or 4 seeds and its settings: **no published figure**. The two agree if the difference
-is at most max(1.5 points, 3 sqrt(s^2/n + s'^2/n')) with ten runs of ours."""
-NULLS_TEXT = """The default settings on every data set and at every budget; none is chosen by the name of a data set.
-*Bought by features* is the accuracy minus that with features of others, in points, with its 95 % interval over paired
-runs. At epsilon inf features are in clear."""
 
 
 def page(method: str, rows: Sequence[Row], missing: Sequence[str]) -> str:
@@ -38,15 +27,15 @@ def page(method: str, rows: Sequence[Row], missing: Sequence[str]) -> str:
     nulls = [row for row in rows if row["table"] == "Null models"]
     parts = [
         f"# {TITLES[method]}",
-        HEAD,
+        note("public-graph-head"),
         _counts(beside, nulls),
         "## Verdict",
         "\n".join(map(_filled, verdicts(nulls))),
     ]
     if nulls:
-        parts += ["## Null models", NULLS_TEXT, _nulls(nulls)]
+        parts += ["## Null models", note("public-graph-nulls"), _nulls(nulls)]
     if beside:
-        parts += ["## Cora, beside the oracle", ORACLE_TEXT, _beside(beside)]
+        parts += ["## Cora, beside the oracle", note("public-graph-oracle"), _beside(beside)]
     notes = NOTES / f"{method}.md"
     if notes.is_file():
         parts.append(notes.read_text().strip())

@@ -9,23 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.agreement import look_up
-from benchmarks.papers.table_cell import Page, TableCell, cell_options
+from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
 from devices import datasets
 
 TABLE_1, ABLATION = "Table 1", "Ablation (eps_x 1, eps_y 0.5)"
 PAGE = Page(
     title="RGNN: accuracy",
-    head="""GraphSAGE, m = 10 sampled features. eps_x is spent on each sampled feature, eps_y on the label; the graph
-is public. A new split (50/25/25), new noise and new weights in every run. Settings: `curator/tuned/rgnn.toml`, with
-the loss of the published code (`loss=softmax`). Models:
-
-- `rgnn`; `noisy`: the same network straight on the reports (the paper's "GraphSAGE").
-- `lpgnn (m eps_x)`, `lpgnn (eps_X)`: LPGNN on the same grouped features with m = 10 and as many hops as RGNN; the
-  vector's budget is m eps_x, which is what RGNN's own report really costs (the paper's reading: eps_x for each sampled
-  feature, "amplified" to eps_X), or eps_X of Theorem 1 itself. LPGNN is trained as its own authors do, which is more
-  than the paper gave it: the paper's figure is a lower bound.
-- `lpgnn, RGNN's training`: the same (m eps_x) trained as the paper trains everything, 100 epochs, and as RGNN's code
-  does, without weight decay or dropout.""",
+    head=note("rgnn-head"),
     levels={"vector": "vector", "label": "label", "one edge": "relationship"},
     tables={TABLE_1: "", ABLATION: "One part left out at a time."},
 )

@@ -6,24 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.papers.agreement import look_up
-from benchmarks.papers.table_cell import Page, TableCell, cell_options
+from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
 
 TABLE_3 = "Table 3 (eps_x 1)"
 PAGE = Page(
     title="Solitude: accuracy",
-    head="""Each device reports its whole list with eps_a a bit and its features with eps_x = 1 for the vector
-(multi-bit); labels are public. A new split (50/25/25) in every run. The paper states its CiteSeer to be the one of
-2,110 nodes (`citeseer-lcc`), and its figures are those of the one of 3,327 (`citeseer`; see the notes): both stand
-here. Models:
-
-- `solitude`: feature smoothing, learned edges, label smoothing, at the stored settings
-  (`curator/tuned/solitude.toml`, found on validation accuracy with other seeds).
-- `base`: the same network on the same reports with none of that (`l_x=0 l_y=0 structure_rate=0`), features as they
-  are estimated (`features=literal`), the paper's "Base".
-- `lpgnn`: LPGNN with lists under randomised response (`adjacency=private`), labels in clear, k_x = 4; on CiteSeer the
-  hops and the training of the best validation accuracy.
-- `solitude, both ends`: the same with `topology=and`: the pairs that both ends reported, which the paper does not
-  use.""",
+    head=note("solitude-head"),
     levels={"bit": "bit_adjacency", "one edge": "relationship", "vector": "vector", "user": "user"},
     measured="independent reproduction",
 )

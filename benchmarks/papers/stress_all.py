@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.markdown import table
+from benchmarks.papers import NOTES
 from benchmarks.papers.index import write_index
 from benchmarks.study import Found, Measured, Row, Study, main
 from strategies.stress.options import StressOptions, adversaries
@@ -88,29 +89,11 @@ def page(found: Found) -> str:
     """Return the page of the cells that have rows."""
     there = [(cell, rows) for cell, rows in found if rows]
     passed = [row["passed"] == "True" for _, rows in there for row in rows]
-    parts = [HEAD, f"{sum(passed)} of {len(passed)} rows are what theory says, {len(passed) - sum(passed)} are not."]
-    for title, is_covered, text in ((_COVERED, True, COVERED_TEXT), (_UNCOVERED, False, UNCOVERED_TEXT)):
-        parts += [title, text, _table([one for one in there if one[0].covered is is_covered])]
-    return "\n\n".join(parts) + "\n"
-
-
-HEAD = """# A thousand asks: every adversary, every fault
-
-Cora; randomised response, 1-bit and GRR at epsilon 1 for every bit of a list, every feature and the label; seed 0.
-Shares that maximum likelihood gets right, in %, after the last of the asks. *bound* is what one answer is worth
-(lists/features/labels), *theory* what as many independent answers as asks would be. Written by
-`benchmarks/papers/stress_all.py`; the rows, with those of one ask, are in [stress-all.csv](stress-all.csv). Who is who:
-[threats.md](../threats.md)."""
-_COVERED, _UNCOVERED = "## Covered: 1,000 asks", "## Not covered: 25 asks, the real loss"
-COVERED_TEXT = """*Answers* is the most different answers that any person gave about one attribute; *said* what the
-devices said, with the run of one ask. An adversary may get less than one answer is worth: who begins with a small
-budget (`growing-budgets`) has had that one answer. `parallel`, `two-supernodes`, `greedy-first`, `other-mechanisms`,
-`train-and-evaluate` and `huge-parameters` have questions of their own and no number of asks. The policy of these
-devices refuses `broken-plans` whole; devices that agreed to a plan meet it in
-`tests/strategies/adversaries/test_adversaries.py`."""
-UNCOVERED_TEXT = """Each strike of the fault gives the curator one more answer. It asks at falling budgets (the same
-question on the same data would get the same bytes): 1, 25/26, 24/26 ... of epsilon 1 in 25 asks, which add up to 13.5
-times the loss of one answer. *theory* is that of 25 answers at the full budget."""
+    return (NOTES / "stress-all.md").read_text().format(
+        passed=sum(passed), rows=len(passed), failed=len(passed) - sum(passed),
+        covered=_table([one for one in there if one[0].covered]),
+        uncovered=_table([one for one in there if not one[0].covered]),
+    )  # fmt: skip
 
 
 def _table(found: Sequence[tuple[StressCell, Sequence[Row]]]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from benchmarks.papers import NOTES
 from benchmarks.papers.agreement import Accuracy
 from strategies.setup.options import RunOptions
 
@@ -72,6 +73,11 @@ class Page:
     levels: Mapping[str, str]
     tables: Mapping[str, str] = field(default_factory=dict)
     measured: str = "published code, measured"
+
+
+def note(name: str) -> str:
+    """Return a text that is written by hand."""
+    return (NOTES / f"{name}.md").read_text().strip()
 
 
 def cell_options(method: str, dataset: str, **given: Any) -> RunOptions:

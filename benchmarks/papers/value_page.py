@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from benchmarks.markdown import table
+from benchmarks.papers import NOTES
 from benchmarks.papers.value_headlines import HEADLINES, points_of, rows_of
 from benchmarks.papers.value_picture import PICTURE
 from benchmarks.papers.value_row import (
@@ -22,26 +23,6 @@ from benchmarks.papers.value_row import (
 )
 
 NAME = "value"
-HEAD = """Each run here is a cell of the paper's page: the paper's own model with the same settings, splits and
-noise. Beside it stand models that have less. All figures are test accuracy in %, mean ± standard deviation of single
-runs.
-
-- *Chance* names the largest class of the labels that the curator has.
-- *Graph alone* spreads these labels over the graph that the method is entitled to: the public graph, or the reported
-  pairs. *Features alone* uses no graph: the features that are public, or as they were reported.
-- *Features, edges, labels of others* is the same method, with the same mechanism and noise, on reports in which this
-  attribute comes from other people. All scales and marginals stay; all information about the person goes. *All of
-  others* takes every private attribute from other people.
-- *Bought* is the accuracy minus that of the same method on the attribute of others, in points, with its 95 % interval
-  over paired runs. It is measurable if the interval lies above 0.
-- The *best null* is the one with the highest accuracy. *Over the best null* is the accuracy minus that one's, paired
-  likewise; the verdict follows from it.
-
-What an attribute gained may be more than the gain over the best null. A method that trusts the edges of others can be
-worse than one that has no edges.
-
-A gain that is small or not measurable says that this method does not need these people's data. It does not say that
-the data are worth nothing to another method."""
 
 
 def page(rows: Sequence[ValueRow], missing: Sequence[tuple[str, str]]) -> str:
@@ -51,7 +32,7 @@ def page(rows: Sequence[ValueRow], missing: Sequence[tuple[str, str]]) -> str:
         rows: Rows of the table.
         missing: The cells that were not run: everything but the budget, and the budget.
     """
-    parts = ["# What the private data gained", HEAD,
+    parts = ["# What the private data gained", (NOTES / "value.md").read_text().strip(),
              f"{len(rows)} of {len(rows) + len(missing)} cells were run, with ten collections each; "
              "[value.csv](value.csv) has all their\nfigures and commands. `python -m benchmarks.papers.value` runs the "
              "others and writes this page."]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,18 +22,7 @@ _PEOPLE, _DRAWN, _SECONDS = (2_000, 1_500_000), 0.1, 1_000  # axes of every pane
 _COLOURS = dict(zip(PHASES, ("#999999", "#bbbbbb", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00",
                              "#6a3d9a"), strict=True))  # fmt: skip
 
-LEFT_OUT = """## Tried, and left out
-
-- **Reports in memory-mapped files.** `hogs` with 200,000 people and 61 million reported ones, packed features, read
-  from files: the peak is 1,077 MiB mapped and 1,075 MiB in memory; what no file backs is 443 and 689 MiB after the
-  reconstruction. A mapped page is resident while it is in use, so the peak stays. The records of a million people are
-  170 MiB. What lowers the peak is work in parts: with the ones transposed in eight parts it is 982 to 993 MiB. With a
-  million people this lowers the reconstruction from 4,017 to 3,661 MiB; the edges and the accuracy are the same.
-- **Other numbers for the nodes.** A product with the neighbours of a million people on generated-v1 takes 47 ms for 5
-  columns and 122 ms for 16. With the nodes in the order of 256 parts of METIS it takes 47 and 111 ms, by reverse
-  Cuthill-McKee 62 and 120 ms. The order of METIS costs 35 CPU s. The processor has 300 MiB of cache.
-- **Huge pages for PyTorch's arrays** (`THP_MEM_ALLOC_ENABLE=1`). 15 epochs of `lpgnn` with 300,000 people: 12.2 and
-  14.6 CPU s with them, 13.0 and 15.0 without."""
+NOTES = Path(__file__).parent / "notes"
 Run = Mapping[str, Any]
 
 
@@ -102,32 +92,15 @@ def page(kept: Mapping[str, Any]) -> str:
     largest = max(run["people"] for run in runs)
     loads = [run["load"] for run in runs]
     between = f"lies between {min(slopes):.2f} and {max(slopes):.2f}" if slopes else "needs two runs of one kind"
-    head = f"""# Growth with the number of people
-
-The largest run has {largest:,} people. The exponent of a run's CPU time over the number of people, from {FROM:,} on,
-{between}. With a fixed epsilon the false neighbours that the lists name grow with the square of the people: 10 a person
-of 30,000, and 335 a person of a million. `hogs` looks at each of them.
-
-CPU seconds (user and system) by phase, one thread a process; from 50,000 people on, devices answer in a process for
-each core. The peak is the largest resident memory of the curator's process, with about 300 MiB of Python and PyTorch.
-Bytes a device: *up* is what it reports; *ledger* is its share of the ledgers' files; *folder* is its share of the
-whole state folder: ledger, record and secret. The exponent is the slope of the logarithms. Every run is a process of
-its own, with `--no-nulls --no-reference` unless the title says otherwise; adjacency has `--eps-adjacency 8`. Machine:
-{about["processor"]}, {about["cores"]} cores shared with other work (load {min(loads):g} to {max(loads):g}),
-{about["memory_gib"]} GiB, Python {about["python"]}, torch {about["torch"]}. Other work beside a run makes its CPU
-seconds larger, by up to a half.
-
-`python -m benchmarks.speed.bench_scale` measures and writes this page from [scale.json](scale.json);
-`make bench-compare BASE=FILE` shows what moved since another such file.
-
-![CPU seconds and memory over people](figures/{NAME}.png)
-"""
     parts = [f"## {title(key)[0].upper() + title(key)[1:]}\n\n" + "\n".join(table(part)) for key, part in found]
-    return head + "\n" + "\n\n".join([*parts, memory_section(), LEFT_OUT]) + "\n"
+    return (NOTES / f"{NAME}.md").read_text().format(
+        largest=largest, least=FROM, between=between, load=f"{min(loads):g} to {max(loads):g}",
+        series="\n\n".join(parts), **memory_law(), **about,
+    )  # fmt: skip
 
 
-def memory_section() -> str:
-    """Return the law of the curator's memory for a million people, as a section of the page."""
+def memory_law() -> dict[str, Any]:
+    """Return the law of the curator's memory for a million people as a table, and the millions of reported ones."""
     n, degree, flip = 10**6, 7.0, 1 / (1 + np.exp(8.0))
     ones = n * (n - 1) * flip + n * degree * (1 - flip)
     lines = ["| method | reconstruct | train | evaluate | peak, GiB |", "|---|---:|---:|---:|---:|"]
@@ -139,14 +112,7 @@ def memory_section() -> str:
         phases, peak = memory_by_phase(law, sizes), peak_bytes(law, sizes)
         found = [phases[phase] / 2**30 for phase in ("reconstruct", "train", "evaluate")]
         lines.append(f"| `{method}` | {' | '.join(f'{value:,.1f}' for value in found)} | {peak / 2**30:,.1f} |")
-    return f"""## Memory of the curator for a million people, by its law
-
-GiB by phase, from `curator/methods/memory.py`: generated-v1, 256 features, 5 classes, eps_a 8, which makes
-{ones / 1e6:,.0f} million reported ones. The law was within a quarter of the peaks that were measured; `ldpsim plan` and
-`run` estimate with it before anybody is asked. `rr` trains on every reported one, and `ldpgcn` asks everybody for n
-numbers: it cannot have so many people.
-
-""" + "\n".join(lines)
+    return {"memory": "\n".join(lines), "millions": ones / 1e6}
 
 
 def write_page(kept: Mapping[str, Any]) -> None:
