@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import strategies.audit.audit as auditing
+from cli.audit import audit as command
 from cli.main import app
 from curator import methods
 from curator.attacks.audit_row import AuditRow
@@ -136,3 +138,10 @@ def test_the_table_of_attacks_has_80_columns(monkeypatch: pytest.MonkeyPatch) ->
 def test_options_of_runs_need_a_released_model(option: tuple[str, str]) -> None:
     found = runner.invoke(app, ["audit", "raw", *option])
     assert found.exit_code == 2 and f"{option[0]}: only with --released-model" in found.output
+
+
+def test_the_command_and_the_library_have_the_same_defaults() -> None:
+    mine, own = inspect.signature(command).parameters, AuditOptions(names=())
+    assert mine["trials"].default == own.trials == 20_000
+    for name in ("confidence", "seed"):
+        assert mine[name].default == getattr(own, name)

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from cli.output import WIDTH, console
-from cli.summary import summary
+from cli.summary import _teachers, summary
 
 
 def shown(record: dict[str, Any], folder: Path | None = Path("runs/a")) -> str:
@@ -183,3 +183,27 @@ def test_a_method_without_graph_and_network_has_no_section_about_its_graph(recor
     assert "0: precision – , recall 0.0 %".replace(" ,", ",") in words(shown(record))
     record["gnn"] = "none"
     assert "Graph against the truth" not in words(shown(record))
+
+
+def test_what_the_teachers_of_an_owner_released() -> None:
+    cost = {"label": 1.25, "vector": 9.5, "printed": 0.75}
+    found = {
+        "private": 1600, "division": "40% private", "pseudo_label_accuracy": 0.625, "pseudo_label_ceiling": 0.875,
+        "teacher_accuracy": 0.9, "queries": 300, "epsilon": cost, "delta_printed": 1e-4, "delta": 1e-5,
+        "labels_released_in_all": 300, "epsilon_in_all": 1.25,
+    }  # fmt: skip
+
+    def told(**more: Any) -> str:
+        screen = console()
+        with screen.capture() as capture:
+            screen.print(_teachers({**found, **more}))
+        return words(capture.get())
+
+    text = told()
+    assert "people 1,600 private (40% private)" in text
+    assert "labels 300 released, 62.5 % right (at most 87.5 % under this noise); 90.0 % without noise" in text
+    assert "printed: 0.75 (at delta 0.0001)" in text and "holds at delta 1e-05: labels 1.25, noisy vectors 9.5" in text
+    assert "more labels" not in text and "at most 87.5" not in told(pseudo_label_ceiling=None)
+    more = "these teachers gave 200 more labels in other runs; for all of them: "
+    assert f"{more}at most 3.5 together" in told(labels_released_in_all=500, epsilon_in_all=3.5)
+    assert f"{more}nothing bounds it" in told(labels_released_in_all=500, epsilon_in_all=None)
