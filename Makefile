@@ -16,7 +16,7 @@
 #                 hostile messages (minutes)
 #   make slow     tests that take minutes: the same plans, votes and cells on Ray and Flower once more (minutes)
 #   make cluster  two Ray nodes on loopback, one of them killed in the middle of a collection (minutes)
-#   make mutants  400 small changes of the code, each of which its test file must notice (docs/testing.md; minutes)
+#   make mutants  200 small changes of the code, each of which its test file must notice (docs/testing.md; minutes)
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
 #   make value    the papers' own models beside null models: docs/results/value.md (hours, likewise)
 #   make figures  their figures (hours, likewise); make tables-quick: one column of each table, in runs/

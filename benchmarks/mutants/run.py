@@ -22,7 +22,7 @@ from benchmarks.mutants.results import Result, about, append, inputs_of, known, 
 from benchmarks.mutants.sample import draw, mirrored, rooms
 from benchmarks.mutants.workshop import Workshop
 
-SEED, SIZE, HOURS = 14, 400, 3.0
+SEED, SIZE, HOURS = 20262, 200, 3.0
 FIRST_LIMIT = 600.0  # seconds for the tests of a module as it is
 TIMES, MORE = 5.0, 20.0  # a mutant's tests get so many times the usual duration, and so many seconds more
 ENDED_WELL, NO_TESTS = 0, 5
