@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Error, Message, RecordDict
+from flwr.app import ConfigRecord, Error, Message, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
 from devices.device import Refusal
-from devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
+from devices.federated.wire import WEIGHTS, evaluation_reply, round_content, update_reply, weights_record
 from devices.network import FloatArray
 from devices.wire import reply
 from strategies.engines.grids import DirectGrid
@@ -156,3 +156,56 @@ def test_every_reply_of_a_round_is_counted_for_what_it_is() -> None:
     assert found.refused == {"REPORT_COLLECTED": 1} and (found.rounds, found.messages) == (2, 16)
     assert (found.uplink_bytes, found.downlink_bytes) == (phase.uplink_bytes, phase.downlink_bytes)
     assert RoundTally.from_dict(tally.to_dict()) == tally
+
+
+class Sized(DirectGrid):
+    """Nodes 1 to 3, each with as many people as its number; node 3 alone is right."""
+
+    def __init__(self) -> None:
+        super().__init__(3)
+
+    def deliver(self, messages: Sequence[Message]) -> Iterable[Message]:  # type: ignore[override]
+        for message in reversed(list(messages)):
+            node = message.metadata.dst_node_id
+            if message.metadata.message_type == "train":
+                yield update_reply(START + node, message, device=node - 1)
+            else:
+                yield evaluation_reply(3 if node == 3 else 0, message, members=node)
+
+
+def test_an_accuracy_counts_people_and_a_defence_sees_sorted_replies_and_what_was_sent() -> None:
+    seen: list[tuple[list[float], list[int]]] = []
+
+    def defend(sent: FloatArray, replies: list[Message]) -> list[Message]:
+        seen.append((sent.tolist(), [message.metadata.src_node_id for message in replies]))
+        return replies[1:]  # node 1 is left out
+
+    told: list[float] = []
+    grid = TrainingGrid(
+        Sized(), train=lambda r: [3, 1, 2], evaluate=lambda r: [1, 3] if r == 2 else [2], defences=[defend]
+    )
+    best = Best()
+    run_rounds(FedAvg(**EVERYBODY), grid, START, TASK, rounds=2, best=best,
+               after=lambda number, weights: told.append(float(weights[0])))  # fmt: skip
+    assert seen == [([0.0, 0.0], [1, 2, 3]), ([2.5, 2.5], [1, 2, 3])]
+    assert told == [0.0, 2.5, 2.5] and best.accuracy == 3 / 4  # of four people in round 2, of two in round 1
+    assert grid.accuracy is None and grid.tally.rounds_answered == 2
+    phases = grid.tally.phases
+    assert {name: (phase.rounds, phase.messages) for name, phase in phases.items()} == {
+        "training": (2, 12), "evaluation": (2, 6)
+    }  # fmt: skip
+    assert grid.exchange([], "nothing") == [] and "nothing" not in phases
+
+
+def test_the_bytes_of_a_record_count_for_each_message_that_carries_it() -> None:
+    shared = ConfigRecord({"task": b"x" * 100})
+    grid = TrainingGrid(Sized(), train=lambda r: [])
+    content = [round_content(weights_record(START), shared) for _ in range(2)]
+    messages = [Message(each, node, "train") for node, each in enumerate(content, 1)]
+    replies = grid.exchange(messages, "some")
+    size = sum(len(name) + record.count_bytes() for name, record in content[0].items())
+    phase = grid.tally.phases["some"]
+    assert phase.downlink_bytes == 2 * size and size > 100
+    assert phase.uplink_bytes == sum(
+        len(name) + record.count_bytes() for message in replies for name, record in message.content.items()
+    )
