@@ -105,7 +105,7 @@ def test_settings_are_read_where_annotations_are_not_deferred() -> None:
 
 
 def test_what_a_method_declares_does_not_change_by_accident() -> None:
-    """Defaults, grids and flags are the papers', and stand in tables of results."""
+    """Parameters, when they are read, options, grids and flags are the papers', and stand in tables of results."""
     kept, now = json.loads(PATH.read_text()), today()
     changed = {name: now.get(name) for name in {*kept, *now} if kept.get(name) != now.get(name)}
     assert not changed, "if it is meant: python -m tests.curator.methods.declared"

@@ -1,4 +1,7 @@
-"""A graded vote: its levels, its law, what one entry loses, and the questions that are refused."""
+"""A graded vote: its levels, its law, what one entry loses, and the questions that are refused.
+
+It covers ``devices.mechanisms.neighbour_scores`` too.
+"""
 
 from __future__ import annotations
 

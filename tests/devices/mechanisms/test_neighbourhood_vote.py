@@ -1,4 +1,7 @@
-"""The vote of a neighbourhood: the answer, its law, its loss, and the questions that are refused."""
+"""The vote of a neighbourhood: the answer, its law, its loss, and the questions that are refused.
+
+It covers ``devices.mechanisms.neighbour_scores`` too.
+"""
 
 from __future__ import annotations
 
