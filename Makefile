@@ -96,6 +96,7 @@ $(NEWEST)/.ready: $(READY)
 test-newest: export OMP_NUM_THREADS ?= 1
 test-newest: export PYTHONDONTWRITEBYTECODE =
 test-newest: export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+test-newest: export CI =  # trackers are not installed there: their tests are skipped, and run in .venv
 test-newest: $(NEWEST)/.ready
 	cat $(NEWEST)/newest.txt
 	$(NEWEST)/bin/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
