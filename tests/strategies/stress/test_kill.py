@@ -17,7 +17,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 def test_forty_kills() -> None:
     """Collections of 500 devices: one report a device, no record lost, the curator's data complete."""
-    done = run("-m", "strategies.stress.kill", "--kills", "40", "--devices", "500")
+    done = run("-m", "tests.strategies.stress.kill", "--kills", "40", "--devices", "500")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("40 kills (") and "4 collections, 2,000 reports" in done.stdout
     assert done.stdout.rstrip().endswith("could not be completed: none")
@@ -33,7 +33,7 @@ from devices.client_app import app, open_state
 from devices.enrolment.state import SHARD
 from devices.fleet import Fleet
 from devices.ledger.ledger import Ledger
-from strategies.stress.kill import torture
+from tests.strategies.stress.kill import torture
 
 def early(self, shard, messages):
     state = open_state(str(self.folder), os.getpid())

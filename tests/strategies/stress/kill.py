@@ -1,6 +1,6 @@
 """Kill test of collections: a thousand times kill -9; no device gives two reports, no ledger row is lost.
 
-    python -m strategies.stress.kill [--kills 1000] [--devices 500] [--seed 0]
+    python -m tests.strategies.stress.kill [--kills 1000] [--devices 500] [--seed 0]
 
 A collection is started, killed ten times and started again each time. Then it runs to its end.
 Every reply is logged when it leaves. In half of the collections the runs alternate between two
