@@ -10,7 +10,6 @@ from curator.learning.training import TrainingSettings, train
 from curator.methods import Method
 from curator.methods.base import Graph
 from curator.reports.reports import Reports
-from devices.atomic_files import write_atomically
 from devices.data.population import Population
 from devices.facts import PublicKnowledge, Split
 from strategies.people.owned_graph import own
@@ -20,8 +19,6 @@ from strategies.runs.asking import gather_reports, public_knowledge
 from strategies.runs.set_up import set_scene, set_up
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
-
-_DIGEST = "digest.txt"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +32,6 @@ class Trial:
         reports: Reports of the people; None for a reference, which asks nobody.
         seed: Training seed.
         device: Device of the training.
-        digest: SHA-256 of all report bytes; empty for a reference. Equal digests are the same reports.
     """
 
     population: Population = field(repr=False)
@@ -44,7 +40,6 @@ class Trial:
     reports: Reports | None = field(repr=False)
     seed: int = 0
     device: str = "cpu"
-    digest: str = ""
 
     def score(self, graph: Graph, training: TrainingSettings, method: Method | None = None) -> tuple[float, float]:
         """Return (validation accuracy as the curator sees it, true test accuracy) of a network on a graph.
@@ -72,35 +67,17 @@ def gather(options: RunOptions, repeat: int = 0) -> Trial:
     Raises:
         ValueError: for options that do not fit; see :func:`strategies.runs.set_up.set_up`.
     """
-    return gather_for(set_up(options), repeat)
-
-
-def gather_for(setup: RunSetup, repeat: int = 0, kept: Path | None = None) -> Trial:
-    """Do the same for a run that is set up already.
-
-    Args:
-        setup: The run.
-        repeat: The repeat, from 0.
-        kept: Folder of the reports. If an earlier call with the same set-up wrote them there, nobody is asked.
-    """
+    setup = set_up(options)
     people, part, device = setup.population, setup.repeats[repeat], setup.options.device
     public = public_knowledge(people, part.split, setup.options, setup.method)
-    if setup.method.reads:
-        return Trial(people, part.split, public, None, part.seeds.training, device)
-    if kept is not None and (kept / _DIGEST).is_file():
-        reports, digest = Reports.load(kept), (kept / _DIGEST).read_text()
-    else:
-        reports, digest = _ask(setup, repeat)
-        if kept is not None:
-            reports.save(kept)
-            write_atomically(kept / _DIGEST, digest)
-    return Trial(people, part.split, public, reports, part.seeds.training, device, digest)
+    reports = None if setup.method.reads else _ask(setup, repeat)
+    return Trial(people, part.split, public, reports, part.seeds.training, device)
 
 
-def _ask(setup: RunSetup, repeat: int) -> tuple[Reports, str]:
-    """Return the reports of freshly enrolled people, and the digest of their bytes."""
+def _ask(setup: RunSetup, repeat: int) -> Reports:
+    """Return the reports of freshly enrolled people."""
     with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
         scene = set_scene(setup, repeat, Path(folder), Path(folder) / "state", quiet)
-        _, collected, reports = gather_reports(scene)
+        _, _, reports = gather_reports(scene)
         scene.end_collection()
-    return reports, collected.reports_sha256
+    return reports

@@ -41,4 +41,4 @@ def test_a_search_never_sees_the_truth_about_validation_or_test_people(populatio
 def test_a_trial_prints_seeds_and_no_data(population: Population) -> None:
     split = make_split("random", population, 0)
     public = PublicKnowledge(population.facts, split, np.full(len(population), -1))
-    assert repr(Trial(population, split, public, None)) == "Trial(seed=0, device='cpu', digest='')"
+    assert repr(Trial(population, split, public, None)) == "Trial(seed=0, device='cpu')"
