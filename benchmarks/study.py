@@ -54,16 +54,18 @@ class Measured:
         if not missing:
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            waiting = {pool.submit(self.measure, cell): cell for cell in missing}
+        pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+        waiting = {pool.submit(self.measure, cell): cell for cell in missing}
+        try:
             for future in as_completed(waiting):
                 cell, result = waiting[future], future.result()
                 with self.file.open("a") as file:
                     file.write(json.dumps({"cell": asdict(cell), "row": result}) + "\n")
                 print(cell, flush=True)
                 if time.monotonic() >= until:
-                    pool.shutdown(cancel_futures=True)
                     return
+        finally:
+            pool.shutdown(cancel_futures=True)  # at the time, or where a cell fails, no other one starts
 
     def found(self, cells: Sequence[Any]) -> list[Any]:
         """Return the kept results."""

@@ -54,6 +54,26 @@ def test_a_cell_is_measured_once_and_found_by_a_later_call(tmp_path: Path) -> No
     assert Measured(file, squared).found(cells[::-1]) == [{"square": 9}, {"square": 4}]
 
 
+def squared_below_ten(cell: Square) -> dict[str, int]:
+    """Measure a cell, or fail."""
+    if cell.number >= 10:
+        raise ValueError(f"{cell.number} is too large")
+    return squared(cell)
+
+
+def test_a_cell_that_fails_ends_the_others_and_what_was_measured_is_kept(tmp_path: Path) -> None:
+    results, cells = Measured(tmp_path / "rows.jsonl", squared_below_ten), [Square(n) for n in (2, 10, *range(20, 60))]
+    with pytest.raises(ValueError, match="10 is too large"):
+        results.run(cells, workers=1, until=time.monotonic() + 100)
+    assert results.found(cells)[:2] == [{"square": 4}, None]
+
+
+def test_no_cell_starts_after_the_time(tmp_path: Path) -> None:
+    results, cells = Measured(tmp_path / "rows.jsonl", squared), [Square(number) for number in range(200)]
+    results.run(cells, workers=1, until=time.monotonic())
+    assert 1 <= sum(found is not None for found in results.found(cells)) < len(cells)
+
+
 def test_a_kept_row_stays_and_a_new_result_replaces_it(tmp_path: Path) -> None:
     write_rows(tmp_path / "squares.csv", [{"number": "2", "square": "5"}, {"number": "3", "square": "8"}])
     of_three = study([Square(2), Square(3), Square(4)], tmp_path / "rows.jsonl")
