@@ -54,18 +54,25 @@ def test_a_cell_is_measured_once_and_found_by_a_later_call(tmp_path: Path) -> No
     assert Measured(file, squared).found(cells[::-1]) == [{"square": 9}, {"square": 4}]
 
 
-def squared_below_ten(cell: Square) -> dict[str, int]:
-    """Measure a cell, or fail."""
-    if cell.number >= 10:
-        raise ValueError(f"{cell.number} is too large")
+def noted(cell: Square) -> dict[str, int]:
+    """Measure a cell and note in the working folder that it began, or fail."""
+    with Path("began").open("a") as file:
+        file.write(".")
+    if cell.number == 10:
+        raise ValueError("10 is not measured")
+    time.sleep(0.01)
     return squared(cell)
 
 
-def test_a_cell_that_fails_ends_the_others_and_what_was_measured_is_kept(tmp_path: Path) -> None:
-    results, cells = Measured(tmp_path / "rows.jsonl", squared_below_ten), [Square(n) for n in (2, 10, *range(20, 60))]
-    with pytest.raises(ValueError, match="10 is too large"):
+def test_a_cell_that_fails_ends_the_others_and_what_was_measured_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    results, cells = Measured(tmp_path / "rows.jsonl", noted), [Square(n) for n in (2, 10, *range(20, 320))]
+    with pytest.raises(ValueError, match="10 is not measured"):
         results.run(cells, workers=1, until=time.monotonic() + 100)
     assert results.found(cells)[:2] == [{"square": 4}, None]
+    assert len((tmp_path / "began").read_text()) < len(cells)
 
 
 def test_no_cell_starts_after_the_time(tmp_path: Path) -> None:
