@@ -60,7 +60,7 @@ def noted(cell: Square) -> dict[str, int]:
         file.write(".")
     if cell.number == 10:
         raise ValueError("10 is not measured")
-    time.sleep(0.01)
+    time.sleep(0.1)
     return squared(cell)
 
 
