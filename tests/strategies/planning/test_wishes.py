@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from devices.query import MAX_BYTES
 from strategies.planning.rows import PlanRow
 from strategies.planning.wishes import Wishes, chosen, judged, missed_on_paper, ranked
 from strategies.planning.worth import Worth
@@ -76,3 +77,71 @@ def test_no_choice_names_the_nearest_and_what_asking_nobody_gives() -> None:
         "none, because no method meets every wish; the nearest is vote: too large. Asking nobody gives 25 % (chance)",
     )
     assert chosen([], Wishes(), {})[1].startswith("none")
+
+
+@pytest.mark.parametrize(("name", "taken", "refused"), [
+    ("accuracy", 1.0, 1.0001), ("accuracy", 1e-9, 0.0), ("holds", 1e-9, 0.0), ("holds", 1e300, math.inf),
+    ("max_bytes", 0.0, -1e-9), ("max_attack", 0.5001, 0.5), ("max_attack", 0.9999, 1.0), ("level", "user", "users"),
+])  # fmt: skip
+def test_the_limits_of_the_wishes(name: str, taken: Any, refused: Any) -> None:
+    assert getattr(Wishes(**{name: taken}), name) == taken
+    with pytest.raises(ValueError, match="--"):
+        Wishes(**{name: refused})
+
+
+@pytest.mark.parametrize(("given", "wishes", "why"), [
+    (row("rr", 4.039, None), Wishes(holds=4.0), ()),
+    (row("rr", 4.041, None), Wishes(holds=4.0), ("4.041 holds at the level of a person, above 4",)),
+    (row("rr", math.log(9) * 1.005, None), Wishes(max_attack=0.9), ("a guess is right with a chance of 0.901",)),
+    (row("rr", math.log(9) * 1.005, None), Wishes(holds=math.log(9)), ()),
+    (row("rr", math.log(9) + 0.0005, None), Wishes(max_attack=0.9), ()),
+    (row("rr", None, None).but("no setting"), Wishes(holds=1.0), ("no setting",)),
+    (row("rr", 1.0, None, size=1000), Wishes(max_bytes=1000), ()),
+    (row("rr", 1.0, None, size=1001), Wishes(max_bytes=1000), ("more than 1,000 bytes a device",)),
+    (row("rr", 1.0, None, size=1e9), Wishes(), ()),
+    (row("rr", 1.0, None, question_bytes=MAX_BYTES), Wishes(), ()),
+    (row("rr", 1.0, None, fits=None), Wishes(), ()),
+    (row("rr", 1.0, 0.5), Wishes(accuracy=0.5), ()),
+    (row("rr", 1.0, 0.4999), Wishes(accuracy=0.5), ("likely below 50 %",)),
+    (row("rr", 1.0, None), Wishes(accuracy=0.5), ()),
+    (row("rr", 1.0, 0.31), Wishes(), ()),
+    (row("rr", 1.0, 0.25), Wishes(), ("not better than nobody's answer (chance: 25 %)",)),
+    (replace(row("rr", 1.0, 0.2), bar=None), Wishes(), ()),
+    (replace(row("rr", 1.0, 0.4), bar=("chance", 0.4 - 0.05)), Wishes(),
+     ("not clearly better than nobody's answer (chance: 35 %)",)),
+])  # fmt: skip
+def test_the_reasons_of_a_row_at_the_limits(given: PlanRow, wishes: Wishes, why: tuple[str, ...]) -> None:
+    found = judged(given, wishes)
+    assert found.why == why
+
+
+def test_the_reason_of_a_choice_in_a_sentence() -> None:
+    rows = [row("rr", 4.0, 0.6), row("vote", 2.0, 0.55)]
+    seen = "likely 60 %, 55 to 65 (simulated, not measured on your people)"
+    assert chosen(rows, Wishes(), NOTHING) == (rows[0], f"{seen}, the best of 2 that meet the wishes")
+    assert chosen(rows[:1], Wishes(accuracy=0.5), NOTHING)[1] == (
+        f"{seen}, with the least loss at the level of a person of those that reach 50 %"
+    )
+    nothing = {**NOTHING, "chance": Worth(0.5, 0.4, 0.6), "graph alone": Worth(0.7, 0.6, 0.8)}
+    assert chosen(rows[:1], Wishes(accuracy=0.5), nothing, "here")[1] == (
+        "likely 60 %, 55 to 65 (here), with the least loss at the level of a person of those that reach 50 %; asking "
+        "nobody reaches it too (chance, graph alone where links and labels are public)"
+    )
+    unseen = replace(rows[0], worth=None)
+    assert chosen([unseen], Wishes(), {}) == (
+        unseen, "the least loss at the level of a person, then the fewest bytes; worth was not simulated"
+    )  # fmt: skip
+    assert chosen([], Wishes(), NOTHING) == (None, "none, because no method can be asked like that")
+
+
+def test_losses_that_are_alike_are_ordered_by_bytes_and_the_nearest_by_reasons_then_worth() -> None:
+    rows = [row("rr", 2.004, 0.6, 300.0), row("vote", 1.996, 0.5, 400.0), row("hogs", 1.98, 0.4, 900.0),
+            row("sbp", None, 0.9, 1.0)]  # fmt: skip
+    assert [each.method for each in ranked(rows, Wishes(accuracy=0.3))] == ["hogs", "rr", "vote", "sbp"]
+    assert [each.method for each in ranked(rows, Wishes())] == ["sbp", "rr", "vote", "hogs"]
+    rows[1] = replace(rows[1], worth=None)
+    assert [each.method for each in ranked(rows, Wishes())] == ["sbp", "rr", "hogs"]
+    assert [each.method for each in ranked([rows[1], rows[2].but("x")], Wishes())] == ["vote"]
+    missed = [row("rr", 1.0, 0.4).but("a"), row("vote", 1.0, 0.6).but("b"), row("hogs", 1.0, 0.9).but("c", "d"),
+              replace(row("sbp", 1.0, 0.9).but("e"), worth=None)]  # fmt: skip
+    assert chosen(missed, Wishes(), {})[1] == ("none, because no method meets every wish; the nearest is vote: b")
